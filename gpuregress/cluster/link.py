@@ -21,7 +21,7 @@ from typing import Any
 from gpuregress import storage
 from gpuregress.cluster import host, messages, packing, versions
 from gpuregress.cluster.host_agent import case_folder
-from gpuregress.cluster.members import Member, member_of
+from gpuregress.cluster.members import ClusterMember, member_of
 from gpuregress.cluster.messages import CaseReply, CaseRequest, DumpFile, HostFacts, SentFile
 from gpuregress.cluster.unpacking import ReplyFiles
 from gpuregress.errors import DeviceError, GpuregressError, StorageError
@@ -44,7 +44,7 @@ class MembersChanged:
         refused: address → why a worker cannot be used.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[ClusterMember, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -94,7 +94,7 @@ class ClusterLink:
         self._closing = asyncio.Event()
         self._client: Any = None
         self._is_joined = False
-        self._members: dict[str, Member] = {}
+        self._members: dict[str, ClusterMember] = {}
         self._refused: dict[str, str] = {}
         self._cases: dict[int, tuple[str, asyncio.Task[None]]] = {}
         self._stores: dict[str, asyncio.Lock] = {}
@@ -117,7 +117,7 @@ class ClusterLink:
                 happened.append(self._inbox.get_nowait())
         return happened
 
-    def submit(self, ticket: int, request: CaseRequest, member: Member) -> None:
+    def submit(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
         """Give a case to a host; one event tells of its end.
 
         Args:
@@ -127,7 +127,7 @@ class ClusterLink:
         """
         self._call(self._begin(ticket, request, member))
 
-    def warm(self, request: CaseRequest, member: Member) -> None:
+    def warm(self, request: CaseRequest, member: ClusterMember) -> None:
         """Start a worker process on a host, which is not waited for."""
         self._call(self._attempt(member.address, host.warm, messages.encode(request)))
 
@@ -238,7 +238,7 @@ class ClusterLink:
         new = [address for address in workers if address not in self._members and address not in self._refused]
         greetings = await asyncio.gather(*(self._greet(address, workers[address]) for address in new))
         for address, member in zip(new, greetings, strict=True):
-            if isinstance(member, Member):
+            if isinstance(member, ClusterMember):
                 self._members[address] = member
             elif member:
                 self._refused[address] = member
@@ -255,7 +255,7 @@ class ClusterLink:
             if where == address:
                 case.cancel()
 
-    async def _greet(self, address: str, info: Mapping[str, Any]) -> Member | str:
+    async def _greet(self, address: str, info: Mapping[str, Any]) -> ClusterMember | str:
         """Ask a new Dask worker what it is; the reason where it cannot be used, "" where it did not answer yet."""
         try:
             told = await self._ask(address, eval, versions.QUESTION)
@@ -295,7 +295,7 @@ class ClusterLink:
 
     # --- a case -------------------------------------------------------------------------------------------------------
 
-    async def _begin(self, ticket: int, request: CaseRequest, member: Member) -> None:
+    async def _begin(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
         if self._members.get(member.address) is None or self._closing.is_set():
             self._post(CaseLost(ticket))
             return
@@ -303,7 +303,7 @@ class ClusterLink:
         self._cases[ticket] = member.address, conversation
         conversation.add_done_callback(lambda _: self._cases.pop(ticket, None))
 
-    async def _conduct(self, ticket: int, request: CaseRequest, member: Member) -> None:
+    async def _conduct(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
         """Ask a host to run a case, send what it lacks, and fetch what it left."""
         try:
             reply, contents = await self._reply(ticket, request, member)
@@ -324,7 +324,9 @@ class ClusterLink:
         else:
             self._post(CaseReplied(ticket, reply, ReplyFiles(contents, kept)))
 
-    async def _reply(self, ticket: int, request: CaseRequest, member: Member) -> tuple[CaseReply, dict[str, bytes]]:
+    async def _reply(
+        self, ticket: int, request: CaseRequest, member: ClusterMember
+    ) -> tuple[CaseReply, dict[str, bytes]]:
         data = messages.encode(request)
         for turn in range(_ROUNDS):
             future = self._client.submit(
@@ -348,7 +350,7 @@ class ClusterLink:
             await self._send([file for file in request.files if file.digest in reply.missing], member)
         raise DeviceError(f"{member.name} does not keep the files of {request.case}: is its disk full?")
 
-    async def _send(self, files: list[SentFile], member: Member) -> None:
+    async def _send(self, files: list[SentFile], member: ClusterMember) -> None:
         """Send files to a host, each once for all of its Dask workers."""
         async with self._stores.setdefault(member.facts.store, asyncio.Lock()):
             plain = [(file.path, file.digest, file.size) for file in files]
@@ -359,7 +361,7 @@ class ClusterLink:
                 lacking.discard(file[1])
                 await self._send_file(file, member)
 
-    async def _send_file(self, file: tuple[str, str, int], member: Member) -> None:
+    async def _send_file(self, file: tuple[str, str, int], member: ClusterMember) -> None:
         path, _, size = file
         with storage.disk_errors(Path(path), "read"), Path(path).open("rb") as source:
             offset = 0
@@ -370,7 +372,9 @@ class ClusterLink:
                 if not data:
                     return
 
-    async def _fetched(self, ticket: int, request: CaseRequest, member: Member, reply: CaseReply) -> dict[str, Path]:
+    async def _fetched(
+        self, ticket: int, request: CaseRequest, member: ClusterMember, reply: CaseReply
+    ) -> dict[str, Path]:
         """Fetch the large dumps of a case; digest → local file."""
         fetched: dict[str, Path] = {}
         for file in reply.files:
@@ -380,7 +384,7 @@ class ClusterLink:
             await self._attempt(member.address, host.drop_case, self._run, request.case)
         return fetched
 
-    async def _fetch(self, ticket: int, request: CaseRequest, member: Member, file: DumpFile) -> Path:
+    async def _fetch(self, ticket: int, request: CaseRequest, member: ClusterMember, file: DumpFile) -> Path:
         target = self._scratch / f"fetched-{ticket}-{file.digest}"
         name, offset = f"{case_folder(request.case)}/{file.path}", 0
         with storage.disk_errors(target), target.open("wb") as sink:

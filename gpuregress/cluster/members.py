@@ -15,7 +15,7 @@ _ARCHITECTURE = re.compile(r"sm_[0-9]+[af]?")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ClusterMember:
     """A Dask worker.
 
     Attributes:
@@ -44,7 +44,7 @@ class Member:
         """The worker in messages."""
         return f"{self.host} ({self.address})"
 
-    def as_told(self, info: Mapping[str, Any]) -> Member:
+    def as_told(self, info: Mapping[str, Any]) -> ClusterMember:
         """Return the member with its present state.
 
         Args:
@@ -80,7 +80,7 @@ class Devices:
     why: str = ""
     named: frozenset[str] = field(default_factory=frozenset)
 
-    def accept(self, member: Member, case: Case) -> bool:
+    def accept(self, member: ClusterMember, case: Case) -> bool:
         """Tell whether a member can run a case.
 
         A case whose job names an architecture runs on GPUs of that one; where there are none, on those of the run.
@@ -91,7 +91,7 @@ class Devices:
         return self.kind == "cpu" or member.arch == (wanted if wanted in self.named else self.arch)
 
 
-def member_of(address: str, info: Mapping[str, Any], facts: HostFacts) -> Member:
+def member_of(address: str, info: Mapping[str, Any], facts: HostFacts) -> ClusterMember:
     """Make a member from what the scheduler and the worker say of it.
 
     Args:
@@ -111,14 +111,14 @@ def member_of(address: str, info: Mapping[str, Any], facts: HostFacts) -> Member
         raise DeviceError(f"it declares {' and '.join(declared)}: start one worker for each architecture")
     found = facts.architectures[0] if facts.architectures else ""
     arch = (declared or [found])[0] if gpus else ""
-    return Member(address, facts, int(info.get("nthreads", 1)), gpus, arch, _is_ready(info))
+    return ClusterMember(address, facts, int(info.get("nthreads", 1)), gpus, arch, _is_ready(info))
 
 
 def _is_ready(info: Mapping[str, Any]) -> bool:
     return bool(info.get("status", "running") == "running")
 
 
-def select(device: str, members: Sequence[Member], address: str) -> Devices:
+def select(device: str, members: Sequence[ClusterMember], address: str) -> Devices:
     """Select the devices of a run.
 
     Args:
@@ -153,7 +153,7 @@ def select(device: str, members: Sequence[Member], address: str) -> Devices:
     return Devices("cuda", arch, why, frozenset(counts))
 
 
-def _where(kind: str, members: Sequence[Member], address: str) -> str:
+def _where(kind: str, members: Sequence[ClusterMember], address: str) -> str:
     used = [member for member in members if member.slots(kind)]
     slots, hosts = sum(member.slots(kind) for member in used), len({member.host for member in used})
     noun = {"cpu": "core", "cuda": "GPU"}[kind]

@@ -20,7 +20,7 @@ from typing import Self
 from gpuregress import storage
 from gpuregress.cluster import task_files
 from gpuregress.cluster.link import CaseLost, CaseReplied, ClusterLink, ClusterLost, MembersChanged
-from gpuregress.cluster.members import Devices, Member, select
+from gpuregress.cluster.members import ClusterMember, Devices, select
 from gpuregress.cluster.messages import CaseRequest
 from gpuregress.cluster.task_files import TaskFiles
 from gpuregress.cluster.unpacking import Unpacker
@@ -38,7 +38,7 @@ MOST_LOSSES = 2
 class _Slot:
     """A place for one case at a time on a member."""
 
-    member: Member
+    member: ClusterMember
     label: str
     ticket: int | None = None
 
@@ -48,7 +48,7 @@ class _Waiting:
     """A task that waits for a slot: the names of the hosts that it lost, and whether it must send all dumps."""
 
     task: Task
-    lost: tuple[Member, ...] = ()
+    lost: tuple[ClusterMember, ...] = ()
     sends_all: bool = False
 
 
@@ -90,7 +90,7 @@ class ClusterPool:
     def __init__(self, address: str, run: str, scratch: Path, options: PoolOptions, stop: StopSignal) -> None:
         self._address, self._run, self._options, self._stop = address, run, options, stop
         self._slots: list[_Slot] = []
-        self._members: tuple[Member, ...] = ()
+        self._members: tuple[ClusterMember, ...] = ()
         self._refused: dict[str, str] = {}
         self._waiting: deque[_Waiting] = deque()
         self._running: dict[int, tuple[_Waiting, _Slot]] = {}
@@ -447,7 +447,7 @@ def _refused(task: Task, why: str, error: str = "DeviceError") -> Outcome:
     return Outcome(case=task.case.name, state="error", message=why, observations=Observations(error=error))
 
 
-def _marked(outcome: Outcome, waiting: _Waiting, member: Member | None) -> Outcome:
+def _marked(outcome: Outcome, waiting: _Waiting, member: ClusterMember | None) -> Outcome:
     """Note where a case ran, and which hosts it lost."""
     observed = dataclasses.replace(
         outcome.observations,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.cluster.members import Devices, Member, member_of, select
+from gpuregress.cluster.members import ClusterMember, Devices, member_of, select
 from gpuregress.cluster.messages import HostFacts
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.records import CaseSettings
@@ -18,7 +18,7 @@ def member(
     architectures: tuple[str, ...] = (),
     status: str = "running",
     **resources: float,
-) -> Member:
+) -> ClusterMember:
     facts = HostFacts(f"id-{name}", name, "store", "code", architectures)
     info: dict[str, Any] = {"nthreads": threads, "resources": resources, "status": status}
     return member_of(f"tcp://{name}:1", info, facts)
@@ -70,7 +70,9 @@ def test_auto_takes_gpus_where_there_are_some() -> None:
         ("tpu", [member()], UsageError, "no device is called 'tpu'"),
     ],
 )
-def test_devices_that_are_not_there(device: str, cluster: list[Member], error: type[Exception], text: str) -> None:
+def test_devices_that_are_not_there(
+    device: str, cluster: list[ClusterMember], error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         select(device, cluster, "tcp://s:1")
 

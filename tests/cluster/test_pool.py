@@ -13,7 +13,7 @@ import pytest
 
 from gpuregress.cluster import pool as pool_module
 from gpuregress.cluster.link import CaseLost, CaseReplied, ClusterLost, LinkEvent, MembersChanged
-from gpuregress.cluster.members import Member
+from gpuregress.cluster.members import ClusterMember
 from gpuregress.cluster.messages import CaseReply, CaseRequest, HostFacts
 from gpuregress.cluster.pool import ClusterPool, PoolOptions
 from gpuregress.cluster.unpacking import ReplyFiles
@@ -23,13 +23,13 @@ from gpuregress.records import Case, Outcome
 from gpuregress.workers.pool import CaseStarted
 from tests import fakes
 
-Answer = Callable[["ScriptedLink", int, CaseRequest, Member], None]
+Answer = Callable[["ScriptedLink", int, CaseRequest, ClusterMember], None]
 
 
 class ScriptedLink:
     """A link whose cluster is the test's: `answer` is called for each request."""
 
-    def __init__(self, answer: Answer, *members: Member, **refused: str) -> None:
+    def __init__(self, answer: Answer, *members: ClusterMember, **refused: str) -> None:
         self.answer = answer
         self.requests: list[tuple[str, str]] = []
         self.warmed: list[str] = []
@@ -53,11 +53,11 @@ class ScriptedLink:
             os.read(self._reader, 1 << 12)
         return happened
 
-    def submit(self, ticket: int, request: CaseRequest, member: Member) -> None:
+    def submit(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
         self.requests.append((request.case, member.host))
         self.answer(self, ticket, request, member)
 
-    def warm(self, request: CaseRequest, member: Member) -> None:
+    def warm(self, request: CaseRequest, member: ClusterMember) -> None:
         self.warmed.append(request.label)
 
     def close(self) -> None:
@@ -65,15 +65,15 @@ class ScriptedLink:
         os.close(self._writer)
 
 
-def member(host: str, number: int = 0, threads: int = 1) -> Member:
-    return Member(f"tcp://{host}:{number}", HostFacts(f"{host}-{number}", host, "store", "code"), threads)
+def member(host: str, number: int = 0, threads: int = 1) -> ClusterMember:
+    return ClusterMember(f"tcp://{host}:{number}", HostFacts(f"{host}-{number}", host, "store", "code"), threads)
 
 
-def done(link: ScriptedLink, ticket: int, request: CaseRequest, _member: Member) -> None:
+def done(link: ScriptedLink, ticket: int, request: CaseRequest, _member: ClusterMember) -> None:
     link.post(CaseReplied(ticket, CaseReply("done", Outcome(request.case, "done")), ReplyFiles()))
 
 
-def lost(link: ScriptedLink, ticket: int, _request: CaseRequest, _member: Member) -> None:
+def lost(link: ScriptedLink, ticket: int, _request: CaseRequest, _member: ClusterMember) -> None:
     link.post(CaseLost(ticket))
 
 
@@ -115,7 +115,7 @@ def test_no_more_cases_at_a_time_than_asked_for(
 ) -> None:
     under_way: list[int] = []
 
-    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: Member) -> None:
+    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: ClusterMember) -> None:
         under_way.append(len(pool._running))
         done(link, ticket, request, where)
 
@@ -127,7 +127,7 @@ def test_no_more_cases_at_a_time_than_asked_for(
 def test_a_lost_case_goes_elsewhere_and_not_to_the_same_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
 ) -> None:
-    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: Member) -> None:
+    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: ClusterMember) -> None:
         (lost if where.address == "tcp://a:0" else done)(link, ticket, request, where)
 
     link = ScriptedLink(answer, member("a", 0), member("a", 1), member("b", 2))
@@ -142,7 +142,7 @@ def test_a_lost_case_goes_elsewhere_and_not_to_the_same_host(
 def test_a_case_whose_only_host_came_back_runs_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
 ) -> None:
-    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: Member) -> None:
+    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: ClusterMember) -> None:
         if where.address == "tcp://a:0":
             link.post(MembersChanged(()))
             link.post(CaseLost(ticket))
@@ -236,7 +236,7 @@ def test_the_task_travels_without_its_accepted_dumps(
 ) -> None:
     seen: list[CaseRequest] = []
 
-    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: Member) -> None:
+    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: ClusterMember) -> None:
         seen.append(dataclasses.replace(request))
         done(link, ticket, request, where)
 
@@ -273,9 +273,9 @@ def test_a_task_runs_again_and_others_are_withdrawn(
 def test_a_host_with_a_broken_device_gets_no_further_case(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
 ) -> None:
-    members: tuple[Member, ...] = (member("a"), member("b"))
+    members: tuple[ClusterMember, ...] = (member("a"), member("b"))
 
-    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: Member) -> None:
+    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: ClusterMember) -> None:
         if where.host == "b":
             done(link, ticket, request, where)
         else:
