@@ -52,7 +52,7 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     if version < VERSION:
         migrations.bring_up_to_date(database)
     is_small = path.stat().st_size <= _CHECKED_BYTES
-    if is_small and database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+    if is_small and database.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         raise sqlite3.DatabaseError("damaged")
 
 

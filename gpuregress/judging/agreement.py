@@ -18,7 +18,7 @@ from gpuregress.records import Case, Comparison, Dump, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """A case of a group that ran to its end, with its own verdict: `pass` or `new`."""
 
     case: Case
@@ -50,7 +50,7 @@ class _Cluster:
         return self.members[0]
 
 
-def verdicts(members: Sequence[Member], planned: int, user: UserCodeProcess | None = None) -> list[Verdict]:
+def verdicts(members: Sequence[GroupMember], planned: int, user: UserCodeProcess | None = None) -> list[Verdict]:
     """Judge the cases of one group against each other.
 
     Args:
@@ -73,7 +73,7 @@ def verdicts(members: Sequence[Member], planned: int, user: UserCodeProcess | No
     ]
 
 
-def _failed(member: Member, error: GpuregressError) -> Verdict:
+def _failed(member: GroupMember, error: GpuregressError) -> Verdict:
     outcome = member.outcome
     return dataclasses.replace(verdict.failed(member.case, error), outcome=outcome, seconds=outcome.seconds)
 
@@ -86,7 +86,7 @@ class _GroupComparison:
         user: the process for the user's functions; None: this one.
     """
 
-    def __init__(self, members: Sequence[Member], user: UserCodeProcess | None) -> None:
+    def __init__(self, members: Sequence[GroupMember], user: UserCodeProcess | None) -> None:
         self._members, self._user = members, user
         self._clusters = {buffer: self._clustered(buffer) for buffer in self._buffers()}
 

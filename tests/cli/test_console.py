@@ -196,7 +196,7 @@ def test_what_a_run_left_is_visible_when_it_is_told_again(fake_shop: Workshop) -
     document["cases"][0] |= {"reason": HOSTILE, "case": HOSTILE, "job": HOSTILE, "output": HOSTILE, "verdict": HOSTILE}
     results.write_text(json.dumps(document))
     with sqlite3.connect(fake_shop.root / "runs/history.sqlite") as history:
-        history.execute("UPDATE results SET reason = ?, revision = ?", (HOSTILE, HOSTILE))
+        history.execute("UPDATE texts SET text = ? || id", (HOSTILE,))
         history.execute("UPDATE runs SET device = ?", (HOSTILE,))
     fake_shop.write("runs/nightly.json", json.dumps({"run": HOSTILE, "cases": [HOSTILE]}))
     for arguments in (

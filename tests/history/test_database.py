@@ -37,6 +37,16 @@ def test_damage_in_a_large_file_is_found_when_it_is_read(tmp_path: Path, monkeyp
         results(history, 1)
 
 
+def test_a_changed_name_of_a_case_is_found_when_a_small_file_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.add(night(1, {"case_b": "pass"}))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"case_b", b"case_c", 1))  # in the table or in its index
+    with History(path) as history:
+        assert "damaged" in history.note
+
+
 def test_errors_are_for_people(tmp_path: Path) -> None:
     busy = sqlite3.OperationalError("database is locked")
     busy.sqlite_errorcode = sqlite3.SQLITE_BUSY

@@ -5,23 +5,23 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.judging import agreement
-from gpuregress.judging.agreement import Member
+from gpuregress.judging.agreement import GroupMember
 from gpuregress.records import BufferVerdict, CaseSettings, Outcome, Rule, Verdict
 from tests import fakes
 from tests.judging.dumps import dump
 
 
-def member(folder: Path, block: int, values: Any, rule: Rule | None = None, **more: Any) -> Member:
+def member(folder: Path, block: int, values: Any, rule: Rule | None = None, **more: Any) -> GroupMember:
     case = fakes.case("double", name=f"fake/n=8,block={block}", count=len(values), compare={"out": rule or Rule()})
     case = dataclasses.replace(case, settings=CaseSettings(agree=("block",)))
     (folder / str(block)).mkdir()
     dumps = (dump(folder / str(block), "out.1", values),)
     outcome = Outcome(case.name, "done", dumps=dumps)
     own = Verdict(case.job, case.name, "new", "no baseline yet", buffers=(BufferVerdict("out", "new"),), exit_code=1)
-    return Member(case, outcome, dataclasses.replace(own, outcome=outcome, **more))
+    return GroupMember(case, outcome, dataclasses.replace(own, outcome=outcome, **more))
 
 
-def words(members: list[Member], planned: int = 0) -> list[tuple[str, str]]:
+def words(members: list[GroupMember], planned: int = 0) -> list[tuple[str, str]]:
     judged = agreement.verdicts(members, planned or len(members))
     return [(one.status, one.reason) for one in judged]
 

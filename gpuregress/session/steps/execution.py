@@ -210,7 +210,7 @@ class _Execution:
         from gpuregress.judging import agreement  # noqa: PLC0415 - few jobs need it
 
         pairs = zip(tasks, reached, strict=True)
-        members = [agreement.Member(task.case, one.outcome, one) for task, one in pairs if one.outcome is not None]
+        members = [agreement.GroupMember(task.case, one.outcome, one) for task, one in pairs if one.outcome is not None]
         return agreement.verdicts(members, planned, self._judge.user if self._judge is not None else None)
 
     def _is_stopped(self) -> bool:
