@@ -83,7 +83,9 @@ COMPRESS_ABOVE = 64 << 20
 """That of `records`, which would take a tenth of a second to import."""
 LARGEST = sys.float_info.max
 MOST_RUNS = 1_000_000
-_SECRET_IN_ADDRESS = re.compile(r"://[^/]*:[^/]*@|[?&][^=/]*(key|token|secret|signature|sig)[^=/]*=", re.IGNORECASE)
+_SECRET_IN_ADDRESS = re.compile(
+    r"://[^/@]*:(?!\d+/)[^@]*@|[?&][^=/]*(key|token|secret|signature|sig)[^=/]*=", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +339,11 @@ class _Checker:
             return ""
         if "://" not in text:
             return f"file://{root / text}"
+        if not text.partition("://")[2].strip("/"):
+            self.problems.add(
+                ("folders", "dumps"),
+                f"names no folder: expected an address such as s3://bucket/prefix, got {show(text)}",
+            )
         if _SECRET_IN_ADDRESS.search(text):
             self.problems.add(
                 ("folders", "dumps"),

@@ -45,8 +45,8 @@ def described(url: str, dump: Dump, revision: str) -> Dump:
 
 
 def is_local(dump: Dump) -> bool:
-    """Tell whether a dump can be read without a network."""
-    return not dump.remote or Path(dump.path).is_file()
+    """Tell whether a dump can be read without a network; a damaged copy of a remote one cannot."""
+    return not dump.remote or _is_whole(dump)
 
 
 def local(dump: Dump) -> Path:

@@ -53,7 +53,7 @@ def split_name(name: str) -> tuple[str, str] | None:
 
     `sum.1.4.zst` is the same dump as `sum.1.4`, compressed.
     """
-    buffer, dot, revision = name.removesuffix(SUFFIX).partition(".")
+    buffer, dot, revision = name.partition(".")
     if not (buffer and dot and revision) or name == "baseline.yaml":
         return None
-    return buffer, revision
+    return buffer, revision.removesuffix(SUFFIX)

@@ -112,8 +112,17 @@ def test_a_bucket(fake_shop: Workshop, s3_folder: str, monkeypatch: pytest.Monke
     assert not any("secret-of-tests" in text or "access-of-tests" in text for text in texts)
 
 
-def test_an_address_with_a_password_is_refused(fake_shop: Workshop) -> None:
-    path = fake_shop.write("gpuregress.yaml", "folders:\n  dumps: sftp://me:hunter22@host/x\n")
+@pytest.mark.parametrize("address", ["sftp://me:hunter22@host/x", "s3://me:hunter22/+x@bucket/x"])
+def test_an_address_with_a_password_is_refused(fake_shop: Workshop, address: str) -> None:
+    path = fake_shop.write("gpuregress.yaml", f"folders:\n  dumps: {address}\n")
     message = fake_shop.fails(2, *RUN, "scale")
     assert f"{path}:2: folders.dumps: holds a user's password; leave it out: credentials come from" in message
     assert "hunter22" not in message
+
+
+@pytest.mark.parametrize("address", ["s3://", "file:///"])
+def test_an_address_without_a_folder_is_refused(fake_shop: Workshop, address: str) -> None:
+    """Else `s3:` would be a folder below the one in which the command is given."""
+    path = fake_shop.write("gpuregress.yaml", f"folders:\n  dumps: {address}\n")
+    message = fake_shop.fails(2, *RUN, "scale")
+    assert f"{path}:2: folders.dumps: names no folder: expected an address such as s3://bucket/prefix" in message

@@ -78,6 +78,13 @@ def test_a_damaged_copy_is_fetched_again(url: str, tmp_path: Path) -> None:
     assert (reader.read(remote.local(there)).array == X).all()
 
 
+def test_a_damaged_copy_is_not_taken_for_a_dump_that_needs_no_network(url: str, tmp_path: Path) -> None:
+    there = remote.described(url, dump := written(tmp_path / "run"), "1.4")
+    remote.upload_all([(dump, there)])
+    Path(there.path).write_bytes(b"# gpuregress 1 float32 [1000]\n1.0\n")
+    assert not remote.is_local(there)
+
+
 def test_a_dump_that_was_changed_is_not_uploaded(url: str, tmp_path: Path) -> None:
     dump = written(tmp_path / "run")
     Path(dump.path).write_text("# gpuregress 1 float32 [1]\n1.0\n")

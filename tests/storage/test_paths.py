@@ -24,6 +24,8 @@ def test_names_that_stay(tmp_path: Path) -> None:
 def test_a_compressed_dump_has_the_name_of_its_text_and_a_suffix(tmp_path: Path) -> None:
     assert storage.split_name("sum.1.4.zst") == ("sum", "1.4")
     assert storage.dump_name("sum", "1.4.zst") == "sum.1.4-zst"
+    assert storage.split_name(storage.dump_name("sum", "zst")) == ("sum", "zst")
+    assert storage.split_name("sum.zst.zst") == ("sum", "zst")
     assert storage.find_dump(tmp_path, "sum", "1.4") == tmp_path / "sum.1.4"
     (tmp_path / "sum.1.4.zst").touch()
     assert storage.find_dump(tmp_path, "sum", "1.4") == tmp_path / "sum.1.4.zst"
