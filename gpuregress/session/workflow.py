@@ -35,7 +35,7 @@ def execute(context: RunContext) -> RunSummary:
         context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
     part = earlier_part(context.request.resumes, planned.cases)
     start = _journal_start(context, planned, checkout.result())
-    notes = disk_space.require(context.project, planned.runnable)
+    notes = disk_space.require(context.project, [case for case in planned.runnable if case.name not in part.kept])
     with open_builder(context) as builder, _recording(context, start, part) as recording:
         recording.notes += notes
         with recording.discarded_on_error():

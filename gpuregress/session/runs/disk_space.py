@@ -18,7 +18,7 @@ from gpuregress.dtypes import Scalar
 from gpuregress.errors import StorageError
 from gpuregress.project import Project
 from gpuregress.records import Buffer, Case
-from gpuregress.session.runs import retention
+from gpuregress.session.runs import retention, run_folders
 from gpuregress.toolchain import cache
 
 _INTEGER_BYTES = {1: 4, 2: 5, 4: 8, 8: 11}
@@ -68,6 +68,9 @@ def require(project: Project, cases: Sequence[Case]) -> tuple[str, ...]:
     needed = sum(dump.size for dump in _estimates(project, cases)) + _margin(disk)
     if free >= needed:
         return ()
+    storage.prune_store(project.runs / run_folders.CONTENTS)  # runs may have been removed by hand
+    disk = _disk(project.runs) or disk
+    free = disk.f_bavail * disk.f_frsize
     dumps = tuple(_estimates(project, cases, look_at_accepted=True))
     needed = sum(dump.size for dump in dumps) + _margin(disk)
     if free >= needed:

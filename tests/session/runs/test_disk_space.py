@@ -66,6 +66,22 @@ def test_the_size_of_an_accepted_dump_is_better_than_an_estimate(project: Projec
     assert disk_space.require(project, [case("j", 5 * MEGABYTE)]) == ()
 
 
+def test_contents_of_runs_that_were_removed_by_hand_go_first(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = project.runs / run_folders.CONTENTS
+    contents.mkdir(parents=True)
+    (contents / "abc").write_bytes(bytes(MEGABYTE))
+
+    def stat(_path: Path) -> os.statvfs_result:
+        blocks = (10 if (contents / "abc").exists() else 100) * 256
+        return os.statvfs_result((4096, 4096, 1000 * 256, blocks, blocks, 0, 0, 0, 0, 255))
+
+    monkeypatch.setattr(os, "statvfs", stat)
+    assert disk_space.require(project, [case("j", MEGABYTE)]) == ()
+    assert not (contents / "abc").exists()
+
+
 def test_old_runs_go_only_where_that_makes_enough_room(project: Project, disk: Callable[[int], None]) -> None:
     for number in range(4):
         folder = made(project.runs, f"2026112{number}T020000Z-0000", {"a": "new"})
