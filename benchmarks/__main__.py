@@ -28,13 +28,16 @@ BENCHMARKS = (
     "compare",
     "tables",
     "page",
+    "night",
 )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(BENCHMARKS)}")
-    names = parser.parse_args().names or BENCHMARKS
+    parser.add_argument("--cases", type=int, metavar="N", help="of the benchmark `night` (10,000)")
+    arguments = parser.parse_args()
+    names = arguments.names or BENCHMARKS
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
@@ -42,7 +45,8 @@ def main() -> int:
     rows: list[Row] = []
     for name in names:
         start = time.perf_counter()
-        rows += importlib.import_module(f"benchmarks.{name}").measure()
+        given = {"cases": arguments.cases} if name == "night" and arguments.cases else {}
+        rows += importlib.import_module(f"benchmarks.{name}").measure(**given)
         print(f"{name}: {time.perf_counter() - start:.1f} s", file=sys.stderr)
     print(machine())
     print(table(rows))
