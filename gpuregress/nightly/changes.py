@@ -23,6 +23,8 @@ NEAR = 0.8
 """The share of the tolerance from which on a case is near it."""
 _FLAKY_NIGHTS = 10
 _FLIPS = 2
+_NOT_ITS_OWN = ("error", "missing")
+"""Verdicts that tell of the device, the disk or the job, and not of what a case computes: no case is flaky by them."""
 
 
 def _never(_verdict: Verdict) -> Since | None:
@@ -85,7 +87,7 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
     changed = tuple(one for one in failures if one.since is not None and one.before)
     unaccepted = tuple(one for one in failures if one.status == "new")
     fixed = tuple(_fixed(summary, earlier))
-    moved = dict.fromkeys(one.case for one in (*new, *changed, *fixed))
+    moved = dict.fromkeys(one.case for one in (*new, *changed, *fixed) if one.status not in _NOT_ITS_OWN)
     passing = [verdict for verdict in summary.verdicts if verdict.status == "pass"]
     return NightChanges(
         against=earlier.against,
@@ -190,8 +192,8 @@ def _flaky(summary: RunSummary, moved: Mapping[str, None], earlier: EarlierNight
             continue
         now = summary.run, summary.started, verdict.status
         tonight = EarlierVerdict(*now, commit=summary.commit, revision=verdict.revision)
-        nights = [one for one in (tonight, *earlier.trend(verdict.case)) if one.verdict == "pass" or one.has_failed]
-        nights = nights[:_FLAKY_NIGHTS]
+        ran = [one for one in (tonight, *earlier.trend(verdict.case)) if one.verdict == "pass" or one.has_failed]
+        nights = [one for one in ran[:_FLAKY_NIGHTS] if one.verdict not in _NOT_ITS_OWN]
         same = [one for one in nights if one.revision == verdict.revision]
         flips = [pair for pair in itertools.pairwise(same) if pair[0].has_failed != pair[1].has_failed]
         of_commit = [one for one, other in flips if one.commit and one.commit == other.commit]

@@ -92,6 +92,17 @@ def test_a_bug_and_its_fix_are_not_flaky_but_two_changes_on_one_commit_are() -> 
     assert compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": unchanged})).flaky != ()
 
 
+def test_a_full_disk_and_a_dead_device_make_no_case_flaky() -> None:
+    trend = (past("error", 21), past("pass", 20), past("error", 19), past("pass", 18))
+    for tonight in (case("a", revision="1.4"), case("a", "error", revision="1.4")):
+        assert compare_nights(night(tonight, commit=COMMIT), earlier({"a": trend})).flaky == ()
+    between = (past("error", 21), past("differ", 20), past("pass", 19))
+    assert compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": between})).flaky == ()
+    apart = (past("differ", 21), past("error", 20), past("pass", 19))
+    (flaky,) = compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": apart})).flaky
+    assert flaky.text.endswith("(revision 1.4): pass differ pass")
+
+
 def test_what_was_left_out_is_named() -> None:
     left = LeftOut(("a",), ("b",), (LackingDevice("cuda", 3, "no driver", is_new=True),))
     changes = compare_nights(night(case("c")), earlier({}), left)

@@ -37,7 +37,9 @@ class EarlierPart:
         """A line for the user, "" for a new run."""
         if self.journal is None:
             return ""
-        return f"this night was cut short and continued: {len(self.kept)} cases had their verdicts before"
+        count = len(self.kept)
+        had = f"{count} cases had their verdicts" if count != 1 else "1 case had its verdict"
+        return f"this night was cut short and continued: {had} before"
 
 
 NOTHING_BEFORE = EarlierPart()
