@@ -101,7 +101,8 @@ def decide(
         changes=(*renamed, *resources) if status == "pass" else changed,
         notes=(*_notes(baseline), *further, *_twin_notes(outcome)),
     )
-    return dataclasses.replace(decided, timing=timing) if timing is not None else decided
+    is_told = baseline is not None or status != "new"  # a new case says already that nothing was compared
+    return dataclasses.replace(decided, timing=timing) if timing is not None and is_told else decided
 
 
 def failed(case: Case, error: GpuregressError) -> Verdict:

@@ -366,6 +366,14 @@ def test_a_case_that_became_too_slow_differs() -> None:
     assert (verdict.status, verdict.timing) == ("pass", told)
 
 
+def test_a_limit_that_nothing_can_heed_is_told_of_a_case_that_passes_as_its_twin_and_of_no_new_one() -> None:
+    told = TimingComparison("unclear", "instructions", "not compared: no accepted instruction counts", limit=1.1)
+    passed = decide(make_case(), done(), None, {"sum": [against("twin")]}, timing=told)
+    assert (passed.status, passed.timing) == ("pass", told)
+    new = decide(make_case(), done(), None, {}, timing=told)
+    assert (new.status, new.timing) == ("new", None)
+
+
 def test_wrong_results_come_before_slow_ones() -> None:
     comparisons = {"sum": [against(same=False, message="3 of 8 differ")]}
     verdict = decide(make_case(), done(), make_baseline(), comparisons, timing=SLOWER)

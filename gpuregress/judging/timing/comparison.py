@@ -5,6 +5,7 @@ On the CPU device the executed instructions are compared, which are exact, and n
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ _AS_NUMBERS = 10_000
 def compare(
     case: Case, outcome: Outcome, accepted: Baseline | None, facts: MadeOf, *, tests: int = 1
 ) -> TimingComparison | None:
-    """Compare a case with its baseline; None where there is nothing to compare.
+    """Compare a case with its baseline; None where there is nothing to compare, and no limit that would go unheeded.
 
     Args:
         case: what was run.
@@ -41,11 +42,14 @@ def compare(
         facts: its provenance.
         tests: the timed cases of the run, for each of which the probability of a false alarm is lowered.
     """
-    if accepted is None or outcome.device is None or outcome.state != "done" or outcome.fault is not None:
+    if outcome.device is None or outcome.state != "done" or outcome.fault is not None:
         return None
     key = accepted_timings.key_of(outcome.device)
-    before, loop, timing = accepted.timings.get(key), case.settings.timing, outcome.observations.timing
+    loop, timing = case.settings.timing, outcome.observations.timing
     limit = loop.limit if loop is not None else None
+    before = accepted.timings.get(key) if accepted is not None else None
+    if accepted is None and limit is None:
+        return None
     if key == accepted_timings.CPU:
         if before is None or not before.instructions:
             return _not_compared(case, key, "instructions", limit) if loop is not None else None
@@ -61,7 +65,7 @@ def compare(
 def _not_compared(case: Case, key: str, measure: Any, limit: float | None) -> TimingComparison:
     what = "samples" if measure == "time" else "instruction counts"
     where = "the cpu device" if key == accepted_timings.CPU else key
-    advice = f"`gpuregress accept {case.name}` keeps this run's"
+    advice = f"`{shlex.join(['gpuregress', 'accept', case.name])}` keeps this run's"
     return TimingComparison("unclear", measure, f"not compared: no accepted {what} of {where}; {advice}", limit=limit)
 
 

@@ -176,9 +176,20 @@ def test_samples_of_another_model_are_not_compared() -> None:
 
 def test_nothing_is_compared_without_a_baseline_or_a_loop() -> None:
     loop, actual = TimingLoop(3, 30, 1.1), outcome(H200, times=samples(1))
-    assert case_result(None, actual, loop) is None
+    assert case_result(None, actual, TimingLoop(3, 30)) is None
     assert case_result(baseline(), outcome(H200), None) is None
     assert case_result(baseline(), dataclasses.replace(actual, state="fault"), loop) is None
+
+
+def test_a_limit_without_a_baseline_is_said_to_be_unheeded() -> None:
+    loop = TimingLoop(3, 30, 1.1)
+    result = case_result(None, outcome(H200, times=samples(1)), loop)
+    assert result is not None
+    assert (result.status, result.fails) == ("unclear", False)
+    assert result.message.startswith("not compared: no accepted samples of NVIDIA H200; `gpuregress accept ")
+    result = case_result(None, outcome(CPU, instructions={"k": 500}), loop)
+    assert result is not None
+    assert result.message.startswith("not compared: no accepted instruction counts of the cpu device")
 
 
 def counts(expected: dict[str, int], actual: dict[str, int], limit: float | None = 1.1) -> TimingComparison:
