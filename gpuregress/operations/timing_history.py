@@ -33,8 +33,7 @@ def lines(results: Iterable[PastResult]) -> Iterator[str]:
 
 def _text(step: TimingStep, newest: str) -> str:
     """`983 times as many instructions since 20 Nov, 8eb0c1f (29.7 k → 29.2 M)`."""
-    commit = f", {step.first.commit[:7]}" if step.first.commit else f", {step.first.run}"
-    since = f"since {morning.day(step.first.started, newest)}{commit}"
+    since = f"since {morning.day(step.first.started, newest)}, {step.first.short_commit or step.first.run}"
     if step.measure == "instructions":
         levels = f"{comparison.count_text(int(step.before))} → {comparison.count_text(int(step.after))}"
         return f"{_ratio(step.ratio)} times as many instructions {since} ({levels})"

@@ -14,6 +14,12 @@ def test_steps_are_told_with_day_and_commit() -> None:
     assert line == "a on cpu: 983 times as many instructions since 20 Nov, 8eb0c1f (10 → 9,830)"
 
 
+def test_a_commit_is_not_blamed_for_changes_of_the_work_tree() -> None:
+    past = [dataclasses.replace(one, commit="8eb0c1f2a7", dirty=one.run != "0") for one in counted([10, 9830])]
+    (line,) = timing_history.lines(past)
+    assert ", 8eb0c1f+ (" in line
+
+
 def test_times_of_a_gpu_and_the_false_alarms_of_all_of_them() -> None:
     results = [
         dataclasses.replace(one, started=f"2026-11-{int(one.run) + 1:02}T02:00:00Z", samples=one.samples * 4)

@@ -13,6 +13,7 @@ from gpuregress.devices import registry
 from gpuregress.devices.cuda import prerequisites
 from gpuregress.judging import parameter_spaces
 from gpuregress.records import Case, LackingDevice, NightChanges, NightFailure, NightRemark, RunSummary
+from gpuregress.report import device_marks
 
 KINDS = ("cuda", "cpu")
 
@@ -114,7 +115,7 @@ def combined(summaries: Sequence[RunSummary]) -> RunSummary:
 
 def _marked(summary: RunSummary) -> RunSummary:
     """A run whose cases have its device behind their names."""
-    mark = f" [{summary.device.partition(':')[0]}]"
+    mark = device_marks.mark(summary.device)
     verdicts = tuple(
         dataclasses.replace(one, case=f"{one.case}{mark}", job=f"{one.job}{mark}") for one in summary.verdicts
     )

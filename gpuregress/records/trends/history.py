@@ -71,6 +71,11 @@ class PastResult:
     buffer: str = ""
     imported: bool = False
 
+    @property
+    def short_commit(self) -> str:
+        """`8eb0c1f`; `8eb0c1f+` where the work tree had changes, which the commit is not to be blamed for."""
+        return self.commit and self.commit[:7] + ("+" if self.dirty else "")
+
 
 class ShortResult(NamedTuple):
     """One case in one past run, on one device, without what only few reports need; see `PastResult`."""

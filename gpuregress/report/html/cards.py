@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import PastResult
-from gpuregress.report import tolerance_text
+from gpuregress.report import device_marks, tolerance_text
 from gpuregress.report.html import comparisons
 from gpuregress.report.html.drawing import trend
 from gpuregress.report.html.fragments import FAILED, listed, preformatted, status
@@ -34,6 +34,11 @@ class RunFacts:
         """A fact of a case, or else of the run: `host`, `commit`, `device`; "" where it is not known."""
         return str(entry.get(key) or self.document.get(key) or "")
 
+    def past(self, entry: Mapping[str, Any]) -> Sequence[PastResult]:
+        """The past results of a case on its kind of device, the newest first."""
+        case, kind = device_marks.parts(entry["case"])
+        return self.trends(case, entry["device"] or kind)
+
 
 def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: bool) -> Iterator[str]:
     """A case as a part that can be folded.
@@ -50,7 +55,7 @@ def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: boo
     yield f"<summary><h4>{status(entry['verdict'])} <code>{escape(entry['case'])}</code></h4>"
     yield f'<span class="why">{escape(entry["reason"])}</span></summary><div class="body" id="{anchor}">'
     yield _facts(entry, facts)
-    past = facts.trends(entry["case"], entry["device"])
+    past = facts.past(entry)
     yield from trend.strip(past, str(facts.document["run"]))
     yield from preformatted([command(entry, facts)], "command that reproduces it")
     yield from listed("Changed since the baseline", entry["changes"])
@@ -72,9 +77,10 @@ def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: boo
 
 def command(entry: Mapping[str, Any], facts: RunFacts) -> str:
     """The command that runs the case alone, on the device where it ran."""
-    device = facts.of(entry, "device")
+    case, kind = device_marks.parts(entry["case"])
+    device = str(entry.get("device") or kind or facts.of(entry, "device"))
     chosen = ["--device", device] if device and "," not in device and " " not in device else []
-    return shlex.join(["gpuregress", "run", str(entry["case"]), *chosen])
+    return shlex.join(["gpuregress", "run", case, *chosen])
 
 
 def _facts(entry: Mapping[str, Any], facts: RunFacts) -> str:
@@ -102,9 +108,10 @@ def _used(entry: Mapping[str, Any]) -> str:
 
 
 def commit_text(facts: RunFacts, entry: Mapping[str, Any]) -> str:
-    """`8eb0c1f (main)`; "" outside of a git repository."""
+    """`8eb0c1f (main), with changes`; "" outside of a git repository."""
     commit, branch = facts.of(entry, "commit"), facts.of(entry, "branch")
-    return f"{commit[:12]}{f' ({branch})' if branch else ''}" if commit else ""
+    changed = ", with changes" if facts.document.get("dirty") else ""
+    return f"{commit[:12]}{f' ({branch})' if branch else ''}{changed}" if commit else ""
 
 
 def _notes(entry: Mapping[str, Any]) -> Iterator[str]:

@@ -55,5 +55,5 @@ def _case(entry: Mapping[str, Any], facts: RunFacts, *, is_open: bool) -> Iterat
     text = f"{status(entry['verdict'])} <b>{escape(compared['status'])}</b> {escape(compared['message'])}"
     name = f"<code>{escape(entry['case'])}</code>"
     yield f"<details{' open' if is_open else ''}><summary>{name} {text}</summary>"
-    yield from trend.chart(facts.trends(entry["case"], entry["device"]), entry["case"], is_open=True)
+    yield from trend.chart(facts.past(entry), entry["case"], is_open=True)
     yield "</details>"

@@ -93,3 +93,24 @@ def test_a_fault_has_its_details_and_the_output() -> None:
 def test_the_lines_of_a_compiler_stay_as_they_are() -> None:
     root = card(samples.entry(verdict("error", notes=("k.cu(3): error", "    x = ;", "        ^"))))
     assert "    x = ;\n        ^" in [one.text for one in root.all("pre")][-1]
+
+
+def test_a_case_of_a_night_on_several_devices_runs_and_is_looked_up_by_its_own_name() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def trends(case: str, device: str) -> Sequence[PastResult]:
+        asked.append((case, device))
+        return ()
+
+    of_night = cards.RunFacts({**RUN, "device": "cpu, cuda:0"}, trends)
+    entry = {**samples.entry(verdict("differ", case="line/n=1 [cuda]")), "device": "cuda:0"}
+    tree("\n".join(cards.card(entry, "c1", of_night, is_open=True)))
+    assert cards.command(entry, of_night) == "gpuregress run line/n=1 --device cuda:0"
+    assert cards.command({**entry, "device": ""}, of_night) == "gpuregress run line/n=1 --device cuda"
+    of_night.past({**entry, "device": ""})
+    assert asked == [("line/n=1", "cuda:0"), ("line/n=1", "cuda")]
+
+
+def test_a_commit_is_not_blamed_for_changes_of_the_work_tree() -> None:
+    of_run = cards.RunFacts({**RUN, "dirty": True}, lambda _case, _device: ())
+    assert cards.commit_text(of_run, {}) == "8eb0c1f2b3c4 (main), with changes"

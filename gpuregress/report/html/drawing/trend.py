@@ -29,7 +29,7 @@ def strip(past: Sequence[PastResult], run: str) -> Iterator[str]:
     yield f'<p class="trend"><svg role="img" width="{width}" height="{_TALL + 4}" viewBox="0 0 {width} {_TALL + 4}">'
     yield f"<title>{escape(in_words(past))}</title>"
     for at, one in enumerate(runs):
-        label = escape(f"{_day(one)}: {one.verdict}, {_commit(one) or one.revision}")
+        label = escape(f"{_day(one)}: {one.verdict}, {one.short_commit or one.revision}")
         yield f"<g><title>{label}</title>{_mark(one.verdict, 2 + at * _STEP, is_here=one.run == run)}</g>"
     yield f'</svg> <span class="soft">{escape(in_words(past))}</span></p>'
 
@@ -48,7 +48,7 @@ def in_words(past: Sequence[PastResult]) -> str:
     since = ""
     if len(series) > 1:
         first = shown[-1][1][0]
-        commit = _commit(first)
+        commit = first.short_commit
         since = f" (since {_day(first)}{f', {commit}' if commit else ''})"
     return f"last {plural(len(runs), 'run')}: {lead}{', then '.join(parts)}{since}"
 
@@ -87,7 +87,7 @@ def chart(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> It
     line = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     yield f'<path class="time" d="M{line}"/>'
     for (left, top), one, time in zip(points, runs, times, strict=True):
-        label = escape(f"{_day(one)}: {time * scale:.4g} {unit}, {one.verdict}, {_commit(one) or one.revision}")
+        label = escape(f"{_day(one)}: {time * scale:.4g} {unit}, {one.verdict}, {one.short_commit or one.revision}")
         mark = f'<path class="bad" d="M{left - 4:.1f} {top - 4:.1f}l8 8m0-8l-8 8"/>' if one.verdict in FAILED else ""
         yield f'<g><title>{label}</title><circle cx="{left:.1f}" cy="{top:.1f}" r="3"/>{mark}</g>'
     yield from _revisions(runs)
@@ -100,14 +100,14 @@ def _revisions(runs: Sequence[PastResult]) -> Iterator[str]:
     changes = [
         (at, one)
         for at, one in enumerate(runs)
-        if not at or (one.revision, _commit(one)) != (runs[at - 1].revision, _commit(runs[at - 1]))
+        if not at or (one.revision, one.short_commit) != (runs[at - 1].revision, runs[at - 1].short_commit)
     ]
     free = 0.0
     for at, one in changes:
         x = _LEFT + at * _WIDTH / len(runs)
         if at:
             yield f'<path class="border" d="M{x:.1f} 6v{_HEIGHT}"/>'
-        text = (_commit(one) or one.revision)[:12]
+        text = (one.short_commit or one.revision)[:12]
         if x >= free:
             yield f'<text x="{x + 2:.1f}" y="{_HEIGHT + 20}">{escape(text)}</text>'
             free = x + 8 * len(text)
@@ -133,10 +133,6 @@ def _unit(longest: float) -> tuple[str, float]:
 def _launch_seconds(one: PastResult) -> float | None:
     """The time of the launches, if the history has it."""
     return one.launch_seconds or None
-
-
-def _commit(one: PastResult) -> str:
-    return one.commit[:7]
 
 
 def _day(one: PastResult) -> str:

@@ -26,6 +26,8 @@ def test_a_trend_in_words_says_since_when() -> None:
         == "last 5 runs: 2 pass, then 1 differ, then 1 pass, then 1 differ (since 2026-11-20, 8eb0c1f)"
     )
     assert trend.in_words(past("pass", "pass")) == "last 2 runs: 2 pass"
+    changed = [one(20, "differ", commit="8eb0c1fabc", dirty=True), *past("pass")]
+    assert trend.in_words(changed).endswith("(since 2026-11-20, 8eb0c1f+)")
 
 
 def test_marks_differ_in_shape_and_this_run_is_marked() -> None:
