@@ -1,4 +1,4 @@
-"""Marks of devices behind the names of cases, `sum/n=2 [cpu]`, in a report of the runs on several devices."""
+"""Marks of devices behind case names, as `sum/n=2 [cpu]`, where a report has several runs."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@
   const read = () => {
     rows ??= all("tbody tr", table).map((row, at) => {
       const cells = [...row.cells].map((cell) => cell.textContent.trim());
-      return { row, at, cells, text: cells.join(" ").toLowerCase(), fails: failed.has(cells[0]) };
+      return { row, at, cells, body: row.parentNode, text: cells.join(" ").toLowerCase(), fails: failed.has(cells[0]) };
     });
     return rows;
   };
@@ -44,6 +44,12 @@
     const sorted = read().toSorted((a, b) => (down ? by(b, a) : by(a, b)) || a.at - b.at);
     table.tBodies[0].append(...sorted.map((one) => one.row));
   };
+  const unsort = () => {
+    const sorted = table.querySelector("thead th[aria-sort]");
+    if (!sorted) return;
+    sorted.removeAttribute("aria-sort");
+    for (const one of rows) one.body.append(one.row);
+  };
 
   document.getElementById("keys").hidden = false;
   if (form && table) {
@@ -75,6 +81,7 @@
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     reveal(target);
+    if (target.localName === "tbody") unsort(); // a group of rows is together only in the table's own order
     const row = target.localName === "tbody" ? target.rows[0] : null;
     if (row?.hidden) form.reset();
     (row ?? target).scrollIntoView();

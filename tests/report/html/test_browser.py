@@ -125,6 +125,18 @@ def test_sorts_by_each_column_both_ways_and_numbers_by_value(opened: Opener, sma
     assert rows(page) == up[::-1]
 
 
+def test_a_link_to_the_rows_of_a_group_leads_to_them_in_a_sorted_table_too(opened: Opener, small: Path) -> None:
+    page = opened(small)
+    in_order = rows(page)
+    page.locator("#cases thead th").nth(2).locator("button").click()
+    page.locator("#cases thead th").nth(1).locator("button").click()
+    assert rows(page) != in_order
+    page.click('a[href="#rows-3"]')
+    api.expect(page.locator("#rows-3 tr").first).to_be_in_viewport(timeout=TIMEOUT_MS)
+    assert rows(page) == in_order
+    assert page.locator("#cases thead th[aria-sort]").count() == 0
+
+
 def test_n_and_p_go_through_the_failures_and_not_while_one_types(opened: Opener, small: Path) -> None:
     page = opened(small)
     at = "document.activeElement.textContent.match(/kernel_\\d\\/n=\\d+/)?.[0]"
