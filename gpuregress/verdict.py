@@ -256,7 +256,7 @@ def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False, has_lost_d
 
     Args:
         verdicts: on its cases.
-        vanished: whether a case is missing or had no turn, which counts as 1.
+        vanished: whether a case is missing, had no turn or was held back, which counts as 1.
         has_lost_device: whether a device is gone, which counts as 4.
     """
     ran = [verdict for verdict in verdicts if verdict.status != "skip" or verdict.known is not None]

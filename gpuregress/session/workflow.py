@@ -33,7 +33,7 @@ def execute(context: RunContext) -> RunSummary:
         checkout = beside.submit(git.work_tree_state, context.project.root)
         planned = plan_cases(context)
         context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
-    part = earlier_part(context.request.resumes, planned.cases)
+    part = earlier_part(context.request.resumes, planned.cases, checkout.result().commit)
     start = _journal_start(context, planned, checkout.result())
     notes = disk_space.require(context.project, [case for case in planned.runnable if case.name not in part.kept])
     with open_builder(context) as builder, _recording(context, start, part) as recording:
@@ -58,7 +58,9 @@ def _recording(context: RunContext, start: journal.JournalStart, part: EarlierPa
     if part.journal is None:
         return Recording.begin(context.project, start, context.started)
     compilers = results.compilers(part.journal.entries).split(", ")
-    return Recording.resume(context.project, part.journal.path.parent, part.journal.start, compilers)
+    began, folder = part.journal.start, part.journal.path.parent
+    start = dataclasses.replace(start, run=began.run, started=began.started, night=began.night, owed=began.owed)
+    return Recording.resume(context.project, folder, start, compilers)
 
 
 def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkTreeState) -> journal.JournalStart:

@@ -1,6 +1,7 @@
 """Journal of a run, `verdicts.jsonl`: the plan, then each verdict as it is reached, then the end.
 
-    {"start": JournalStart}         the first line, on disk (fdatasync) before anything runs
+    {"start": JournalStart}         the first line, on disk (fdatasync) before anything runs; and one each time that the
+                                    run is continued: at another commit, the verdicts before it do not count
     {"verdict": JournalEntry}       one a case, in the order in which they were reached
     {"end": JournalEnd}             the last line: the run is over
 
@@ -15,6 +16,7 @@ end that nobody holds is that of a run which was cut short.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -90,11 +92,13 @@ class JournalEntry:
         verdict: with the worker's outcome.
         case: without its launches; None where it did not run.
         made_of: the inputs that decided its results; None where it did not run.
+        launches: digest of the case's launches; "" where it did not run.
     """
 
     verdict: Verdict
     case: Case | None = None
     made_of: MadeOf | None = None
+    launches: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,26 +191,27 @@ class JournalWriter:
 
     Args:
         folder: the run's, which no other process knows yet.
-        start: the first line; None: the journal of a run that was cut short or interrupted is continued.
+        start: the first line; of a run that was cut short or interrupted, the line that continues it.
+        is_new: whether the run begins.
 
     Raises:
         RunLocked: the run that should be continued goes on.
         StorageError: no space, no permission.
     """
 
-    def __init__(self, folder: Path, start: JournalStart | None) -> None:
+    def __init__(self, folder: Path, start: JournalStart, *, is_new: bool = True) -> None:
         self._path = folder / FILE
         self._unwritten = bytearray()
         self._digest = storage.RunningDigest()
         with storage.disk_errors(self._path):
-            new = os.O_CREAT | os.O_EXCL if start is not None else 0
+            new = os.O_CREAT | os.O_EXCL if is_new else 0
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | new, 0o644)
         try:
-            if start is None:
+            if is_new:
+                with contextlib.suppress(OSError):  # a file system without locks: the process is looked for instead
+                    fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            else:
                 self._continue(folder)
-                return
-            with contextlib.suppress(OSError):  # a file system without locks: the process is looked for instead
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._append("start", start)
             with storage.disk_errors(self._path):
                 os.fdatasync(self._descriptor)
@@ -293,7 +298,21 @@ def read(folder: Path) -> Journal:
     is_changed = _is_changed(data) if end is not None else (folder / RESULTS).exists()  # they come after the end
     if not isinstance(start, JournalStart) or not is_readable or is_changed:
         raise storage.damaged(path, _AGAIN)
-    return Journal(path, start, tuple(record for record in records if isinstance(record, JournalEntry)), end)
+    return Journal(path, *_continued(start, records), end)
+
+
+def _continued(
+    start: JournalStart, records: list[JournalRecord | None]
+) -> tuple[JournalStart, tuple[JournalEntry, ...]]:
+    """The plan of a run with the commit and the process of its last part, and the verdicts of that commit."""
+    cases, entries = start.cases, list[JournalEntry]()
+    for record in records:
+        if isinstance(record, JournalStart):
+            entries = entries if record.commit == start.commit else []
+            start = dataclasses.replace(record, cases=cases)
+        elif isinstance(record, JournalEntry):
+            entries.append(record)
+    return start, tuple(entries)
 
 
 def end_of(folder: Path) -> JournalEnd | None:
@@ -333,6 +352,11 @@ def close_cut_short(journal: Journal, end: JournalEnd) -> bool:
         torn = b"" if data.endswith(b"\n") else b"\n"
         file.write(torn + _line("end", end, storage.digest_text(data + torn)))
     return True
+
+
+def launches_digest(case: Case) -> str:
+    """Digest of the launches of a case, which are too long for a line of the journal."""
+    return storage.digest_text(json.dumps(to_json(case.launches), separators=(",", ":")).encode())
 
 
 def process() -> Process:

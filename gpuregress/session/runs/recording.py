@@ -58,7 +58,7 @@ class Recording:
         Args:
             project: whose run it is.
             folder: the run's.
-            start: the journal's first line.
+            start: the line of the journal that continues it.
             compilers: of its kernels so far.
 
         Raises:
@@ -66,7 +66,7 @@ class Recording:
             StorageError: no space, no permission.
         """
         notes = _make_room(project)
-        writer = journal.JournalWriter(folder, None)
+        writer = journal.JournalWriter(folder, start, is_new=False)
         recording = cls(project, folder, writer, start, folder, notes=notes, compilers={*compilers}, is_resumed=True)
         try:
             storage.remove_tree(folder / run_folders.SHARED)

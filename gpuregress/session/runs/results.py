@@ -57,7 +57,8 @@ def entry(verdict: Verdict, case: Case, programs: Sequence[Program]) -> JournalE
     """A case's line in the journal."""
     if verdict.outcome is None:
         return JournalEntry(verdict)
-    return JournalEntry(verdict, dataclasses.replace(case, launches=()), made_of(case, verdict.outcome, programs))
+    made = made_of(case, verdict.outcome, programs)
+    return JournalEntry(verdict, dataclasses.replace(case, launches=()), made, journal.launches_digest(case))
 
 
 def write(folder: Path, summary: RunSummary, writer: JournalWriter, *, root: Path) -> None:

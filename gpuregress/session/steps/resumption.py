@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,9 @@ from gpuregress import launch_log
 from gpuregress.errors import StorageError
 from gpuregress.records import Case, Verdict
 from gpuregress.session.runs import journal, run_folders
-from gpuregress.session.runs.journal import Journal, JournalEntry
+from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
 
-_SAME = ("parameters", "seed", "source_digest", "dump", "compare", "checks")
-"""Fields of a case that its verdict depends on."""
+_OTHER_COMMIT = "this night was cut short, and continued at another commit: all of its cases were run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,22 @@ class EarlierPart:
         kept: case → its verdict, which stays.
         cases: the kept cases, as they ran.
         next_launch: the first number that its launch log does not have.
+        is_moved: whether another commit is checked out now; then no verdict is kept.
     """
 
     journal: Journal | None = None
     kept: Mapping[str, Verdict] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
     next_launch: int = 1
+    is_moved: bool = False
 
     @property
     def note(self) -> str:
         """A line for the user, "" for a new run."""
         if self.journal is None:
             return ""
+        if self.is_moved:
+            return _OTHER_COMMIT
         count = len(self.kept)
         had = f"{count} cases had their verdicts" if count != 1 else "1 case had its verdict"
         return f"this night was cut short and continued: {had} before"
@@ -45,14 +49,16 @@ class EarlierPart:
 NOTHING_BEFORE = EarlierPart()
 
 
-def earlier_part(folder: Path | None, cases: Sequence[Case]) -> EarlierPart:
+def earlier_part(folder: Path | None, cases: Sequence[Case], commit: str) -> EarlierPart:
     """Read the verdicts of a run that is continued.
 
-    A case that has changed since is run again, and so is each group of cases that must agree and is not whole.
+    A case that has changed since is run again, and so is each group of cases that must agree and is not whole. At
+    another commit all are run again, so that every verdict is of the commit that the run has in its record.
 
     Args:
         folder: the run's; None for a new run.
         cases: planned now.
+        commit: checked out now.
 
     Raises:
         StorageError: its journal or launch log was edited or cut short.
@@ -60,18 +66,20 @@ def earlier_part(folder: Path | None, cases: Sequence[Case]) -> EarlierPart:
     if folder is None:
         return NOTHING_BEFORE
     read = journal.read(folder)
-    judged = read.judged
+    is_moved = read.start.commit != commit
+    judged = {} if is_moved else read.judged
     kept = {case.name: case for case in cases if case.name in judged and _is_same(case, judged[case.name])}
     stopped = read.state == "interrupted"  # then groups were released without a comparison
     open_groups = {case.agreement_group for case in cases if stopped or case.name not in kept} - {None}
     stays = tuple(case for case in kept.values() if case.agreement_group not in open_groups)
-    return EarlierPart(read, {case.name: judged[case.name].verdict for case in stays}, stays, _next_launch(folder))
+    verdicts = {case.name: judged[case.name].verdict for case in stays}
+    return EarlierPart(read, verdicts, stays, _next_launch(folder), is_moved)
 
 
 def _is_same(case: Case, entry: JournalEntry) -> bool:
     """Whether a verdict is of the case as it is planned now; one that did not run is judged again."""
-    before = entry.case
-    return before is not None and all(getattr(before, name) == getattr(case, name) for name in _SAME)
+    is_as_before = entry.case == dataclasses.replace(case, launches=())
+    return is_as_before and entry.launches == launches_digest(case)
 
 
 def _next_launch(folder: Path) -> int:

@@ -68,7 +68,9 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         exit_code=Interrupted.exit_code
         if executed.interrupted
         else verdict.exit_code(
-            ordered, vanished=bool(absent.missing or executed.no_turn), has_lost_device=context.request.lost
+            ordered,
+            vanished=bool(absent.missing or executed.no_turn or executed.held_back),
+            has_lost_device=context.request.lost,
         ),
         remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks, *measured_text))),
         missing=absent.missing,

@@ -92,6 +92,16 @@ def test_after_timeouts_of_a_kernel_its_other_cases_are_skipped_aloud(bench: Ben
     assert "3 skipped after timeouts" in morning.headline(summary)
 
 
+def test_cases_held_back_after_known_timeouts_are_no_pass(bench: Bench) -> None:
+    known = CaseSettings(known_failing=KnownFailing("2999-01-01", "it hangs"))
+    limits = Limits(timeout=0.2, timeouts=1)
+    cases = [fakes.case("sleep", name=f"fake/{n}", limits=limits) for n in range(2)]
+    summary = bench.run(replace(cases[0], settings=known), cases[1], kind="nightly")
+    assert list(words(summary).values()) == ["skip", "skip"]
+    assert summary.exit_code == 1
+    assert morning.headline(summary).startswith("1 known failing, 1 skipped after timeouts")
+
+
 def test_the_deadline_names_the_cases_without_a_turn_and_is_no_pass(bench: Bench) -> None:
     cases = [fakes.case("nap", name=f"fake/{n}") for n in range(3)] + [fakes.case("sleep", name="fake/3")]
     bench.run(*cases[:3])

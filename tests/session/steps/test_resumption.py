@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress import git
 from gpuregress.errors import NothingToDo, RunLocked
 from gpuregress.operations import nightly
 from gpuregress.operations.nightly import NightTerms
@@ -72,8 +73,31 @@ def test_a_case_that_changed_since_is_run_again(bench: Bench) -> None:
     first = night(bench, *CASES)
     cut(Path(first.folder), 3)
     changed = replace(CASES[1], source_digest="11")
-    part = earlier_part(Path(first.folder), (CASES[0], changed, *CASES[2:]))
+    part = earlier_part(Path(first.folder), (CASES[0], changed, *CASES[2:]), "")
     assert list(part.kept) == ["fake/0", "fake/2"]
+
+
+def test_a_case_whose_job_changed_since_is_run_again(bench: Bench) -> None:
+    first = night(bench, *CASES)
+    cut(Path(first.folder), 3)
+    other_launch = replace(CASES[0], launches=CASES[0].launches * 2)
+    other_limit = replace(CASES[1], limits=replace(CASES[1].limits, timeout=99.0))
+    part = earlier_part(Path(first.folder), (other_launch, other_limit, *CASES[2:]), "")
+    assert list(part.kept) == ["fake/2"]
+
+
+def test_at_another_commit_every_case_is_run_again_and_the_night_is_of_that_commit(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = night(bench, *CASES)
+    cut(Path(first.folder), 3)
+    monkeypatch.setattr(git, "work_tree_state", lambda _root: git.WorkTreeState("ab" * 20, "main"))
+    again = night(bench, *CASES, resume=True)
+    assert (again.run, again.commit) == (first.run, "ab" * 20)
+    assert started(again)[4:] == [case.name for case in CASES]
+    assert "continued at another commit: all of its cases were run again" in again.notes[0]
+    read = journal.read(Path(again.folder))
+    assert (read.start.commit, len(read.entries)) == ("ab" * 20, len(CASES))
 
 
 def test_a_group_that_must_agree_is_run_again_as_a_whole(bench: Bench) -> None:
@@ -87,7 +111,7 @@ def test_a_group_that_must_agree_is_run_again_as_a_whole(bench: Bench) -> None:
     kept = [line for line in lines[1:-1] if b"fake/block=2" not in line.partition(b'"outcome"')[0]]
     (Path(first.folder) / journal.FILE).write_bytes(b"".join([lines[0], *kept]))
     (Path(first.folder) / run_folders.RESULTS).unlink()
-    assert list(earlier_part(Path(first.folder), (*group, CASES[0])).kept) == ["fake/0"]
+    assert list(earlier_part(Path(first.folder), (*group, CASES[0]), "").kept) == ["fake/0"]
 
 
 def test_a_night_that_has_finished_is_not_continued(bench: Bench) -> None:
@@ -101,10 +125,11 @@ def test_a_night_that_has_finished_is_not_continued(bench: Bench) -> None:
 def test_a_night_that_goes_on_is_not_continued(bench: Bench) -> None:
     first = night(bench, *CASES)
     cut(Path(first.folder), 1)
-    writer = journal.JournalWriter(Path(first.folder), None)
+    start = journal.read(Path(first.folder)).start
+    writer = journal.JournalWriter(Path(first.folder), start, is_new=False)
     try:
         with pytest.raises(RunLocked, match="goes on"):
-            journal.JournalWriter(Path(first.folder), None)
+            journal.JournalWriter(Path(first.folder), start, is_new=False)
     finally:
         writer.close()
 
