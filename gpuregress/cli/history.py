@@ -113,7 +113,7 @@ def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCase
     _print(history_text.run_table(tuple(reversed(overview.runs)), _width()))
     if overview.trends:
         console.say("")
-        trends = [(one.case, one.device, one.results) for one in overview.trends]
+        trends = [(one.case, one.device, one.source, one.results) for one in overview.trends]
         _print(history_text.trend_table(trends, len(runs), _width()))
     console.say(history_text.LEGEND)
     _say_hidden(wanted)

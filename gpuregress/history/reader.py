@@ -57,19 +57,23 @@ class Reader:
         """Close the file."""
         self._database.close()
 
-    def trend(self, case: str, last: int | None = 30, device: str = "") -> tuple[PastResult, ...]:
+    def trend(
+        self, case: str, last: int | None = 30, device: str = "", *, is_own: bool = False
+    ) -> tuple[PastResult, ...]:
         """The last results of one case, the newest first.
 
         Args:
             case: its name.
             last: the number of results; None: all.
             device: only those on devices of this kind, `cpu` or `cuda`; `cuda:1` is of the kind `cuda`.
+            is_own: without imported runs: other hosts say nothing of a series of this project.
         """
         runs = dict(self._runs())
         recency = {run_id: number for number, run_id in enumerate(runs)}
         kind = series.device_kind(device)
         keys = self._query(_KEYS, (visible(case),))  # from the index alone: few of the rows may be asked for
         keys = [key for key in keys if not kind or series.device_kind(self._text(key[2])) == kind]
+        keys = [key for key in keys if not (is_own and key[0] in runs and runs[key[0]].imported)]
         keys.sort(key=lambda key: recency.get(key[0], -1))
         found = (
             self._read(f"{_RESULTS} WHERE run_id = ? AND case_id = ? AND device = ?", key, runs) for key in keys[:last]

@@ -133,27 +133,29 @@ def run_table(runs: Sequence[PastRun], width: int | None) -> Iterator[str]:
 
 
 def trend_table(
-    trends: Sequence[tuple[str, str, Mapping[int, ShortResult]]], runs: int, width: int | None
+    trends: Sequence[tuple[str, str, str, Mapping[int, ShortResult]]], runs: int, width: int | None
 ) -> Iterator[str]:
     """A table of cases: letters, oldest first, then the last and the median time, and the last revision.
 
     Args:
-        trends: case, kind of device, and the result at each position that has one; 0 is the newest run.
+        trends: case, kind of device, host if imported, and the result at each position that has one; 0 is the newest.
         runs: the number of positions.
         width: of the terminal; what does not fit is left out: revision, median, device, then the oldest letters.
     """
     import statistics  # noqa: PLC0415 - only this table needs it
 
     columns = {
-        "case": [case for case, _, _ in trends],
-        "device": [device for _, device, _ in trends],
-        "verdicts": ["".join(_letter(of.get(at)) for at in reversed(range(runs))) for _, _, of in trends],
-        "seconds": [f"{of[min(of)].seconds:.3f}" for _, _, of in trends],
-        "median": [f"{statistics.median(one.seconds for one in of.values()):.3f}" for _, _, of in trends],
-        "revision": [of[min(of)].revision for _, _, of in trends],
+        "case": [case for case, _, _, _ in trends],
+        "device": [device for _, device, _, _ in trends],
+        "host": [host for _, _, host, _ in trends],
+        "verdicts": ["".join(_letter(of.get(at)) for at in reversed(range(runs))) for *_, of in trends],
+        "seconds": [f"{of[min(of)].seconds:.3f}" for *_, of in trends],
+        "median": [f"{statistics.median(one.seconds for one in of.values()):.3f}" for *_, of in trends],
+        "revision": [of[min(of)].revision for *_, of in trends],
     }
-    if len(set(columns["device"])) == 1:
-        del columns["device"]
+    for name in ("device", "host"):
+        if len(set(columns[name])) == 1:
+            del columns[name]
     over = (_width(columns) + 2 - width) if width is not None else 0
     for name in ("revision", "median", "device"):
         if over > 0 and name in columns:
@@ -201,13 +203,14 @@ def failing_table(failing: Sequence[tuple[PastResult, PastRun, int]], width: int
     columns = {
         "case": [newest.case for newest, _, _ in failing],
         "device": [newest.device for newest, _, _ in failing],
+        "host": [newest.host for newest, _, _ in failing],
         "verdict": [newest.verdict for newest, _, _ in failing],
         "since": [since.started[:10] for _, since, _ in failing],
         "commit": [commit(since.commit, dirty=since.dirty) for _, since, _ in failing],
         "runs": [str(count) for _, _, count in failing],
     }
-    for name in ("device", "commit"):
-        if len(set(columns[name])) == 1 and (name == "device" or not columns[name][0]):
+    for name in ("device", "host", "commit"):
+        if len(set(columns[name])) == 1 and (name != "commit" or not columns[name][0]):
             del columns[name]
     return _cut(columns | {"reason": [newest.reason for newest, _, _ in failing]}, width)
 

@@ -55,7 +55,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             return
 
         def trend(case: str) -> list[EarlierVerdict]:
-            past = history.trend(case, _LOOKED_AT, kind)
+            past = history.trend(case, _LOOKED_AT, kind, is_own=True)
             return [_earlier(one) for one in past if one.kind == "nightly" and one.run != run]
 
         since, missing = _series(project.runs, first)
@@ -71,7 +71,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
                     last.setdefault(result.case, _earlier(result))
 
         def slower_since(verdict: Verdict) -> Since | None:
-            past = history.trend(verdict.case, _LOOKED_AT, kind)
+            past = history.trend(verdict.case, _LOOKED_AT, kind, is_own=True)
             return _level_since([one for one in past if one.kind == "nightly" and one.run != run], verdict)
 
         yield EarlierNights(against=first.run, last=last, trend=trend, since=since, slower_since=slower_since)

@@ -54,7 +54,8 @@ class ToleranceRemarks:
             if self._reader is None and self._path.is_file():
                 self._reader = Reader.open(self._path)
             if self._reader is not None:
-                return self._reader.trend(verdict.case, _LAST, device.name if device is not None else "")
+                kind = device.name if device is not None else ""
+                return self._reader.trend(verdict.case, _LAST, kind, is_own=True)
         return ()
 
 

@@ -43,6 +43,13 @@ def test_a_run_that_began_earlier_is_older_whenever_it_is_added(history: History
     assert [one.run for one in history.trend("a")] == [one.run for one in history.runs()] == ["R03", "R02", "R01"]
 
 
+def test_a_trend_of_the_projects_own_runs(history: History) -> None:
+    history.add(night(1, {"a": "differ"}), "nightly")
+    history.add_new(night(2, {"a": "pass"}, host="there"), "nightly", is_imported=True)
+    assert [one.run for one in history.trend("a")] == ["R02", "R01"]
+    assert [one.run for one in history.trend("a", 1, is_own=True)] == ["R01"]
+
+
 def test_a_case_on_two_devices_has_two_results(history: History) -> None:
     both = (verdict("a", "pass"), verdict("a", "differ", "cuda:1"))
     history.add(night(1, {}, verdicts=both), "nightly")

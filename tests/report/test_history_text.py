@@ -30,7 +30,7 @@ def test_runs_have_a_commit_and_a_host_where_they_tell_them_apart() -> None:
 
 def test_trends_fit_the_terminal() -> None:
     short = ShortResult("j/n=2", "cpu", "differ", "3f2a", 0.5)
-    trends = [("j/n=2", "cpu", dict.fromkeys(range(60), short)), ("j/n=10", "cpu", {3: short})]
+    trends = [("j/n=2", "cpu", "", dict.fromkeys(range(60), short)), ("j/n=10", "cpu", "", {3: short})]
     (head, first, second) = history_text.trend_table(trends, 60, None)
     assert head.split() == ["case", "verdicts", "seconds", "median", "revision"]
     assert first == f"j/n=2   [{'d' * 60}]  0.500    0.500   3f2a"
@@ -44,8 +44,16 @@ def test_trends_fit_the_terminal() -> None:
 
 def test_devices_are_named_where_there_are_several() -> None:
     short = ShortResult("a", "cpu", "pass", "3f2a", 0.5)
-    lines = list(history_text.trend_table([("a", "cpu", {0: short}), ("a", "cuda", {0: short})], 1, None))
+    lines = list(history_text.trend_table([("a", "cpu", "", {0: short}), ("a", "cuda", "", {0: short})], 1, None))
     assert lines[2].split()[:3] == ["a", "cuda", "[.]"]
+
+
+def test_hosts_are_named_where_runs_were_imported() -> None:
+    short = ShortResult("a", "cpu", "pass", "3f2a", 0.5)
+    lines = list(history_text.trend_table([("a", "cpu", "", {0: short}), ("a", "cpu", "ci", {1: short})], 2, None))
+    assert lines[2].split()[:3] == ["a", "ci", "[."]
+    failing = [(RESULT, RUN, 1), (dataclasses.replace(RESULT, host="ci"), RUN, 2)]
+    assert list(history_text.failing_table(failing, None))[2].split()[:3] == ["j/n=2", "ci", "differ"]
 
 
 def test_results_of_a_case() -> None:

@@ -59,6 +59,17 @@ def test_a_case_that_only_an_older_night_had_is_found(bench: Bench, monkeypatch:
     assert found == {"a": (NAMES[0], "differ"), "b": (NAMES[2], "fault")}
 
 
+def test_imported_nights_of_other_hosts_say_nothing_of_a_case_here(bench: Bench) -> None:
+    record(bench, 0, case("a", "fault"))
+    with History(bench.project.runs / history_entry.FILE) as history:
+        for at in (1, 2):
+            theirs = replace(night(case("a"), case("c", "differ")), run=NAMES[at], started="2026-11-21T02:00:00Z")
+            history.add(replace(theirs, host="there"), "nightly", is_imported=True)
+    with earlier_nights.opened(bench.project, "cpu", "tonight", {"a", "c"}) as known:
+        assert {name: (one.run, one.verdict) for name, one in known.last.items()} == {"a": (NAMES[0], "fault")}
+        assert [one.verdict for one in known.trend("a")] == ["fault"]
+
+
 def test_without_a_history_no_night_is_known(bench: Bench) -> None:
     with earlier_nights.opened(bench.project, "cpu", "tonight", {"a"}) as known:
         assert known.unknown == "no earlier night on cpu is known"

@@ -63,7 +63,7 @@ def trends(runs: Path, last: int) -> Iterator[Callable[[str, str], tuple[PastRes
                 return ()
             if (case, device) not in found:
                 with contextlib.suppress(StorageError):
-                    found[case, device] = history.trend(case, last, device)
+                    found[case, device] = history.trend(case, last, device, is_own=True)
             return found.get((case, device), ())
 
         yield trend

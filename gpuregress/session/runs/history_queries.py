@@ -36,16 +36,18 @@ class HistoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class CaseTrend:
-    """One case on one kind of device through a period.
+    """One case on one kind of device, of one source, through a period.
 
     Attributes:
         case: its name.
         device: `cpu` or `cuda`.
+        source: the host whose runs were imported; "" for the project's own.
         results: position of a run in the period → the result in it.
     """
 
     case: str
     device: str
+    source: str
     results: dict[int, ShortResult]
 
 
@@ -120,47 +122,57 @@ def period(history: History, query: HistoryQuery) -> tuple[PastRun, ...]:
 
 def overview(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> Overview:
     """Read the runs of a period and the results of each case in them."""
-    found: dict[tuple[str, str], dict[int, ShortResult]] = {}
-    counted = []
+    found: dict[tuple[str, str, str], dict[int, ShortResult]] = {}
+    counted, source_of = [], _sources(history.all_runs())
     for position, run in enumerate(runs):
         results_ = history.short_results(run)
         counted.append(dataclasses.replace(run, counts=Counter(result.verdict for result in results_)))
         for result in results_:
             if result.case in wanted.names:
-                found.setdefault((result.case, device_kind(result.device)), {})[position] = result
-    ordered = sorted(found, key=lambda one: (natural_order.key(one[0]), one[1]))
+                key = result.case, device_kind(result.device), source_of(run)
+                found.setdefault(key, {})[position] = result
+    ordered = sorted(found, key=lambda one: (natural_order.key(one[0]), *one[1:]))
     return Overview(tuple(counted), tuple(CaseTrend(*one, found[one]) for one in ordered))
 
 
 def failing(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> tuple[FailingCase, ...]:
     """Return the cases that fail at the end of some runs, in natural order; their series may begin before these runs.
 
+    Imported runs are series of their own, one for each host: a pass on one host ends no series of another.
+
     Args:
         history: all runs.
         runs: the period, the newest first.
         wanted: the cases.
     """
-    open_series: dict[tuple[str, str], list[PastRun]] = {}
-    closed: set[tuple[str, str]] = set()
+    open_series: dict[tuple[str, str, str], list[PastRun]] = {}
+    closed: set[tuple[str, str, str]] = set()
     all_runs = history.all_runs()
+    source_of = _sources(all_runs)
     for run in all_runs[all_runs.index(runs[0]) :]:
         is_inside = run.started >= runs[-1].started
         if not is_inside and not open_series.keys() - closed:
             break
         for result in history.short_results(run):
-            key = result.case, device_kind(result.device)
+            key = result.case, device_kind(result.device), source_of(run)
             if result.case not in wanted.names or key in closed or not (is_inside or key in open_series):
                 continue
             if result.verdict in FAILING:
                 open_series.setdefault(key, []).append(run)
             elif result.verdict == "pass":
                 closed.add(key)
-    ordered = sorted(open_series, key=lambda one: (natural_order.key(one[0]), one[1]))
-    return tuple(_failing_case(history, key, open_series[key]) for key in ordered)
+    ordered = sorted(open_series, key=lambda one: (natural_order.key(one[0]), *one[1:]))
+    return tuple(_failing_case(history, *key[:2], open_series[key]) for key in ordered)
 
 
-def _failing_case(history: History, key: tuple[str, str], series: Sequence[PastRun]) -> FailingCase:
-    newest = history.result(series[0], *key)
+def _sources(runs: Sequence[PastRun]) -> Callable[[PastRun], str]:
+    """Return a function that gives the host of a run that another host's project ran, and "" for this one's."""
+    own = {run.host for run in runs if not run.imported}
+    return lambda run: run.host if run.imported and run.host not in own else ""
+
+
+def _failing_case(history: History, case: str, device: str, series: Sequence[PastRun]) -> FailingCase:
+    newest = history.result(series[0], case, device)
     return FailingCase(newest, series[-1], len(series))
 
 

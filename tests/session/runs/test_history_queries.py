@@ -114,3 +114,30 @@ def test_results_of_cases_and_of_runs(project: Project, history: History) -> Non
     assert len(list(history_queries.case_results(history, runs[:1], None, names))) == 1
     by_run = [(one.case, one.run) for one in history_queries.results(history, runs, names)]
     assert by_run == [("j/n=2", "R01"), ("j/n=10", "R01"), ("j/n=10", "R02")]
+
+
+def test_an_imported_pass_hides_no_failure_of_this_host_nor_another_way_round(
+    project: Project, history: History
+) -> None:
+    for number in (1, 2, 3, 4):
+        history.add(night(2 * number - 1, {"a": "differ", "b": "pass"}), "nightly")
+        theirs = night(2 * number, {"a": "pass", "b": "fault"}, host="there")
+        history.add_new(theirs, "nightly", is_imported=True)
+    runs = history_queries.period(history, ALL)
+    found = history_queries.failing(history, runs, wanted(project, history))
+    assert [(one.newest.case, one.newest.host, one.since.run, one.failures) for one in found] == [
+        ("a", "here", "R01", 4),
+        ("b", "there", "R02", 4),
+    ]
+    overview = history_queries.overview(history, runs, wanted(project, history))
+    assert [
+        (one.case, one.source, "".join(result.verdict[0] for result in one.results.values())) for one in overview.trends
+    ] == [("a", "", "dddd"), ("a", "there", "pppp"), ("b", "", "pppp"), ("b", "there", "ffff")]
+
+
+def test_older_runs_of_this_host_in_another_folder_go_on_in_its_series(project: Project, history: History) -> None:
+    history.add_new(night(1, {"a": "differ"}), "nightly", is_imported=True)
+    history.add(night(2, {"a": "differ"}), "nightly")
+    runs = history_queries.period(history, ALL)
+    (found,) = history_queries.failing(history, runs, wanted(project, history))
+    assert (found.since.run, found.failures) == ("R01", 2)
