@@ -9,7 +9,9 @@ import functools
 import re
 from pathlib import Path
 
-from gpuregress.toolchain import cubin
+from gpuregress.errors import GpuregressError
+from gpuregress.records import Program
+from gpuregress.toolchain import build_cubin, cubin
 from gpuregress.toolchain.cache import digest as digest_of
 
 _SAYS_NOTHING = re.compile(rb"^[ \t]*(?:\.loc\b|\.file\b|//)[^\n]*\n|[ \t]*//[^\n]*", re.MULTILINE)
@@ -32,3 +34,14 @@ def digest(path: str) -> str:
     except (OSError, ValueError):
         return ""
     return digest_of([_SECTION.sub(b"", _SAYS_NOTHING.sub(b"", data))])
+
+
+def cubin_of(program: Program) -> str:
+    """The path of the cubin that a GPU ran, "" where it is not known.
+
+    A worker assembles what its device needs, so the program of a first run names no cubin, and the next one does.
+    """
+    try:
+        return build_cubin(program).cubin
+    except GpuregressError:
+        return ""

@@ -168,8 +168,10 @@ def _code(case: Case, outcome: Outcome, programs: Sequence[Program]) -> str:
         return ""
     from gpuregress.baselines import machine_code  # noqa: PLC0415 - few cases are timed
 
-    is_gpu = outcome.device.name.startswith("cuda")
-    digests = [machine_code.digest(program.cubin if is_gpu and program.cubin else program.ptx) for program in programs]
+    if outcome.device.name.startswith("cuda"):
+        digests = [machine_code.digest(machine_code.cubin_of(program)) for program in programs]
+    else:
+        digests = [machine_code.digest(program.ptx) for program in programs]
     return digest_text(" ".join(digests).encode()) if all(digests) else ""
 
 

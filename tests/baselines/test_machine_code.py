@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.baselines import machine_code
+from gpuregress.errors import HarnessError
+from gpuregress.records import Program
 from gpuregress.toolchain import cubin, link
 from tests.toolchain.sample import PTX
 
@@ -51,3 +54,19 @@ def test_a_cubin_is_its_code_and_its_constants(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["", "/nowhere/k.ptx"])
 def test_what_cannot_be_read_has_no_digest(path: str) -> None:
     assert machine_code.digest(path) == ""
+
+
+def test_the_cubin_that_a_worker_assembled_counts_where_the_program_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program("key", "k.ptx", "", {}, {}, "nvrtc", (), "sm_90")
+
+    def built(one: Program) -> Program:
+        return dataclasses.replace(one, cubin="k.cubin")
+
+    monkeypatch.setattr(machine_code, "build_cubin", built)
+    assert machine_code.cubin_of(program) == "k.cubin"
+
+    def refused(_: Program) -> Program:
+        raise HarnessError("no assembler")
+
+    monkeypatch.setattr(machine_code, "build_cubin", refused)
+    assert machine_code.cubin_of(program) == "", "not known, which is no other code"

@@ -127,6 +127,8 @@ class Twins:
             except HostFailed as failed:
                 name = self._case.function.name if self._case.function else "the function"
                 return TwinResult("host", label, error=f"{name} {failed}")
+            except host.IncompleteHeaders as lacking:
+                return TwinResult("host", "host", missing=str(lacking))
             except GpuregressError as error:
                 return TwinResult("host", label, error=str(error))
         return TwinResult("host", label, self._dumped("host", arrays), causes=causes)

@@ -98,6 +98,10 @@ static void* gpuregress_map(const char* path) {
 """
 
 
+class IncompleteHeaders(HarnessError):
+    """The CUDA headers of this machine do not suffice for the host's compiler."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostCompiler:
     """A C++ compiler of this host: how it is called, and `g++ 12.2.0`."""
@@ -280,7 +284,22 @@ def _compile(
     finally:
         shutil.rmtree(root, ignore_errors=True)
     if ran.returncode != 0:
+        lacking = _lacking_header(ran.stderr)
+        if lacking:
+            raise IncompleteHeaders(f"{lacking}, which is not on this machine: install the nvidia-cuda-crt package")
         raise CompileError(_shown(ran.stderr, root, compiler))
+
+
+def _lacking_header(said: str) -> str:
+    """Name the header of CUDA that another one includes and this machine lacks, "" if that is not what failed."""
+    for folder in virtual_headers.cuda_folders():
+        pattern = (
+            rf"^{re.escape(str(folder))}/(\S+?):\d+:\d+: fatal error: '?([^\s:']+)'?(?:: No such file| file not found)"
+        )
+        found = re.search(pattern, said, re.MULTILINE)
+        if found:
+            return f"CUDA's {found[1]} includes {found[2]}"
+    return ""
 
 
 def _system_folders() -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from gpuregress.errors import CompileError
 from gpuregress.records import FunctionArgument, Source
+from gpuregress.toolchain import virtual_headers
 from gpuregress.toolchain.functions import declarations, host, overloads
 from gpuregress.toolchain.functions.host import HostCompiler
 
@@ -116,3 +117,16 @@ def test_the_compiler_of_the_environment_comes_first(tmp_path: Path) -> None:
 def test_contraction_needs_the_machines_own_instruction() -> None:
     flags = host.contraction_flags()
     assert flags == () or flags[0] == "-ffp-contract=fast"
+
+
+@needs_compiler
+def test_headers_of_cuda_that_include_what_is_not_there_are_a_lack_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuda = tmp_path / "cuda"
+    cuda.mkdir()
+    (cuda / "vector_types.h").write_text('#include "crt/host_defines.h"\n')
+    monkeypatch.setattr(virtual_headers, "cuda_folders", lambda: (cuda,))
+    source, text = program(tmp_path, "#include <vector_types.h>\n" + SOURCE, *ARGUMENTS)
+    with pytest.raises(host.IncompleteHeaders, match=r"vector_types\.h includes crt/host_defines\.h, which is not on"):
+        host.build(source, text, compiler(), (), tmp_path)
