@@ -21,7 +21,18 @@ LOG = "nightly.log"
 _TOOLS = ("git", "g++", "c++", "nvcc", "ptxas", "compute-sanitizer", "sendmail")
 """Programs that a run may start."""
 _SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
-_CARRIED = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "TZ")
+_CARRIED = (
+    "VIRTUAL_ENV",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "LD_LIBRARY_PATH",
+    "TZ",
+    "GPUREGRESS_CPU_THREADS",
+    "GPUREGRESS_CPU_BLOCK_ORDER",
+)
+"""Variables that change what a night does; no others, for one may hold a secret."""
 _ZONES = "zoneinfo/"
 
 
@@ -123,6 +134,7 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
 
     settings = project.settings
     texts = (settings.ping, settings.webhook, *settings.mail)
+    secrets = tuple(dict.fromkeys(name for text in texts for name in secret_values.variables(text)))
     script = Path(sys.executable).with_name("gpuregress")
     program = (str(script),) if script.is_file() else (sys.executable, "-m", "gpuregress")
     night = NightCommand(
@@ -131,8 +143,8 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         _repository(project.root),
         program,
         tuple(arguments),
-        {"PATH": _path(program[0]), "GPUREGRESS_CACHE": str(cache.folder()), **_carried()},
-        tuple(dict.fromkeys(name for text in texts for name in secret_values.variables(text))),
+        {"PATH": _path(program[0]), "GPUREGRESS_CACHE": str(cache.folder()), **_carried(secrets)},
+        secrets,
         _secrets_file(),
         bool(settings.webhook or settings.mail),
         *at,
@@ -144,11 +156,9 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
     return night
 
 
-def _carried() -> dict[str, str]:
-    """Variables of this process that change what a night does."""
-    own = (name for name in sorted(os.environ) if name.startswith("GPUREGRESS_") and name != "GPUREGRESS_CACHE")
-    names = ("VIRTUAL_ENV", *_CARRIED, *own)
-    return {name: os.environ[name] for name in names if os.environ.get(name)}
+def _carried(secrets: Sequence[str]) -> dict[str, str]:
+    """Variables of this process that change what a night does, without those that the settings name."""
+    return {name: os.environ[name] for name in _CARRIED if os.environ.get(name) and name not in secrets}
 
 
 def _path(program: str) -> str:

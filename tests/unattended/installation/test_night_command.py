@@ -33,6 +33,15 @@ def test_the_environment_of_this_process_is_carried(tmp_path: Path, monkeypatch:
     assert Path(night.program[0]).is_absolute()
 
 
+def test_no_secret_is_carried_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GPUREGRESS_PING_KEY", "GPUREGRESS_TOKEN", "TZ"):
+        monkeypatch.setenv(name, "f00d-cafe")
+    monkeypatch.setenv("GPUREGRESS_CPU_THREADS", "3")
+    night = night_command.of_project(project(tmp_path, ping="https://hc/${GPUREGRESS_PING_KEY}${TZ}"), (), (3, 30))
+    assert "f00d" not in night.shell("")
+    assert night.environment["GPUREGRESS_CPU_THREADS"] == "3"
+
+
 def test_a_night_that_mails_tells(tmp_path: Path) -> None:
     assert night_command.of_project(project(tmp_path, mail=("root",)), (), (2, 0)).tells
 
