@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,8 @@ MOST_ERRORS = 0.1
 do not hold for, as a share of the failing cases."""
 _MOST_TESTS = 14
 _LEAST_COVERED = 0.75
+_MOST_CHARACTERS = 400
+"""Of a condition; a longer list of values tells a reader nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +94,11 @@ def _is_number(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A condition, the set of cases that fulfil it (a bit each), and the number of conditions of its form."""
+    """A condition, the set of cases that fulfil it (a bit each), and the logarithm of the number of its form."""
 
     condition: ParameterCondition
     cases: int
-    forms: float
+    log_forms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ class _Table:
     def _chance(self, failing: int, cases: int, tests: Sequence[_Test]) -> float:
         """The logarithm of the corrected probability that cases drawn at random all fulfil the tests."""
         drawn = failing.bit_count()
-        tried = math.log(math.comb(len(self.values), len(tests))) + sum(math.log(test.forms) for test in tests)
+        tried = math.log(math.comb(len(self.values), len(tests))) + sum(test.log_forms for test in tests)
         return _log_choose(cases.bit_count(), drawn) - _log_choose(self.every.bit_count(), drawn) + tried
 
     def _tests(self, failing: int) -> Iterator[_Test]:
@@ -189,15 +192,17 @@ class _Table:
                 chosen.add(tuple(range(held[0], held[-1] + 1)))
             for positions in sorted(chosen):
                 if len(positions) < len(every):
-                    yield self._test(name, every, positions)
+                    test = self._test(name, every, positions)
+                    if len(test.condition.text) <= _MOST_CHARACTERS:
+                        yield test
 
     def _test(self, name: str, every: Sequence[Any], positions: Sequence[int]) -> _Test:
-        text, forms = _form(name, every, positions)
+        text, log_forms = _form(name, every, positions)
         values = tuple(every[at] for at in positions)
         cases = 0
         for value in values:
             cases |= self.values[name][value]
-        return _Test(ParameterCondition(name, values, text), cases, forms)
+        return _Test(ParameterCondition(name, values, text), cases, log_forms)
 
     # --- decision tree ------------------------------------------------------------------------------------------------
 
@@ -212,15 +217,11 @@ class _Table:
     def _split(self, cases: int) -> int | None:
         """The test that lowers the Gini impurity of a set of cases most; None where none does."""
         best, chosen = self._impurity(cases) - 1e-9, None
-        for name, sets in self.values.items():
-            every = list(sets)
-            groups = [[value] for value in every]
-            if all(map(_is_number, every)):
-                groups += [every[:at] for at in range(2, len(every) - 1)]
-            for group in groups:
-                test = 0
-                for value in group:
-                    test |= self.values[name][value]
+        for sets in self.values.values():
+            tests = list(sets.values())
+            if all(map(_is_number, sets)):
+                tests += itertools.islice(itertools.accumulate(tests, operator.or_), 1, len(tests) - 2)
+            for test in tests:
                 impurity = self._impurity(cases & test) + self._impurity(cases & ~test)
                 if impurity < best:
                     best, chosen = impurity, test
@@ -240,22 +241,23 @@ def _union(boxes: Sequence[_Box]) -> int:
 
 
 def _form(name: str, every: Sequence[Any], positions: Sequence[int]) -> tuple[str, float]:
-    """A condition's text, and the number of conditions that have its form."""
+    """A condition's text, and the logarithm of the number of conditions that have its form."""
     count, first, last = len(every), positions[0], positions[-1]
     values = [value_text(every[at]) for at in positions]
     if len(values) == 1:
-        return f"{name} = {values[0]}", count
+        return f"{name} = {values[0]}", math.log(count)
     if all(map(_is_number, every)) and len(positions) == last - first + 1:
         below, top = value_text(every[first - 1]), values[-1]
         if last == count - 1:
-            return f"{name} > {below}", 2 * (count - 1)
+            return f"{name} > {below}", math.log(2 * (count - 1))
         if first == 0:
-            return f"{name} <= {top}", 2 * (count - 1)
-        return f"{below} < {name} <= {top}", count * (count - 1) / 2
-    missing = [value_text(value) for at, value in enumerate(every) if at not in positions]
+            return f"{name} <= {top}", math.log(2 * (count - 1))
+        return f"{below} < {name} <= {top}", math.log(count * (count - 1) / 2)
+    held = set(positions)
+    missing = [value_text(value) for at, value in enumerate(every) if at not in held]
     if len(missing) == 1:
-        return f"{name} != {missing[0]}", count
-    return f"{name} in {{{', '.join(values)}}}", 2.0**count
+        return f"{name} != {missing[0]}", math.log(count)
+    return f"{name} in {{{', '.join(values)}}}", count * math.log(2.0)
 
 
 def _log_choose(of: int, drawn: int) -> float:

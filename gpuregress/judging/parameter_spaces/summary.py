@@ -82,7 +82,10 @@ def _group(
     if status == "differ":
         others = [case for case in others if case.status == "pass"]
     known = conditions.find([_of(case, values) for case in failing], [_of(case, values) for case in others])
-    simple = sorted(failing, key=lambda case: _size(case, values))
+    ranks = {
+        name: {value: at / (len(several) - 1) for at, value in enumerate(several)} for name, several in values.items()
+    }
+    simple = sorted(failing, key=lambda case: _size(case, ranks))
     ran = sum(case.status != "skip" for case in cases)
     text = _text(known, len(failing), others, ran)
     return FailureGroup(
@@ -101,9 +104,9 @@ def _of(case: Verdict, values: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     return {name: case.parameters[name] for name in values}
 
 
-def _size(case: Verdict, values: Mapping[str, Sequence[Any]]) -> float:
+def _size(case: Verdict, ranks: Mapping[str, Mapping[Any, float]]) -> float:
     """The size of a case's parameters: the ranks of their values, each from 0 to 1, added up."""
-    return sum(several.index(case.parameters[name]) / (len(several) - 1) for name, several in values.items())
+    return sum(of_values[case.parameters[name]] for name, of_values in ranks.items())
 
 
 def _text(known: Conditions | None, failing: int, others: Sequence[Verdict], ran: int) -> str:
