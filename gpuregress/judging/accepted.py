@@ -1,4 +1,4 @@
-"""Accepted baselines of a run's cases, each read once."""
+"""Accepted baselines of a run's cases, each read once and kept until its case has a verdict."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ class AcceptedDumps:
         if case.name not in self._loaded:
             self._loaded[case.name] = self.store.load(case.name, nearest(case, self.kind))
         return self._loaded[case.name]
+
+    def forget(self, case: str) -> None:
+        """Free the baseline of a case that has its verdict: a night of thousands would keep them all."""
+        self._loaded.pop(case, None)
 
     def known(self, case: Case) -> dict[str, dict[str, str]]:
         """Dumps that a worker copies instead of formatting: buffer → digest of raw bytes → accepted dump.

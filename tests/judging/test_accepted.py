@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,6 +32,18 @@ def test_a_baseline_is_read_once() -> None:
     assert dumps.baseline(case) is dumps.baseline(case) is None
     assert dumps.known(case) == {}
     assert store.loaded == [("fake/double", accepted.nearest(case, "cuda"))]
+
+
+def test_the_baseline_of_a_case_that_has_its_verdict_is_not_kept() -> None:
+    baseline = Baseline("fake/double", "", "1", MadeOf(""), {}, ())
+    store, case = CountingStore(baseline), fakes.case("double")
+    dumps = AcceptedDumps(store, "cuda")
+    assert dumps.baseline(case) is baseline
+    count = sys.getrefcount(baseline)
+    dumps.forget(case.name)
+    assert sys.getrefcount(baseline) == count - 1
+    assert dumps.baseline(case) is baseline
+    assert len(store.loaded) == 2
 
 
 def test_the_workers_are_told_of_the_dumps(tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ def close_all(project: Project) -> Iterator[str]:
             continue
         if not (folder / journal.FILE).exists():  # an earlier gpuregress made it, and its end is unknown
             continue
+        if journal.is_running(folder):  # as the run that asks, whose journal is long
+            continue
         try:
             read = journal.read(folder)
             if read.state != "cut short":

@@ -329,6 +329,17 @@ def end_of(folder: Path) -> JournalEnd | None:
     return None
 
 
+def is_running(folder: Path) -> bool:
+    """Whether a run without an end still goes on, from its first line only; False where that is damaged."""
+    path = folder / FILE
+    if not path.is_file():
+        return False
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        start = _parse(file.readline().rstrip(b"\n"))
+        return isinstance(start, JournalStart) and _is_alive(path, start.process)
+    return False
+
+
 def close_cut_short(journal: Journal, end: JournalEnd) -> bool:
     """Append the end of a run that was cut short.
 

@@ -123,9 +123,8 @@ def discard(runs: Path, folder: Path, previous: Path | None) -> None:
 
 def is_abandoned(folder: Path) -> bool:
     """Whether a run without results has been silent for a day, and no process holds its journal."""
-    with contextlib.suppress(StorageError):  # an earlier gpuregress made it, or a disk failed
-        if journal.read(folder).state == "running":
-            return False
+    if journal.is_running(folder):
+        return False
     with contextlib.suppress(OSError):
         log = folder / LAUNCH_LOG
         touched = (log if log.exists() else folder).stat().st_mtime

@@ -283,6 +283,7 @@ class _Execution:
         retried = self._retried.get(reached.case, ())
         reached = dataclasses.replace(reached, cause=cause_of(reached, case), retried=retried)
         self._verdicts[reached.case] = reached
+        self._accepted.forget(reached.case)
         self._has_failed |= reached.exit_code != 0
         self._context.listen(Judged(reached, len(self._verdicts)))
         self._recording.add(reached, task)

@@ -160,7 +160,7 @@ def test_values_are_written_as_in_a_job() -> None:
 
 def test_thousands_of_values_are_no_error_and_take_no_time() -> None:
     """2^4000 conditions of the form `k in {…}` are no float; with bounds as lists of values this took minutes."""
-    space = {"k": list(range(4000)), "real": ["float", "double"]}
+    space: dict[str, list[Any]] = {"k": list(range(4000)), "real": ["float", "double"]}
     assert found(lambda case: case["k"] % 10 > 0, space) is None
     assert texts(found(lambda case: case["k"] > 1500, space)) == [["k > 1500"]]
     assert texts(found(lambda case: case["k"] > 1500 and case["k"] != 1700, space)) == [["k > 1500"]]

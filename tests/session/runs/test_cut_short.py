@@ -55,3 +55,14 @@ def test_a_run_that_was_cut_short_is_closed_once_and_never_the_default(project: 
     assert not (folder / run_folders.SHARED).exists()
     assert not list(cut_short.close_all(project))
     assert [text.startswith(line) for text in cut_short.describe_all(project.runs)] == [True]
+
+
+def test_the_journal_of_the_run_that_asks_is_not_read(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 10,000 verdicts that would take seconds and more memory than the whole night."""
+    folder, writer = begun(project)
+    with monkeypatch.context() as changed:
+        changed.setattr(journal, "read", lambda _folder: pytest.fail("read all of it"))
+        assert not list(cut_short.close_all(project))
+        assert not run_folders.is_abandoned(folder)
+    writer.close()
+    assert len(list(cut_short.close_all(project))) == 1

@@ -99,8 +99,10 @@ def test_an_end_that_is_longer_than_a_block_is_found(tmp_path: Path) -> None:
 def test_whoever_holds_the_journal_is_alive_and_else_was_cut_short(tmp_path: Path) -> None:
     writer = journal.JournalWriter(tmp_path, START)
     assert journal.read(tmp_path).state == "running"
+    assert journal.is_running(tmp_path)
     writer.close()
     assert journal.read(tmp_path).state == "cut short"
+    assert not journal.is_running(tmp_path)
     assert journal.end_of(tmp_path) is None
 
 
