@@ -101,21 +101,24 @@ class History(Reader):
         return False
 
     def forget(self, keep: int, most_results: int = _MOST_RESULTS) -> None:
-        """Remove all but the newest runs and the newest nights.
+        """Remove all but the newest runs and the newest nights; imported ones push out none of the project's own.
 
         Args:
-            keep: the number of runs that stay, and of nights.
+            keep: the number of runs that stay, of nights, and of imported runs and nights.
             most_results: the number of results that stay; the newest run and the newest night stay in any case.
         """
         with self._transaction() as database:
-            kept: dict[str, int] = {}
+            kept: dict[tuple[str, int], int] = {}
             results = 0
             gone = []
-            runs = database.execute("SELECT id, kind, cases FROM runs ORDER BY started DESC, id DESC").fetchall()
-            for run_id, kind, count in runs:
-                kept[kind] = kept.get(kind, 0) + 1
+            runs = database.execute(
+                "SELECT id, kind, imported, cases FROM runs ORDER BY started DESC, id DESC"
+            ).fetchall()
+            for run_id, kind, is_imported, count in runs:
+                key = kind, is_imported
+                kept[key] = kept.get(key, 0) + 1
                 results += count
-                if kept[kind] > keep or (kept[kind] > 1 and results > most_results):
+                if kept[key] > keep or (kept[key] > 1 and results > most_results):
                     gone.append((run_id,))
             database.executemany("DELETE FROM runs WHERE id = ?", gone)
             if gone and runs[0][0] % _SWEEP == 0:  # it reads all rows

@@ -88,6 +88,15 @@ def test_nights_are_kept_beside_runs_and_results_are_bounded(path: Path) -> None
         assert [run.run for run in history.all_runs()] == ["R8", "R3"]
 
 
+def test_imported_runs_push_out_none_of_the_projects_own(path: Path) -> None:
+    with History(path) as history:
+        history.add(night(1, {"a": "differ"}), "nightly")
+        for number in range(2, 6):
+            history.add_new(night(number, {"a": "pass"}, host="there"), "nightly", is_imported=True)
+        history.forget(keep=2)
+        assert [run.run for run in history.all_runs()] == ["R05", "R04", "R01"]
+
+
 @pytest.mark.parametrize("damage", ["text", "cut"])
 def test_a_damaged_file_is_moved_aside(path: Path, damage: str) -> None:
     with History(path) as history:
