@@ -63,7 +63,7 @@ class Night:
             self._failures.append(ping.end(settings.ping, exit_code, lines, patience))
         if lines:
             self._notify(project, exit_code, lines, patience)
-        for failure in filter(None, self._failures):  # it changes no exit code
+        for failure in dict.fromkeys(filter(None, self._failures)):  # it changes no exit code
             console.say(f"note: {failure}", err=self._to_stderr)
 
     def _notify(self, project: Project, exit_code: int, lines: Sequence[str], patience: Patience) -> None:

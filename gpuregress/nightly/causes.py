@@ -64,5 +64,5 @@ def _place(lines: tuple[str, ...]) -> str:
 def without_numbers(text: str) -> str:
     """Replace the numbers of a message, and the names of runs and temporary files, by N."""
     line = (text.splitlines() or [""])[0]
-    line = re.sub(r"\b\d{8}T\d{6}Z-[0-9a-f]{4}\b|/tmp/\S+|\b0x[0-9a-f]+\b", "N", line)
+    line = re.sub(r"\b\d{8}T\d{6}Z-[0-9a-f]{4}\b|/tmp/\S+|\b0x[0-9a-f]+\b|\b\d{4}-\d\d-\d\d\b", "N", line)
     return _NUMBER.sub("N", line)[:_MOST]

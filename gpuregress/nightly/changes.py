@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,7 +140,7 @@ def _with_history(failure: NightFailure, earlier: EarlierNights) -> NightFailure
     if failure.status != "new" and (last.verdict, last.cause) != (failure.status, failure.cause):
         before = last.cause or last.verdict
     since = _since(earlier, failure.case, last)
-    since = Since(since.run, since.started, since.commit, since.nights + 1)
+    since = dataclasses.replace(since, nights=since.nights + 1)
     return NightFailure(failure.case, failure.status, failure.diagnosis, failure.cause, since, before)
 
 
@@ -154,7 +155,7 @@ def _since(earlier: EarlierNights, case: str, last: EarlierVerdict) -> Since:
         if one.has_failed != last.has_failed or (one.verdict == "new") != (last.verdict == "new"):
             break
         first, nights = one, nights + 1
-    return Since(first.run, first.started, first.commit, max(nights, 1))
+    return Since(first.run, first.started, first.commit, max(nights, 1), first.dirty)
 
 
 def _fixed(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightFailure]:

@@ -85,7 +85,7 @@ def _level_since(past: Sequence[PastResult], verdict: Verdict) -> Since | None:
     if timing.measure == "time" and device is not None:
         past = [one for one in past if one.model == device.model]
     first = steps.level_since(past, timing.measure, timing.expected, timing.actual)
-    return Since(first.run, first.started, first.commit) if first is not None else None
+    return Since(first.run, first.started, first.commit, dirty=first.dirty) if first is not None else None
 
 
 def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
@@ -110,6 +110,7 @@ def _earlier(result: PastResult) -> EarlierVerdict:
         result.tolerance_share,
         result.commit,
         result.revision,
+        result.dirty,
     )
 
 
@@ -119,7 +120,7 @@ def _series(runs: Path, night: PastRun) -> tuple[Mapping[str, Since], tuple[str,
     if end is None:
         return {}, ()
     missing = tuple(one.case for one in end.missing)
-    first = Since(night.run, night.started, night.commit)
+    first = Since(night.run, night.started, night.commit, dirty=night.dirty)
     if end.changes is None:
         return dict.fromkeys(missing, first), missing
     told = (*end.changes.new, *end.changes.changed, *end.changes.still, *end.changes.unaccepted)

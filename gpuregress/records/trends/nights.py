@@ -19,12 +19,14 @@ class Since:
         started: ISO 8601, UTC.
         commit: of the project, "" where it is unknown.
         nights: in which the case has failed, this one included.
+        dirty: whether the work tree was changed, so that the commit is not to blame.
     """
 
     run: str
     started: str
     commit: str = ""
     nights: int = 1
+    dirty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class EarlierVerdict:
         tolerance_share: the share of the tolerance that was used; None where that is unknown.
         commit: of the project, "" where it is unknown.
         revision: of the kernel's source.
+        dirty: whether the work tree was changed.
     """
 
     run: str
@@ -48,6 +51,7 @@ class EarlierVerdict:
     tolerance_share: float | None = None
     commit: str = ""
     revision: str = ""
+    dirty: bool = False
 
     @property
     def has_failed(self) -> bool:

@@ -91,14 +91,15 @@ def _skipped(changes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def since_text(since: Mapping[str, Any]) -> str:
-    """`since 20 Nov, 8eb0c1f`."""
+    """`since 20 Nov, 8eb0c1f`; `8eb0c1f+` where the work tree was changed."""
     try:
-        day = datetime.fromisoformat(since["started"])
+        day = datetime.fromisoformat(since["started"]).astimezone()  # as in the report in text
     except ValueError:
         text = str(since["started"])
     else:
         text = f"{day.day} {day:%b}"
-    return f"since {text}" + (f", {since['commit'][:7]}" if since.get("commit") else "")
+    mark = "+" if since.get("dirty") else ""
+    return f"since {text}" + (f", {since['commit'][:7]}{mark}" if since.get("commit") else "")
 
 
 def _folded(title: str, lines: Sequence[str], *, is_open: bool) -> Iterator[str]:

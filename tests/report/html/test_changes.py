@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import time
 from typing import Any
+
+import pytest
 
 from gpuregress.report.html import changes
 from tests.report.html.parsed import Tag, tree
@@ -51,3 +54,14 @@ def test_a_run_that_is_no_night_has_no_section_and_a_quiet_night_says_so() -> No
 def test_of_many_a_few_are_shown_and_counted() -> None:
     many = {"new": [{"case": f"a/{n}", "status": "differ"} for n in range(100)]}
     assert "and 70 more, in the table" in shown(many).text
+
+
+def test_a_beginning_has_the_day_of_this_host_and_marks_a_changed_work_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        since = {"started": "2026-11-19T23:30:00Z", "commit": "8eb0c1f2b3", "dirty": True}
+        assert changes.since_text(since) == "since 20 Nov, 8eb0c1f+"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
