@@ -49,7 +49,7 @@ def _text(name: str, folder: Any, document: dict[str, Any]) -> str:
         from gpuregress.report import html
         from gpuregress.session.runs import history_entry
 
-        with history_entry.trends(folder.parent, html.LAST) as trends:
+        with history_entry.trends(folder.parent, html.LAST, document["started"]) as trends:
             return html.page(document, trends)
     if name == "json":
         from gpuregress.escapes import json_text

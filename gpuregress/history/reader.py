@@ -58,7 +58,7 @@ class Reader:
         self._database.close()
 
     def trend(
-        self, case: str, last: int | None = 30, device: str = "", *, is_own: bool = False
+        self, case: str, last: int | None = 30, device: str = "", *, is_own: bool = False, until: str = ""
     ) -> tuple[PastResult, ...]:
         """The last results of one case, the newest first.
 
@@ -67,13 +67,15 @@ class Reader:
             last: the number of results; None: all.
             device: only those on devices of this kind, `cpu` or `cuda`; `cuda:1` is of the kind `cuda`.
             is_own: without imported runs: other hosts say nothing of a series of this project.
+            until: the start of the last run that counts; "" for all.
         """
         runs = dict(self._runs())
         recency = {run_id: number for number, run_id in enumerate(runs)}
         kind = series.device_kind(device)
         keys = self._query(_KEYS, (visible(case),))  # from the index alone: few of the rows may be asked for
         keys = [key for key in keys if not kind or series.device_kind(self._text(key[2])) == kind]
-        keys = [key for key in keys if not (is_own and key[0] in runs and runs[key[0]].imported)]
+        if is_own or until:
+            keys = [key for key in keys if key[0] not in runs or _counts(runs[key[0]], is_own=is_own, until=until)]
         keys.sort(key=lambda key: recency.get(key[0], -1))
         found = (
             self._read(f"{_RESULTS} WHERE run_id = ? AND case_id = ? AND device = ?", key, runs) for key in keys[:last]
@@ -210,3 +212,8 @@ class Reader:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise file.explain(self.path, error) from error
+
+
+def _counts(run: PastRun, *, is_own: bool, until: str) -> bool:
+    """Tell whether the results of a run are part of a trend; see `Reader.trend`."""
+    return not (is_own and run.imported) and not (until and run.started > until)

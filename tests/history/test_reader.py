@@ -50,6 +50,12 @@ def test_a_trend_of_the_projects_own_runs(history: History) -> None:
     assert [one.run for one in history.trend("a", 1, is_own=True)] == ["R01"]
 
 
+def test_a_trend_ends_with_the_run_that_is_looked_at(history: History) -> None:
+    for number in (1, 2, 3):
+        history.add(night(number, {"a": "pass"}))
+    assert [one.run for one in history.trend("a", until="2026-11-02T02:00:00Z")] == ["R02", "R01"]
+
+
 def test_a_case_on_two_devices_has_two_results(history: History) -> None:
     both = (verdict("a", "pass"), verdict("a", "differ", "cuda:1"))
     history.add(night(1, {}, verdicts=both), "nightly")

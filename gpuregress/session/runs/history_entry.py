@@ -41,12 +41,13 @@ def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, .
 
 
 @contextlib.contextmanager
-def trends(runs: Path, last: int) -> Iterator[Callable[[str, str], tuple[PastResult, ...]]]:
+def trends(runs: Path, last: int, until: str = "") -> Iterator[Callable[[str, str], tuple[PastResult, ...]]]:
     """Open the history for the trends of a page; without one, or with one that cannot be read, there are none.
 
     Args:
         runs: the project's folder of runs.
         last: the number of results of a trend.
+        until: the start of the run whose page it is, where that may be an old one; "": all results count.
 
     Yields:
         A function of a case and a kind of device: the last results, the newest first.
@@ -63,7 +64,7 @@ def trends(runs: Path, last: int) -> Iterator[Callable[[str, str], tuple[PastRes
                 return ()
             if (case, device) not in found:
                 with contextlib.suppress(StorageError):
-                    found[case, device] = history.trend(case, last, device, is_own=True)
+                    found[case, device] = history.trend(case, last, device, is_own=True, until=until)
             return found.get((case, device), ())
 
         yield trend

@@ -61,6 +61,8 @@ def test_the_trends_of_a_page_are_the_last_results_of_each_case(project: Project
         assert [one.run for one in trend("j/b", "cpu:0")] == ["R2", "R1"]
         assert trend("j/a", "cuda:0") == ()
         assert trend("j/gone", "cpu") == ()
+    with history_entry.trends(project.runs, 2, until="R1") as trend:
+        assert [one.run for one in trend("j/a", "cpu")] == ["R1", "R0"], "the page of R1 tells nothing of later runs"
 
 
 @pytest.mark.parametrize("text", [None, "", "no database" * 1000])
