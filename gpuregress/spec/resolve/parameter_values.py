@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
@@ -28,6 +29,7 @@ def values(file: JobFile, problems: Problems) -> dict[str, tuple[Value, ...]] | 
     before = len(problems)
     for name, choices in file.job.parameters.items():
         spelled: dict[str, Value] = {}
+        known: set[tuple[bool, Value]] = set()
         kept: list[Value] = []
         for position, choice in enumerate(choices):
             key = ("parameters", name, position)
@@ -36,8 +38,9 @@ def values(file: JobFile, problems: Problems) -> dict[str, tuple[Value, ...]] | 
             except ExpressionError as error:
                 problems.add(key, str(error))
                 continue
-            _check(value, spelled, key, problems)
+            _check(value, spelled, known, key, problems)
             spelled.setdefault(spelling(value), value)
+            known.add(_identity(value))
             kept.append(value)
         result[name] = tuple(kept)
     return None if len(problems) > before or file.is_broken("parameters") else result
@@ -77,11 +80,18 @@ def _value(choice: float | str | PlainTextSpec, file: JobFile) -> Value:
     return int(value) if isinstance(value, bool) and choice.strip() not in ("true", "false") else value
 
 
-def _check(value: Value, spelled: dict[str, Value], key: Key, problems: Problems) -> None:
+def _identity(value: Value) -> tuple[bool, Value]:
+    """Return what equal values share: `True == 1`, but they are two values."""
+    return isinstance(value, bool), value
+
+
+def _check(
+    value: Value, spelled: dict[str, Value], known: Set[tuple[bool, Value]], key: Key, problems: Problems
+) -> None:
     """Report a value that is there already, or whose cases would have the name of another's."""
     if isinstance(value, str) and one_line(value) != value:
         problems.add(key, f"{value!r} holds a control character")
-    if any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in spelled.values()):
+    if _identity(value) in known:
         problems.add(key, f"duplicate value {value!r}")
     elif spelling(value) in spelled:
         other = spelled[spelling(value)]
