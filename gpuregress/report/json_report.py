@@ -13,6 +13,11 @@ VERSION = 1
 
 def document(summary: RunSummary) -> dict[str, Any]:
     """The whole run as plain JSON values."""
+    return {**_head(summary), "cases": [case_document(verdict) for verdict in summary.verdicts]}
+
+
+def _head(summary: RunSummary) -> dict[str, Any]:
+    """The document without its cases."""
     return {
         "version": VERSION,
         "run": summary.run,
@@ -35,13 +40,19 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "parameter_spaces": to_json(summary.spaces),
         **({"changes": to_json(summary.changes)} if summary.changes is not None else {}),
         **({"false_alarms": to_json(summary.false_alarms)} if summary.false_alarms is not None else {}),
-        "cases": [case_document(verdict) for verdict in summary.verdicts],
     }
 
 
 def render(summary: RunSummary) -> str:
-    """The document as text; a NaN or infinity becomes a string, so that every JSON reader takes it."""
-    return json_text(finite(document(summary)), indent=1) + "\n"
+    """The document as text; a NaN or infinity becomes a string, so that every JSON reader takes it.
+
+    Cases are written one by one: an encoder of the whole takes ten times the memory of its text.
+    """
+    head = json_text(finite(_head(summary)), indent=1).removesuffix("\n}")
+    texts = [json_text(finite(case_document(one)), indent=1).replace("\n", "\n  ") for one in summary.verdicts]
+    cases = ",\n  ".join(texts)
+    cases = f"[\n  {cases}\n ]" if cases else "[]"
+    return f'{head},\n "cases": {cases}\n}}\n'
 
 
 def case_document(verdict: Verdict) -> dict[str, Any]:

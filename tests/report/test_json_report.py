@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
+from gpuregress.escapes import json_text
 from gpuregress.report import json_report
 from tests.report.samples import summary
 
@@ -33,3 +35,15 @@ def test_json_has_no_nan_that_other_readers_refuse() -> None:
     document = json.loads(json_report.render(summary()), parse_constant=refuse)
     numbers = document["cases"][1]["buffers"][0]["comparisons"][0]["numbers"]
     assert (numbers["max_abs"], numbers["max_rel"]) == ("inf", "nan")
+
+
+def test_cases_written_one_by_one_are_the_document() -> None:
+    given = summary()
+    assert len(given.verdicts) > 1
+    for one in (
+        given,
+        dataclasses.replace(given, verdicts=given.verdicts[:1]),
+        dataclasses.replace(given, verdicts=()),
+    ):
+        whole = json_report.finite(json_report.document(one))
+        assert json_report.render(one) == json_text(whole, indent=1) + "\n"

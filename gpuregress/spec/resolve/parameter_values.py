@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
@@ -86,7 +86,7 @@ def _identity(value: Value) -> tuple[bool, Value]:
 
 
 def _check(
-    value: Value, spelled: dict[str, Value], known: Set[tuple[bool, Value]], key: Key, problems: Problems
+    value: Value, spelled: dict[str, Value], known: AbstractSet[tuple[bool, Value]], key: Key, problems: Problems
 ) -> None:
     """Report a value that is there already, or whose cases would have the name of another's."""
     if isinstance(value, str) and one_line(value) != value:
