@@ -52,7 +52,7 @@ def install(ctx: click.Context, values: Mapping[str, Any]) -> int:
     """Print the lines of `--install` on stdout, and what is left to do on stderr.
 
     Raises:
-        UsageError: `--write` without `--install`, or a path that the scheduler's file cannot hold.
+        UsageError: `--write` without `--install`, `--resume` with it, or a path that the scheduler's file cannot hold.
         StorageError: the lines cannot be installed.
     """
     from gpuregress.errors import UsageError
@@ -62,6 +62,8 @@ def install(ctx: click.Context, values: Mapping[str, Any]) -> int:
     scheduler = values["install"]
     if scheduler is None:
         raise UsageError(f"--write belongs to --install: name a scheduler, {', '.join(SCHEDULERS)}")
+    if values.get("resume"):
+        raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
     night = _night(ctx)
     plan = installation.plan(scheduler, night)
     console.say(plan.text, nl=False)
