@@ -14,7 +14,7 @@ from gpuregress.history import database as file
 from gpuregress.history import rows, series
 from gpuregress.history.schema import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 from gpuregress.history.seals import seal
-from gpuregress.records import PastResult, PastRun, RunKind, ShortResult
+from gpuregress.records import PastResult, PastRun, ShortResult
 
 _RUNS = f"SELECT id, {', '.join(RUN_COLUMNS)}, seal FROM runs ORDER BY started DESC, id DESC"  # noqa: S608 - constants
 _RESULTS = (
@@ -145,19 +145,6 @@ class Reader:
             runs = runs[at + 1 :]
         nights = (entry for entry in runs if entry[1].kind == "nightly" and not entry[1].imported)
         return next((self._with_counts(*entry) for entry in nights if not entry[1].interrupted), None)
-
-    def failing_since(self, case: str, device: str = "", kind: RunKind | None = None) -> PastResult | None:
-        """The first result of a case's present unbroken series of failures; None where it passes now.
-
-        Args:
-            case: its name.
-            device: only results on devices of this kind; see `trend`.
-            kind: only results of runs of this kind.
-        """
-        found = self.trend(case, None, device)
-        if found and not found[0].imported:
-            found = tuple(one for one in found if not one.imported)
-        return series.failing_since(one for one in found if kind is None or one.kind == kind)
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 

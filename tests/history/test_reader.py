@@ -64,34 +64,6 @@ def test_a_case_on_two_devices_has_two_results(history: History) -> None:
         ("cuda:1", "differ", "model of cuda:1"),
     ]
     assert [one.device for one in history.trend("a", device="cuda:0")] == ["cuda:1"]
-    assert history.failing_since("a", "cpu") is None
-    assert history.failing_since("a", "cuda") is not None
-
-
-@pytest.mark.parametrize(
-    ("statuses", "since"),
-    [
-        (("pass", "differ", "differ"), "R02"),
-        (("differ", "pass", "fault", "skip", "differ"), "R03"),
-        (("differ", "pass"), None),
-        (("differ", "skip"), "R01"),
-        (("skip",), None),
-        (("pass", "new"), "R02"),
-    ],
-)
-def test_the_first_of_the_present_failures(history: History, statuses: tuple[Status, ...], since: str | None) -> None:
-    add_nights(history, "a", *statuses)
-    found = history.failing_since("a", "cpu")
-    assert (found.run if found else None) == since
-
-
-def test_the_first_of_the_failures_of_nights_alone(history: History) -> None:
-    add_nights(history, "a", "pass", "differ", "differ")
-    history.add(night(4, {"a": "pass"}), "run")
-    assert history.failing_since("a") is None
-    found = history.failing_since("a", kind="nightly")
-    assert found is not None
-    assert (found.run, found.started, found.commit) == ("R02", "2026-11-02T02:00:00Z", "c2")
 
 
 def test_the_night_before_a_run(history: History) -> None:
