@@ -166,8 +166,7 @@ class _Night:
         if read is not None and read.state == "finished":
             return results.summary_of(read)
         if read is not None:
-            cases = frozenset(read.start.cases)
-            request = dataclasses.replace(request, resumes=read.path.parent, only=cases)
+            request = dataclasses.replace(request, resumes=read.path.parent)
         return session.run(self._project, request, machinery=self._machinery)
 
 

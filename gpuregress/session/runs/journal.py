@@ -16,7 +16,6 @@ end that nobody holds is that of a run which was cut short.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import fcntl
 import json
 import os
@@ -304,12 +303,13 @@ def read(folder: Path) -> Journal:
 def _continued(
     start: JournalStart, records: list[JournalRecord | None]
 ) -> tuple[JournalStart, tuple[JournalEntry, ...]]:
-    """The plan of a run with the commit and the process of its last part, and the verdicts of that commit."""
-    cases, entries = start.cases, list[JournalEntry]()
+    """The plan of a run's last part, and the verdicts on its cases, of its commit; it reports broken jobs again."""
+    entries: list[JournalEntry] = []
     for record in records:
         if isinstance(record, JournalStart):
-            entries = entries if record.commit == start.commit else []
-            start = dataclasses.replace(record, cases=cases)
+            planned = frozenset(record.cases) if record.commit == start.commit else frozenset()
+            entries = [entry for entry in entries if entry.verdict.case in planned]
+            start = record
         elif isinstance(record, JournalEntry):
             entries.append(record)
     return start, tuple(entries)
