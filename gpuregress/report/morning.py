@@ -86,7 +86,8 @@ def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:
     if changes.unknown and (changes.new or changes.unaccepted):
         yield f"every failure counts as new: {changes.unknown}"
     yield from _by_cause((*changes.new, *changes.unaccepted), texts, most or _MOST_NEW, where)
-    yield from (line for line in terminal.shared_values(summary) if line)
+    if changes.new or changes.unaccepted or changes.changed:  # else it was told on the first night
+        yield from (line for line in terminal.shared_values(summary) if line)
     yield from _section("failing for another cause than before:", _told(changes.changed, summary, texts), others)
     yield from _section("still failing:", _told(changes.still, summary, texts), others)
     yield from _bounded([f"fixed    {one.case}{_lasted(one, summary.started)}" for one in changes.fixed], others)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.judging import parameter_spaces
 from gpuregress.nightly import EarlierNights, LeftOut, compare_nights
 from gpuregress.nightly.changes import NOTHING_LEFT_OUT
 from gpuregress.records import LackingDevice, NightChanges, NightRemark, RunSummary, Since
@@ -45,6 +46,16 @@ def test_two_nights_of_one_bug_print_different_texts() -> None:
     assert second[0] == "1 still failing (since 21 Nov, 8eb0c1f)"
     assert third[:2] == ["1 still failing (since 20 Nov, 8eb0c1f)", "still failing:"]
     assert third[2].endswith("should be (since 20 Nov, 8eb0c1f; 3 nights)")
+
+
+def test_the_parameters_of_failing_cases_are_told_once() -> None:
+    verdicts = [case(f"j/n={n}", "differ" if n < 10 else "pass", parameters={"n": n}) for n in range(20)]
+    tonight = night(*verdicts, spaces=parameter_spaces.summarize(verdicts))
+    names = [f"j/n={n}" for n in range(10)]
+    assert any("every failing case has n <= 9" in line for line in told(tonight, earlier({})))
+    assert not any("failing case" in line for line in told(tonight, earlier(dict.fromkeys(names, FAILED))))
+    one_more = told(tonight, earlier(dict.fromkeys(names[1:], FAILED)))
+    assert any("every failing case has n <= 9" in line for line in one_more)
 
 
 def test_failures_of_one_cause_are_together_and_bounded() -> None:
