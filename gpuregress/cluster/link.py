@@ -98,6 +98,7 @@ class ClusterLink:
         self._refused: dict[str, str] = {}
         self._cases: dict[int, tuple[str, asyncio.Task[None]]] = {}
         self._stores: dict[str, asyncio.Lock] = {}
+        self._cut_off: list[int] = []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="cluster", daemon=True)
         self._thread.start()
@@ -221,6 +222,8 @@ class ClusterLink:
                 found = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), ANSWER_S)
                 await self._compare(found["workers"])
                 silent_since = time.monotonic()
+                while self._cut_off:  # the scheduler is back, and knows nothing of them
+                    self._post(CaseLost(self._cut_off.pop()))
             except (OSError, TimeoutError, KeyError):
                 if self._client.status in ("closing", "closed") or time.monotonic() - silent_since > self._wait_s:
                     self._post(ClusterLost(f"the connection to the Dask scheduler at {self.address} was lost"))
@@ -309,13 +312,13 @@ class ClusterLink:
             reply, contents = await self._reply(ticket, request, member)
             kept = await self._fetched(ticket, request, member, reply)
         except asyncio.CancelledError:
-            self._post(CaseLost(ticket))
+            self._lose(ticket, member)
             return
         except (StorageError, DeviceError) as error:
             reply, contents, kept = CaseReply("failed", message=str(error)), {}, {}
         except Exception as error:  # noqa: BLE001 - whatever Dask raises
             if type(error).__name__ == "KilledWorker" or await self._is_gone(member.address):
-                self._post(CaseLost(ticket))
+                self._lose(ticket, member)
                 return
             reply, contents, kept = CaseReply("failed", message=f"{member.name} failed: {_text(error)}"), {}, {}
         if reply.kind == "stale":
@@ -323,6 +326,13 @@ class ClusterLink:
             self._post(CaseLost(ticket))
         else:
             self._post(CaseReplied(ticket, reply, ReplyFiles(contents, kept)))
+
+    def _lose(self, ticket: int, member: ClusterMember) -> None:
+        """Tell that a case is lost with its host; while the scheduler is gone, no host is blamed for it."""
+        if self._client.status != "running" and member.address in self._members:
+            self._cut_off.append(ticket)
+        else:
+            self._post(CaseLost(ticket))
 
     async def _reply(
         self, ticket: int, request: CaseRequest, member: ClusterMember

@@ -190,7 +190,11 @@ def test_a_scheduler_that_dies_ends_the_run(bench: Bench, hosts: Hosts, own: Das
 
     summary = run(bench, own.address, fakes.case("sleep"), fakes.case("double"), listen=listen)
     assert set(words(summary).values()) == {"error"}
-    assert f"the connection to the Dask scheduler at {own.address} was lost" in summary.verdicts[1].reason
+    for verdict in summary.verdicts:
+        assert f"the connection to the Dask scheduler at {own.address} was lost" in verdict.reason
+        assert verdict.outcome is not None
+        assert verdict.outcome.observations.lost_hosts == ()
+    assert not any("was lost during the run" in note for note in summary.notes)
     wait_until(lambda: not children(worker.pid))
 
 

@@ -212,11 +212,14 @@ def compilers(entries: Iterable[JournalEntry]) -> str:
 def _launches_in_flight(read: Journal) -> str:
     """The launches of the log that had not ended when a run was cut short, in words."""
     try:
-        begun = launch_log.read(read.path.parent / run_folders.LAUNCH_LOG).unfinished
+        log = launch_log.read(read.path.parent / run_folders.LAUNCH_LOG)
     except StorageError:  # it had not written one
         return "before its first launch"
     judged = read.judged
     launches = [
-        f"in launch {one.number} on {one.device}, {one.case}: {one.call}" for one in begun if one.case not in judged
+        f"in launch {one.number} on {one.device}, {one.case}: {one.call}"
+        for one in log.unfinished
+        if one.case not in judged
     ]
-    return " and ".join(launches) or "between launches"
+    elsewhere = "while its cases ran on a cluster, whose hosts kept the logs of those that had not ended"
+    return " and ".join(launches) or (elsewhere if "cluster" in log.header else "between launches")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,6 +29,14 @@ def begun(project: Project) -> tuple[Path, JournalWriter]:
     log.close()
     writer.add(JournalEntry(Verdict("j", "j/a", "new")))
     return folder, writer
+
+
+def test_a_run_on_a_cluster_does_not_know_the_launches_of_its_hosts(project: Project) -> None:
+    folder, writer = run_folders.create(project.runs, START, datetime(2026, 11, 20, 2, tzinfo=UTC))
+    with contextlib.closing(LaunchLog(folder / run_folders.LAUNCH_LOG)) as log:
+        log.write_header({"cluster": "2 cores on 1 host of the cluster at tcp://node0:8786"})
+    writer.close()
+    assert "while its cases ran on a cluster, whose hosts kept the logs" in cut_short.describe(folder)
 
 
 def test_a_run_that_goes_on_is_waited_for(project: Project) -> None:
