@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +27,7 @@ _TAKEN = (".ptx", ".cubin")
 """Suffixes of what is not compiled."""
 
 _ATTEMPTS = 3
+_PATH_MARK = "\x1a{}\x1a"
 _PATH_TELLERS = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"source_location")
 
 
@@ -78,7 +80,10 @@ def find(source: Source) -> Program | None:
         return _take_ptx(source, files.contents[0])
     if files.unknown:
         return None
-    return next((program for key in _cxx_keys(source, files) if (program := _cached(key))), None)
+    try:
+        return next((program for key in _cxx_keys(source, files) if (program := _cached(key))), None)
+    except InfeasibleSource as refused:
+        raise InfeasibleSource(_with_own_paths(str(refused), files.files)) from refused
 
 
 def make(source: Source) -> Program:
@@ -95,7 +100,7 @@ def make(source: Source) -> Program:
             program, ptx, complaints = _compile_cxx(source, files)
         except InfeasibleSource as refused:
             if not files.unknown and _inputs(source) == files:
-                _store_refusal(_cxx_keys(source, files)[-1], refused)
+                _store_refusal(_cxx_keys(source, files)[-1], _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
             return _stored(program, ptx, complaints)
@@ -140,7 +145,7 @@ def build_cubin(program: Program) -> Program:
     try:
         linked = link.link(storage.read_bytes(ptx).decode(errors="replace"), program.arch, ptx.name)
     except InfeasibleSource as refused:
-        _store_refusal(key, refused)
+        _store_refusal(key, str(refused))
         raise
     resources = {kernel: dict(figures) for kernel, figures in linked.resources.items()}
     cache.store(key, {"linker": linked.linker, "resources": resources}, {".cubin": linked.cubin})
@@ -310,9 +315,24 @@ def _stored(program: Program, ptx: str, complaints: str) -> Program:
     return _with_paths(program)
 
 
-def _store_refusal(key: str, refused: InfeasibleSource) -> None:
+def _store_refusal(key: str, message: str) -> None:
     """Store that a program cannot be built, for later runs and for hosts without a compiler."""
-    cache.store(key, {"infeasible": str(refused)}, {})
+    cache.store(key, {"infeasible": message}, {})
+
+
+def _without_paths(message: str, files: Sequence[Path]) -> str:
+    """Put marks in place of the files' paths: the same source may stand elsewhere when it is refused again."""
+    named = [(name, number) for number, file in enumerate(files) for name in {str(file), compiler_messages.shown(file)}]
+    for name, number in sorted(named, key=lambda one: len(one[0]), reverse=True):
+        message = re.sub(rf"(?<![\w/.-]){re.escape(name)}(?![\w/-])", _PATH_MARK.format(number), message)
+    return message
+
+
+def _with_own_paths(message: str, files: Sequence[Path]) -> str:
+    """Put the files' paths in place of the marks."""
+    for number, file in enumerate(files):
+        message = message.replace(_PATH_MARK.format(number), compiler_messages.shown(file))
+    return message
 
 
 def _check_refusal(record: Mapping[str, Any]) -> None:

@@ -295,6 +295,18 @@ def test_a_combination_that_the_source_refuses_is_remembered(write: Write, monke
     assert toolchain.compile(refused).ptx
 
 
+def test_a_remembered_refusal_names_the_file_that_is_compiled_now(tmp_path: Path) -> None:
+    text = '#include "limit.h"\n__global__ void k() {}\n'
+    for name in ("here", "there"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "k.cu").write_text(text)
+        (folder / "limit.h").write_text('static_assert(false, "never");\n')
+        with pytest.raises(InfeasibleSource) as refused:
+            toolchain.compile(Source(str(folder / "k.cu"), kernels=("k",)))
+        assert f"{folder}/limit.h:1" in str(refused.value)
+
+
 def test_other_errors_are_not_remembered(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = _counted(monkeypatch, nvrtc, "compile_source")
     source = write("__global__ void k() { wrong; }\n", kernels=("k",))
