@@ -292,9 +292,9 @@ def endless_run(address: str, folder: str) -> None:
 
 def test_a_client_that_is_killed_leaves_no_process_on_a_host(tmp_path: Path, hosts: Hosts, own: DaskProcess) -> None:
     worker = hosts.worker(own, host="node")
+    before = set(hosts.folder.rglob("launch.log"))  # of other tests: the case must have begun here
     client = hosts.client(f"{__name__}:endless_run", own.address, str(tmp_path))
     wait_until(lambda: children(worker.pid))
-    logs = hosts.folder.rglob("launch.log")
-    wait_until(lambda: any(path.stat().st_size for path in [*logs, *hosts.folder.rglob("launch.log")]))
+    wait_until(lambda: any(path.stat().st_size for path in {*hosts.folder.rglob("launch.log")} - before))
     client.kill()
     wait_until(lambda: not children(worker.pid))
