@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -138,3 +140,18 @@ class Services(Emit, Protocol):
 
     def store_count(self, b: ir.IRBuilder) -> None:
         """Add the counted instructions to the machine's."""
+
+
+@contextmanager
+def subroutine_body(emitter: Services, builder: ir.IRBuilder) -> Iterator[None]:
+    """Let an emitter build the body of a subroutine.
+
+    Stack slots go into the subroutine's first block and the code into the next, because an insertion into a block moves
+    a builder behind it.
+    """
+    body = builder.append_basic_block("body")
+    builder.branch(body)
+    builder.position_at_end(body)
+    caller, emitter.builder = emitter.builder, builder
+    yield
+    emitter.builder = caller

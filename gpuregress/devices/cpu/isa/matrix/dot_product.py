@@ -13,7 +13,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit
-from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.services import Services, subroutine_body
 from gpuregress.devices.cpu.builder.structured import Cell, counted, i32
 from gpuregress.devices.cpu.builder.types import F64, I32, I64
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import propagate
@@ -60,17 +60,11 @@ class DotProduct:
         result = self.result
 
         def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-            # Stack slots go into the first block, the code into the next: an insertion moves a builder behind it.
-            body = builder.append_basic_block("body")
-            builder.branch(body)
-            builder.position_at_end(body)
-            caller, emitter.builder = emitter.builder, builder
-            total = Cell(builder, started(emitter, result, given[0]))
-            with counted(builder, i32(self.depth)) as step:
-                total.set(added(emitter, result, total.get(), *self.term(step, *given[1:])))
-            value = finished(emitter, result, total.get(), limited=self.limited)
-            emitter.builder = caller
-            return value
+            with subroutine_body(emitter, builder):
+                total = Cell(builder, started(emitter, result, given[0]))
+                with counted(builder, i32(self.depth)) as step:
+                    total.set(added(emitter, result, total.get(), *self.term(step, *given[1:])))
+                return finished(emitter, result, total.get(), limited=self.limited)
 
         parameters = tuple(value.type for value in arguments)
         whole = f"{self.name}.{result}{'.limited' if self.limited else ''}"

@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.services import Services, subroutine_body
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import F32, F64, I1, I32, I64
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import bits_of, canonical, float_of, magnitude
@@ -128,13 +128,8 @@ class Tile:
         """
 
         def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-            # Stack slots go into the first block, the code into the next: an insertion moves a builder behind it.
-            body = builder.append_basic_block("body")
-            builder.branch(body)
-            builder.position_at_end(body)
-            caller, emitter.builder = emitter.builder, builder
-            _TileBuilder(emitter, self, given[0]).build()
-            emitter.builder = caller
+            with subroutine_body(emitter, builder):
+                _TileBuilder(emitter, self, given[0]).build()
             return ir.Constant(I1, 1)
 
         name = f"{self.name}.{self.result}.{self.c.kind.name}"

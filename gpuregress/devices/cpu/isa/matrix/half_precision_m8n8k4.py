@@ -11,7 +11,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit
-from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.services import Services, subroutine_body
 from gpuregress.devices.cpu.builder.structured import at, element, i32
 from gpuregress.devices.cpu.builder.types import F32, I32
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import canonical
@@ -41,10 +41,8 @@ def lower(emitter: Services, instruction: Instruction) -> None:
     shown = [at(b, everything, start) for start in starts]
 
     def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        caller, emitter.builder = emitter.builder, builder
-        value = _element(emitter, (result, accumulator), orders, given)
-        emitter.builder = caller
-        return value
+        with subroutine_body(emitter, builder):
+            return _element(emitter, (result, accumulator), orders, given)
 
     parameters = (*(value.type for value in shown), I32, I32)
     name = f"mma.m8n8k4.{orders[0]}.{orders[1]}.{result}.{accumulator}"

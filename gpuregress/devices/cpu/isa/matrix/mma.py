@@ -68,7 +68,7 @@ def _sparsity(instruction: Instruction, depth: int, kind: str) -> Sparsity:
 
 _TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "f64", "s8", "u8", "s4", "u4", "s32")
 _FLOATS = ("f16", "bf16", "tf32", "e4m3", "e5m2")
-_WHOLE = ("f64", "s32")
+_PER_LANE = ("f64", "s32")
 """Types of results that each lane computes for itself."""
 
 
@@ -78,7 +78,7 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
         return
     form = _form(instruction)
     name = f"mma.m{form.rows}n8k{form.depth}.{form.a.name}.{form.b.name}"
-    if form.result in _WHOLE:
+    if form.result in _PER_LANE:
         target, *sources = instruction.operands
         limited = "satfinite" in instruction.modifiers
         product = DotProduct(name, form.depth, form.result, _term(emitter, form), limited)
