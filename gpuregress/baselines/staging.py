@@ -13,6 +13,7 @@ from gpuregress.errors import BaselineError
 from gpuregress.records import Baseline, Dump
 from gpuregress.storage import (
     SUFFIX,
+    compressed_path,
     copy_file,
     digest_file,
     disk_errors,
@@ -75,7 +76,7 @@ def document_if_whole(folder: Path) -> Manifest | None:
 def _whole(folder: Path, buffer: str, entry: ManifestEntry, url: str = "") -> Dump:
     """Verify the file of a dump, under its own name or, after a kill, still under the hidden one."""
     named = folder / dump_name(buffer, entry.revision)
-    compressed = named.with_name(named.name + SUFFIX)
+    compressed = compressed_path(named)
     for path in (named, compressed, _staged(folder, buffer, entry)):
         if path.is_file() and digest_file(path) == entry.text_digest:
             return Dump(buffer, str(path.absolute()), entry.dtype, entry.shape, entry.digest, entry.text_digest)
@@ -210,7 +211,7 @@ def _copy_in(change: StagedChange, dump: Dump, entry: ManifestEntry, old: Manife
     source, plain = Path(dump.path), change.folder / dump_name(dump.buffer, entry.revision)
     if digest_file(source) != dump.text_digest:
         raise BaselineError(f"{source}: changed since the run wrote it; run the case again")
-    compressed = plain.with_name(plain.name + SUFFIX)
+    compressed = compressed_path(plain)
     for target in (plain, compressed):
         change.names[dump.buffer] = target.name
         if target.is_file() and not target.is_symlink() and digest_file(target) == entry.text_digest:
@@ -244,8 +245,8 @@ def _keep_first(change: StagedChange, buffer: str, entry: ManifestEntry) -> None
     # A file of that name may be left of a first dump before this one, where the label stayed and the dump did not.
     if not kept.is_file() or digest_file(kept) != entry.text_digest:
         source = Path(_whole(change.folder, buffer, entry).path)
-        name = dump_name(buffer, entry.revision) + (SUFFIX if is_compressed(source) else "")
-        kept = change.folder / FIRST / name
+        kept = change.folder / FIRST / dump_name(buffer, entry.revision)
+        kept = compressed_path(kept) if is_compressed(source) else kept
         copy_file(source, kept, durable=False)
         change.files.append(kept)
 

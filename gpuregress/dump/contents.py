@@ -54,7 +54,7 @@ class DumpContents:
                 return None
         except (OSError, DumpError, StorageError):
             return None
-        path = writer.compressed(path) if known.suffix else path
+        path = storage.compressed_path(path) if known.suffix else path
         buffer = storage.split_name(path.name)
         shape, name = header.shape, header.element_type.name
         made = Dump(buffer[0] if buffer else path.name, str(path), name, shape, raw, known.stem)

@@ -23,9 +23,9 @@ from gpuregress.dump.header import Header
 from gpuregress.errors import DumpError, StorageError
 from gpuregress.records import Dump
 from gpuregress.storage import (
-    SUFFIX,
     FrameWriter,
     atomic,
+    compressed_path,
     copy_file,
     digest_file,
     disk_errors,
@@ -120,7 +120,7 @@ class DumpWriter:
             if self._frames is not None and self._most is not None and self._size <= self._most:
                 self._decompress(self._frames)
             self._stack.close()
-        path = self._path if self._frames is None else compressed(self._path)
+        path = self._path if self._frames is None else compressed_path(self._path)
         self._dump = _record(path, self._type, self._shape, self._raw.hexdigest(), self._text.hexdigest())
         return self._dump
 
@@ -144,7 +144,7 @@ class DumpWriter:
         self._stack = contextlib.ExitStack()
         with disk_errors(self._path):
             try:
-                self._file = self._stack.enter_context(atomic(compressed(self._path), durable=self._durable))
+                self._file = self._stack.enter_context(atomic(compressed_path(self._path), durable=self._durable))
                 self._frames = self._stack.enter_context(FrameWriter(self._file))
                 file.flush()
                 for text in text_pieces(Path(file.name)):
@@ -164,11 +164,6 @@ class DumpWriter:
                 self._file.write(text)
         finally:
             _abandon(packed, DumpError(f"{self._path}: decompressed"))
-
-
-def compressed(path: Path) -> Path:
-    """The name of a compressed dump whose text would have this name."""
-    return path.with_name(path.name + SUFFIX)
 
 
 def _abandon(stack: contextlib.ExitStack, error: BaseException) -> None:
@@ -242,7 +237,7 @@ def copy_known(
     try:
         if not has_form(known[raw], compress_above):
             return None
-        path = compressed(path) if is_compressed(known[raw]) else path
+        path = compressed_path(path) if is_compressed(known[raw]) else path
     except (DumpError, StorageError):
         return None
     copy_file(known[raw], path, durable=durable)

@@ -47,7 +47,7 @@ class DumpFolder:
     def adopt(self, dump: Dump) -> Dump | None:
         """Make another case's dump this case's, too: a link, else a copy; None where its file was changed."""
         path = self._path(dump.buffer)
-        path = writer.compressed(path) if dump.path.endswith(storage.SUFFIX) else path
+        path = storage.compressed_path(path) if dump.path.endswith(storage.SUFFIX) else path
         wanted = replace(dump, path=str(path))
         return wanted if contents.linked(Path(dump.path), wanted) or contents.copied(Path(dump.path), wanted) else None
 

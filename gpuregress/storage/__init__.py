@@ -15,7 +15,7 @@ from gpuregress.storage.fsync import sync_all, sync_folder, sync_tree
 from gpuregress.storage.hard_links import link_file, prune_store
 from gpuregress.storage.locks import lock
 from gpuregress.storage.os_errors import disk_errors, explain
-from gpuregress.storage.paths import dump_name, find_dump, refuse_links, safe_join, split_name
+from gpuregress.storage.paths import compressed_path, dump_name, find_dump, refuse_links, safe_join, split_name
 from gpuregress.storage.reading import (
     RunningDigest,
     damaged,
@@ -37,6 +37,7 @@ __all__ = [
     "RunningDigest",
     "atomic",
     "compress_file",
+    "compressed_path",
     "copy_file",
     "damaged",
     "digest_file",

@@ -41,10 +41,15 @@ def dump_name(buffer: str, revision: str) -> str:
     return f"{buffer}.{label}"
 
 
+def compressed_path(plain: Path) -> Path:
+    """The path of a dump that is compressed: `sum.1.4.zst` for `sum.1.4`."""
+    return plain.with_name(plain.name + SUFFIX)
+
+
 def find_dump(folder: Path, buffer: str, revision: str) -> Path:
     """Find the file of a dump: `sum.1.4`, or `sum.1.4.zst` if only that exists."""
     plain = folder / dump_name(buffer, revision)
-    compressed = plain.with_name(plain.name + SUFFIX)
+    compressed = compressed_path(plain)
     return compressed if not plain.exists() and compressed.exists() else plain
 
 

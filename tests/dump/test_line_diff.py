@@ -23,7 +23,7 @@ def write(folder: Path, name: str, words: list[str], *, compress: bool = False) 
 
 
 def compressed(path: Path) -> Path:
-    target = writer.compressed(path)
+    target = storage.compressed_path(path)
     with target.open("wb") as file:
         storage.compress_file(path, file)
     return target
