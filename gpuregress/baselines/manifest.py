@@ -16,6 +16,7 @@ from gpuregress.records import (
     Acceptance,
     AcceptedTiming,
     Case,
+    DeviceInfo,
     Dump,
     LaunchDigests,
     MadeOf,
@@ -150,7 +151,7 @@ def made_of(case: Case, outcome: Outcome, programs: Sequence[Program], launches:
         options=_without_folders(_options(case, programs)),
         contract=case.source.contract,
         arch=programs[0].arch if programs else case.source.arch,
-        device=device.model if device else "",
+        device=_model(case, device) if device else "",
         card=device.card.uuid if device else "",
         driver=device.driver if device else "",
         launches=tuple(dict.fromkeys(launches)),
@@ -160,6 +161,12 @@ def made_of(case: Case, outcome: Outcome, programs: Sequence[Program], launches:
         sources=dict(zip(case.source_names, digests, strict=True)) if case.other_sources else {},
         code=_code(case, outcome, programs),
     )
+
+
+def _model(case: Case, device: DeviceInfo) -> str:
+    """The device's model, and whose tensor cores it had."""
+    is_other = case.source.card not in ("", device.arch)
+    return f"{device.model}, tensor cores of {case.source.card}" if is_other else device.model
 
 
 def _code(case: Case, outcome: Outcome, programs: Sequence[Program]) -> str:

@@ -267,7 +267,11 @@ class _JobPlan:
 
     def _named_arch(self, source: records.Source) -> str | None:
         """The architecture that the job names for the case itself; None: a GPU's own is compiled for."""
-        is_named = "arch" in self.job.compile.model_fields_set or (self.job.variants and self.job.variants.arch)
+        is_named = (
+            self.job.card
+            or "arch" in self.job.compile.model_fields_set
+            or (self.job.variants and self.job.variants.arch)
+        )
         return source.arch if is_named else None
 
     def _settings(self, scope: Scope, source: records.Source) -> CaseSettings:

@@ -31,6 +31,8 @@ def _lines(case: Case) -> Iterator[str]:
     given = [*source.options, *(f"-D{name}={text}" if text else f"-D{name}" for name, text in source.defines.items())]
     given += [f"-I{folder}" for folder in source.include]
     yield f"compile   {shlex.join([source.arch, source.contract, *given])}"
+    if source.card:
+        yield f"card      {source.card}: the CPU device has its tensor cores"
     yield f"seed      {case.seed}"
     yield "buffers"
     for buffer in case.buffers.values():

@@ -97,7 +97,7 @@ class JobSources:
         if self._file.is_broken("source"):
             return None
         texts = source_files.texts(self._file, scope)
-        settings = compile_settings(scope, job.compile, ("compile",))
+        settings = compile_settings(scope, job.compile, ("compile",), job.card)
         if settings is None and texts is not None:  # its file and folders may be wrong, too
             self._located(texts, _folders_only(scope, job), {})
         if texts is None or settings is None:
@@ -115,7 +115,7 @@ class JobSources:
         if any(templates.is_template(text or "") for text in sources) or self._file.is_broken("source"):
             return None
         plain = {"options": job.compile.options, "include": job.compile.include}
-        settings = compile_settings(scope, CompileSpec.model_validate(plain), ("compile",))
+        settings = compile_settings(scope, CompileSpec.model_validate(plain), ("compile",), job.card)
         texts = source_files.texts(self._file, scope)
         return self._located(texts, settings or _folders_only(scope, job), {}) if texts is not None else None
 
@@ -218,7 +218,7 @@ def of_case(
         launches: the case's, with the positions of their sources.
         buffers: the case's, with those of their variables.
     """
-    settings = compile_settings(scope, file.job.compile, ("compile",))
+    settings = compile_settings(scope, file.job.compile, ("compile",), file.job.card)
     if settings is None:
         return ()
     compiled = []
@@ -254,7 +254,7 @@ def of_reference(
         scope.problems.add(own_key, f"missing key: reference.{name}.source; the job has no source of its own")
     given = item.compile or file.job.compile
     key: Key = ("compile",) if item.compile is None else (*own_key, "compile")
-    settings = compile_settings(scope, given, key)
+    settings = compile_settings(scope, given, key, file.job.card)
     if path is None or settings is None:
         return None
     include = known.include if item.compile is None else _folders(scope.problems, settings, key)
@@ -307,4 +307,5 @@ def _compiled(
         arch=settings.arch,
         kernels=tuple(dict.fromkeys(launch.kernel for launch in launches)),
         symbols=symbols,
+        card=settings.card,
     )

@@ -7,6 +7,7 @@ from gpuregress.records.architectures import ARCHITECTURES as ARCHITECTURES
 from gpuregress.records.architectures import SM_90 as SM_90
 from gpuregress.records.architectures import Architecture as Architecture
 from gpuregress.records.architectures import ArchitectureLimits as ArchitectureLimits
+from gpuregress.records.architectures import TensorCore as TensorCore
 from gpuregress.records.baselines import Acceptance as Acceptance
 from gpuregress.records.baselines import AcceptedTiming as AcceptedTiming
 from gpuregress.records.baselines import Baseline as Baseline

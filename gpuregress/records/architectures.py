@@ -85,6 +85,23 @@ SM_90 = ArchitectureLimits(
 
 
 @dataclass(frozen=True, slots=True)
+class TensorCore:
+    """How a tensor core sums products.
+
+    Attributes:
+        fraction: bits behind the greatest exponent that a term keeps.
+        row_bits: bits of a row of A in one sum; a longer row makes several, each rounded to the accumulator's type.
+            None: one sum for a whole row.
+        is_measured: whether this was measured on a card, sparse products and those of 8-bit floats, too. Else it is
+            from the literature, which has neither.
+    """
+
+    fraction: int
+    row_bits: int | None = None
+    is_measured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """One row of the table.
 
@@ -96,6 +113,7 @@ class Architecture:
         special_registers: pattern of the special registers that older architectures lack.
         limits: None: no device here is checked against them.
         measured: the folder of `devices/cpu/data/` with its special-function unit's results; "": not measured.
+        tensor_core: None: it cannot be a job's `card`.
     """
 
     number: int
@@ -104,6 +122,7 @@ class Architecture:
     special_registers: str = ""
     limits: ArchitectureLimits | None = None
     measured: str = ""
+    tensor_core: TensorCore | None = None
 
     @property
     def name(self) -> str:
@@ -123,6 +142,7 @@ ARCHITECTURES = (
         r"%(n?cluster|is_explicit_cluster|aggr_smem_size)",
         SM_90,
         "sm_90",
+        TensorCore(25, is_measured=True),
     ),
     Architecture(75),
     Architecture(
@@ -132,6 +152,7 @@ ARCHITECTURES = (
         r"|^prefetch\b.*evict|^(min|max)\b.*f16|^cvt\b.*\.f16x2\.f32|^w?mma\b.*f64|\.and\.popc"
         r"|^mma\b.*\.m16n8k(16|32|64|128|256)\b",
         r"%reserved_smem_offset",
+        tensor_core=TensorCore(24, 128),  # P. Xie et al., "MMA-Sim", arXiv:2511.10909
     ),
     Architecture(86, "", r"\.xorsign"),
     Architecture(87),

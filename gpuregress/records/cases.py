@@ -192,6 +192,7 @@ class Source:
         symbols: the variables that must be there.
         digest: of its text and of all that it includes when it was planned; "": it may be what it is.
         harness: C++ text behind the source that calls a device function; then `kernels` has that function's name alone.
+        card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
     """
 
     path: str
@@ -204,6 +205,7 @@ class Source:
     symbols: tuple[str, ...] = ()
     digest: str = ""
     harness: str = ""
+    card: str = ""
 
 
 @dataclass(frozen=True, slots=True)

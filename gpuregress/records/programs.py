@@ -50,6 +50,7 @@ class Program:
         options: all options that the compiler was given.
         arch: `sm_90`.
         unknown: why the source's text does not tell all that it was made of, "" where it does.
+        card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
     """
 
     key: str
@@ -61,6 +62,7 @@ class Program:
     options: tuple[str, ...]
     arch: str
     unknown: str = ""
+    card: str = ""
 
 
 @dataclass(frozen=True, slots=True)

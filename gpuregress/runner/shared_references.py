@@ -142,7 +142,7 @@ def kernels_key(
     plain = [{**to_json(buffer), "fill": inputs.get(buffer.name)} for buffer in buffers]
     symbols = dict(program.symbols)
     on = [device.name.partition(":")[0], device.model, device.arch, device.driver]
-    return _sha256(["kernels", names, code, program.arch, entries, symbols, to_json(launches), plain, on])
+    return _sha256(["kernels", names, code, program.arch, program.card, entries, symbols, to_json(launches), plain, on])
 
 
 def _code(program: Program, kernels: Collection[str]) -> str:

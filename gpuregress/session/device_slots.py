@@ -15,6 +15,7 @@ from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores
 from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError, UsageError
+from gpuregress.records import Case
 from gpuregress.workers.worker_process import DeviceSlot, gpu_environment
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ class DeviceSelection:
     slots: tuple[DeviceSlot, ...]
     arch: str = ""
     is_remote: bool = False
+
+    def lack(self, case: Case) -> str:
+        """Why a case cannot run here, as far as its job tells; "" where it can."""
+        if self.kind not in case.devices:
+            return f"its job runs on {', '.join(case.devices)} only"
+        if self.arch and case.source.card not in ("", self.arch):
+            return f"its job has `card: {case.source.card}`, and the GPU is {self.arch}"
+        return ""
 
     def slot(self, label: str) -> DeviceSlot:
         """The slot of this name; hosts that joined the run later have one, too."""

@@ -11,6 +11,16 @@ _VARIANTS = {row.number: ("", *row.variants) for row in ARCHITECTURES}
 _NAME = re.compile(r"sm_([0-9]{2,3})([af]?)")
 
 
+CARDS = tuple(sorted(row.name for row in ARCHITECTURES if row.tensor_core))
+"""Architectures whose tensor cores the CPU device emulates."""
+
+
+def number(arch: str) -> int:
+    """The number of an architecture: 90 of `sm_90a`; 0 where it has none."""
+    match = re.match(r"sm_(\d+)", arch)
+    return int(match[1]) if match else 0
+
+
 def problem(arch: str) -> str | None:
     """Explain why a text is not an architecture of this compiler; None if it is one."""
     match = _NAME.fullmatch(arch)

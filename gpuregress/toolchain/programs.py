@@ -72,6 +72,11 @@ def find(source: Source) -> Program | None:
         CompileError: it cannot be read, or was changed since it was planned; or a kernel asked for is not there.
         InfeasibleSource: it was refused before.
     """
+    program = _find(source)
+    return None if program is None else replace(program, card=source.card)
+
+
+def _find(source: Source) -> Program | None:
     files = _inputs(source)
     suffix = Path(source.path).suffix
     if suffix == ".cubin":
@@ -103,7 +108,7 @@ def make(source: Source) -> Program:
                 _store_refusal(_cxx_keys(source, files)[-1], _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
-            return _stored(program, ptx, complaints)
+            return replace(_stored(program, ptx, complaints), card=source.card)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
 
 

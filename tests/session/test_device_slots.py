@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from gpuregress.cluster.members import Devices
@@ -7,6 +9,7 @@ from gpuregress.devices import registry
 from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.session import device_slots
+from tests import fakes
 
 
 @pytest.fixture
@@ -87,3 +90,13 @@ def test_devices_of_a_cluster_are_slots_with_their_hosts() -> None:
     assert (selected.kind, selected.name, selected.arch, selected.is_remote) == ("cuda", "cuda", "sm_90", True)
     assert [slot.label for slot in selected.slots] == ["cuda:0@a", "cuda:1@a"]
     assert selected.slot("cuda:0@joined-later").label == "cuda:0@joined-later"
+
+
+def test_a_case_of_another_card_is_not_for_this_gpu() -> None:
+    case = fakes.case("double")
+    other = dataclasses.replace(case, source=dataclasses.replace(case.source, card="sm_80"))
+    gpu = device_slots.DeviceSelection("cuda", "cuda:0", "", (), "sm_90")
+    cpu = device_slots.DeviceSelection("cpu", "cpu", "", ())
+    assert gpu.lack(other) == "its job has `card: sm_80`, and the GPU is sm_90"
+    assert (gpu.lack(case), cpu.lack(other)) == ("", "")
+    assert cpu.lack(dataclasses.replace(case, devices=("cuda",))) == "its job runs on cuda only"

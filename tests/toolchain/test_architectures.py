@@ -17,6 +17,10 @@ def test_anything_else_is_told_what_there_is(arch: str) -> None:
     assert "sm_90" in (architectures.problem(arch) or "")
 
 
+def test_numbers() -> None:
+    assert [architectures.number(name) for name in ("sm_90a", "sm_103", "compute")] == [90, 103, 0]
+
+
 def test_each_architecture_of_the_installed_compiler_has_a_row() -> None:
     nvrtc = pytest.importorskip("cuda.bindings.nvrtc")
     assert tuple(nvrtc.nvrtcGetSupportedArchs()[1]) == architectures.KNOWN

@@ -169,7 +169,12 @@ class CpuDevice(base.Device):
         kernels = tuple(entry.mangled for entry in program.entries.values())
         has_many = threads is None or threads > FEW_THREADS
         is_optimised = has_many or slow_programs.known(program)
-        schedule = Schedule(self._order.last_first, proven_rows=has_many, is_optimised=is_optimised)
+        schedule = Schedule(
+            self._order.last_first,
+            proven_rows=has_many,
+            is_optimised=is_optimised,
+            card=program.card or SM_90.name,
+        )
         module = CpuModule(program, compiled(text, kernels, schedule), self._space, is_optimised=is_optimised)
         self._modules.append(module)
         return module

@@ -136,8 +136,8 @@ class _Execution:
         for broken in self._checked.plan.broken:
             self._add(broken)
         for case in self._checked.plan.cases:
-            if self._context.devices.kind not in case.devices:
-                self._add(verdict.skipped(case, f"its job runs on {', '.join(case.devices)} only"))
+            if lack := self._context.devices.lack(case):
+                self._add(verdict.skipped(case, lack))
             elif case.settings.refused is not None:
                 self._add(self._infeasible(case, case.settings.refused))
 

@@ -67,8 +67,7 @@ def plan_cases(context: RunContext) -> PlannedRun:
     if context.request.rerun_failed:
         run = _rerun(context, run)
     cases = overrides.apply(run.cases, context.request, context.devices)
-    kind = context.devices.kind
-    runnable = tuple(case for case in cases if kind in case.devices and case.settings.refused is None)
+    runnable = tuple(case for case in cases if not context.devices.lack(case) and case.settings.refused is None)
     return _verify_inputs(context, dataclasses.replace(run, cases=cases, runnable=runnable))
 
 

@@ -8,6 +8,7 @@ job: reduce
 source: ../kernels/reduce.cu
 revision: auto
 compile: {options: [-lineinfo]}
+card: sm_80
 seed: 42
 parameters: {n: [1000, 65536], tile: [128, 256]}
 where: [tile <= n]

@@ -43,6 +43,7 @@ from gpuregress.spec.models.values import (
     Text,
 )
 from gpuregress.spec.models.variants import VariantsSpec
+from gpuregress.toolchain.architectures import CARDS
 
 MOST_TIMEOUTS = 1_000_000
 MOST_RETRIES = 10
@@ -243,6 +244,11 @@ class JobSpec(Spec):
     )
     revision: Text = Field("auto", description="auto, or a literal label for the dumps")
     compile: CompileSpec = CompileSpec.model_validate({})
+    card: Literal[tuple(CARDS)] | None = Field(  # type: ignore[valid-type] # from the one table
+        None,
+        description="the card whose tensor cores the CPU device emulates; default: sm_90, an H200. sm_80 is from the "
+        "literature",
+    )
     seed: Expr = Field(0, description="random fills derive from it and the buffer's name")
     parameters: dict[ParameterName, Annotated[list[ParameterValue], Field(min_length=1)]] = Field(
         {}, description="every combination is a case; values are numbers, text, C++ types, `true`, `false`"

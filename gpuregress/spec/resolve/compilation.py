@@ -35,6 +35,7 @@ class CompileSettings:
         defines: macro → its text.
         contract: `pinned` or `native`.
         arch: `sm_90`.
+        card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
     """
 
     options: tuple[str, ...]
@@ -42,15 +43,17 @@ class CompileSettings:
     defines: Mapping[str, str]
     contract: Literal["pinned", "native"]
     arch: str
+    card: str = ""
 
 
-def compile_settings(scope: Scope, given: CompileSpec, key: Key) -> CompileSettings | None:
+def compile_settings(scope: Scope, given: CompileSpec, key: Key, card: str | None = None) -> CompileSettings | None:
     """Fill the parameters of a case into a compilation; None if it is invalid, which is reported.
 
     Args:
         scope: the case's values.
         given: as the job has it.
         key: its key.
+        card: the job's, for which is compiled where no architecture is given.
     """
     before = scope.problems.reported
     options = [_option(scope, text, (*key, "options", at)) for at, text in enumerate(given.options)]
@@ -60,11 +63,13 @@ def compile_settings(scope: Scope, given: CompileSpec, key: Key) -> CompileSetti
         macros = _macros(scope, group, (*key, "defines"), position)
         _check_names(scope, macros, group, (*key, "defines"))
         defines |= macros
-    arch = _architecture(scope, given.arch, (*key, "arch"))
+    arch = card if card and "arch" not in given.model_fields_set else _architecture(scope, given.arch, (*key, "arch"))
+    if arch is not None:
+        check_card(scope, arch, (*key, "arch"), card)
     if scope.problems.reported > before or arch is None:
         return None
     include = tuple(text for text in folders if text is not None)
-    return CompileSettings(tuple(filter(None, options)), include, defines, given.contract, arch)
+    return CompileSettings(tuple(filter(None, options)), include, defines, given.contract, arch, card or "")
 
 
 def _option(scope: Scope, text: str, key: Key) -> str:
@@ -123,6 +128,14 @@ def _check_names(scope: Scope, macros: Mapping[str, str], group: MacroGroupSpec,
             own += ", or list the parameters that are macros" if group.parameter == "all" else ""
             text = f"a macro called {name} breaks the compiler's own headers, which use that name: {own}"
             scope.error(key if group.parameter else (*key, name), text)
+
+
+def check_card(scope: Scope, arch: str, key: Key, card: str | None) -> None:
+    """Refuse a program that the job's card, if it names one, cannot run."""
+    if card and architectures.number(arch) > architectures.number(card):
+        scope.error(
+            key, f"a program for {arch} does not run on the job's card, {card}: leave `arch` or `card` out", arch
+        )
 
 
 def _architecture(scope: Scope, text: str, key: Key) -> str | None:

@@ -9,6 +9,7 @@ import re
 from gpuregress import records
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.variants import AXES
+from gpuregress.spec.resolve.compilation import check_card
 from gpuregress.spec.resolve.scope import Scope
 
 MAX_COMBINATIONS = 64
@@ -73,6 +74,8 @@ def _check(file: JobFile, scope: Scope, sources: Sources, axes: list[str]) -> No
         scope.error(("variants",), f"has no effect: {names} {taken}, not compiled")
     if "arch" in axes and "arch" in given.model_fields_set:
         scope.error(("variants", "arch"), "is given, and compile.arch is, too: the first of the list is the case's own")
+    for position, arch in enumerate((file.job.variants and file.job.variants.arch) or ()):
+        check_card(scope, arch, ("variants", "arch", position), file.job.card)
     for position, option in enumerate(given.options):
         axis = next((name for name in axes if name in _OWNED and _OWNED[name].match(option)), None)
         if axis:

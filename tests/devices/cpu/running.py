@@ -19,18 +19,19 @@ Array = npt.NDArray[np.generic]
 Argument = Region | np.generic | bytes
 
 
-def compile_text(folder: Path, text: str, *kernels: str) -> Program:
+def compile_text(folder: Path, text: str, *kernels: str, card: str = "") -> Program:
     """Compile CUDA C++, or PTX if it starts with `.version`, after writing it into a folder.
 
     Args:
         folder: where the source is written.
         text: the source.
         kernels: the C++ names; none: those declared `extern "C"`.
+        card: whose tensor cores the device emulates.
     """
     suffix = "ptx" if text.lstrip().startswith(".version") else "cu"
     path = folder / f"k.{suffix}"
     path.write_text(text)
-    return toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=kernels))
+    return toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=kernels, card=card))
 
 
 def ptx_of(text: str) -> str:
@@ -43,12 +44,12 @@ class Running:
     """A device with one program on it.
 
     Args:
-        folder, text, kernels: see `compile_text`.
+        folder, text, kernels, card: see `compile_text`.
     """
 
-    def __init__(self, folder: Path, text: str, *kernels: str) -> None:
+    def __init__(self, folder: Path, text: str, *kernels: str, card: str = "") -> None:
         self.device = CpuDevice()
-        self.program = compile_text(folder, text, *kernels)
+        self.program = compile_text(folder, text, *kernels, card=card)
         self.module = self.device.load(self.program)
 
     def put(self, name: str, array: Array) -> Region:

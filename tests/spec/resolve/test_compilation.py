@@ -15,9 +15,9 @@ from gpuregress.spec.resolve.scope import Scope
 NAMES: dict[str, Value] = {"real": "float", "tile": 16, "fast": True, "flag": "", "arch": "sm_80"}
 
 
-def resolved(**given: Any) -> tuple[CompileSettings | None, list[str]]:
+def resolved(card: str | None = None, **given: Any) -> tuple[CompileSettings | None, list[str]]:
     scope = Scope(NAMES, Problems(Document(Path("job.yaml"), {}, {})), "real=float")
-    settings = compile_settings(scope, CompileSpec.model_validate(given), ("compile",))
+    settings = compile_settings(scope, CompileSpec.model_validate(given), ("compile",), card)
     return settings, [f"{error.key}: {error.message}" for error in scope.problems.errors]
 
 
@@ -75,3 +75,19 @@ def test_what_is_refused(given: dict[str, Any], message: str) -> None:
 def test_all_of_no_parameters() -> None:
     scope = Scope({}, Problems(Document(Path("job.yaml"), {}, {})))
     assert compile_settings(scope, CompileSpec.model_validate({"defines": "all"}), ("compile",)) is None
+
+
+def test_a_card_is_compiled_for_where_no_architecture_is_given() -> None:
+    settings, messages = resolved("sm_80")
+    assert not messages
+    assert settings is not None
+    assert (settings.arch, settings.card) == ("sm_80", "sm_80")
+    settings, _ = resolved("sm_90", arch="{arch}")
+    assert settings is not None
+    assert (settings.arch, settings.card) == ("sm_80", "sm_90")
+
+
+def test_a_program_that_the_card_cannot_run_is_refused() -> None:
+    _, messages = resolved("sm_80", arch="sm_90")
+    text = "a program for sm_90 does not run on the job's card, sm_80: leave `arch` or `card` out"
+    assert messages == [f"compile.arch: {text}"]

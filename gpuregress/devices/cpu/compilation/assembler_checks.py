@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.analysis.symbol_references import names_used
 from gpuregress.devices.cpu.builder.frame import lay_out
 from gpuregress.devices.cpu.builder.translation_unit import byte_size, where
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, Wait, info
-from gpuregress.devices.cpu.ptx.targets import needed_target, number, supports
+from gpuregress.devices.cpu.ptx.targets import needed_target, supports
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.errors import CompileError, InfeasibleSource
 from gpuregress.records import SM_90

@@ -7,15 +7,10 @@ import re
 from gpuregress.devices.cpu.ptx.opcode_table import info
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.records import ARCHITECTURES
+from gpuregress.toolchain.architectures import number
 
 _FORMS = {row.name: re.compile(row.forms) for row in ARCHITECTURES if row.forms}
 _REGISTERS = {row.name: re.compile(row.special_registers) for row in ARCHITECTURES if row.special_registers}
-
-
-def number(target: str) -> int:
-    """The number of an architecture: 90 of `sm_90a`; 0 where it has none."""
-    match = re.match(r"sm_(\d+)", target)
-    return int(match[1]) if match else 0
 
 
 def supports(target: str, needed: str) -> bool:

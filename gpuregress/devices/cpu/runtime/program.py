@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpuregress.devices.cpu.runtime.record_codec import decode
-from gpuregress.records import Dim3
+from gpuregress.records import SM_90, Dim3
 
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The order and the checks with which the threads of a block run, and how fast.
+    """The order and the checks with which the threads of a block run, how fast, and with whose tensor cores.
 
     Attributes:
         last_first: whether a block's threads take turns from the last to the first.
@@ -25,12 +25,14 @@ class Schedule:
             code and takes as long to compile.
         is_optimised: whether LLVM optimises the code, which takes most of the compilation.
         counts: whether the executed instructions are counted.
+        card: the architecture whose tensor cores are emulated.
     """
 
     last_first: bool = False
     proven_rows: bool = True
     is_optimised: bool = True
     counts: bool = True
+    card: str = SM_90.name
 
 
 @dataclass(frozen=True, slots=True)

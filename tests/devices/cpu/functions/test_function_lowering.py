@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def _launches(folder: Path) -> dict[str, LaunchReport]:
 
 @pytest.mark.parametrize("changed", [{"last_first": True}, {"proven_rows": False}, {"is_optimised": False}])
 def test_no_schedule_changes_the_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, bool]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any]
 ) -> None:
     usual = {name: report.instructions for name, report in _launches(tmp_path).items()}
     assert all(usual.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.ptx.targets import needed_target, number, supports
+from gpuregress.devices.cpu.ptx.targets import needed_target, supports
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 
@@ -31,4 +31,3 @@ def test_features_of_one_architecture_alone_are_not_in_newer_ones() -> None:
     assert not supports("sm_80", "sm_90")
     assert supports("sm_90a", "sm_90a")
     assert not supports("sm_100", "sm_90a")
-    assert (number("sm_90a"), number("sm_103"), number("compute")) == (90, 103, 0)

@@ -14,6 +14,9 @@ An 8-bit `mma` is what ptxas makes of it for sm_90: its operands become f16, the
 k % 4 in {0, 1}, one of that and the others, and an ordinary addition of C. A sparse product is the same sum of the
 products of the elements that A holds; k then counts these. An H200 gave the same bits in 10 forms.
 
+A job's `card: sm_80` selects the rule for that card, which was not measured. By the same authors 24 bits behind E are
+kept, and a row of more than 128 bits makes two sums, the first rounded to the accumulator's type and part of the second.
+
 The lane that comes first computes the tile of the whole warp, with the columns of a row side by side in vectors.
 """
 
@@ -32,9 +35,9 @@ from gpuregress.devices.cpu.builder.types import F32, F64, I1, I32, I64
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import bits_of, canonical, float_of, magnitude
 from gpuregress.devices.cpu.isa.arithmetic.narrow_floats import F16, round_to, widen_to_double
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.records import ARCHITECTURES, TensorCore
 
-FRACTION = 25
-"""Bits behind the greatest exponent that a term keeps."""
 _LEAST_SUM_EXPONENT = -133
 _NO_EXPONENT = -5000
 """The exponent of a zero, below every other one: a product with it never counts."""
@@ -42,6 +45,7 @@ _COLUMNS = 8
 """Columns side by side in a vector. Every shape has a multiple of them."""
 _EXACT_STEPS = 8
 """Truncated terms, below 2^27 each, whose sum fits in 32 bits."""
+_TENSOR_CORES = {row.name: row.tensor_core for row in ARCHITECTURES if row.tensor_core}
 _NUMBERS, _INTEGERS, _LONGS = (ir.VectorType(kind, _COLUMNS) for kind in (F64, I32, I64))
 
 Place: TypeAlias = Callable[[ir.IRBuilder, ir.Value, int], ir.Value]
@@ -125,11 +129,18 @@ class Tile:
         Args:
             emitter: the function being lowered.
             shown: the fragments A, B, C and the metadata one behind the other, each lane by lane.
+
+        Raises:
+            UnsupportedError: nothing is known of such products on the job's card.
         """
+        core = _TENSOR_CORES[emitter.unit.schedule.card]
+        if not core.is_measured and (self.sparsity is not None or self.a.kind.bits == 8):
+            what = "sparse products" if self.sparsity is not None else "products of 8-bit floats"
+            raise unsupported(emitter.current(), f"of {emitter.unit.schedule.card} no {what} are known")
 
         def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
             with subroutine_body(emitter, builder):
-                _TileBuilder(emitter, self, given[0]).build()
+                _TileBuilder(emitter, self, core, given[0]).build()
             return ir.Constant(I1, 1)
 
         name = f"{self.name}.{self.result}.{self.c.kind.name}"
@@ -147,8 +158,8 @@ class _Matrix:
 class _TileBuilder:
     """Builds the subroutine of a form."""
 
-    def __init__(self, emitter: Services, tile: Tile, shown: ir.Value) -> None:
-        self._emitter, self._tile = emitter, tile
+    def __init__(self, emitter: Services, tile: Tile, core: TensorCore, shown: ir.Value) -> None:
+        self._emitter, self._tile, self._core = emitter, tile, core
         self._builder = emitter.builder
         start_b = 32 * tile.a.lane_bytes
         self._start_c = start_b + 32 * tile.b.lane_bytes
@@ -163,12 +174,16 @@ class _TileBuilder:
 
     def build(self) -> None:
         """Compute every element of D, and write it in the place of C's."""
-        depth = self._depth
+        builder, depth = self._builder, self._depth
         if self._tile.a.kind.bits > 8:
-            total = self._fused(self._c, depth, lambda step: step)
+            row_bits = depth * self._tile.a.kind.bits
+            steps = min(row_bits, self._core.row_bits or row_bits) // self._tile.a.kind.bits
+            total = self._fused(self._c, steps, lambda step: step)
+            for first in range(steps, depth, steps):
+                self._round_all(total)
+                total = self._fused(total, steps, functools.partial(_behind, builder, first))
             self._write(lambda number: self._rounded(self._load(total.numbers, number)))
             return
-        builder = self._builder
         total = self._zeros()
         for first in (0, 2):
             total = self._fused(total, depth // 2, functools.partial(_of_four, builder, first))
@@ -284,8 +299,8 @@ class _TileBuilder:
         scale, unit = (
             b.bitcast(b.shl(b.zext(power, _LONGS), _vector_of(52, I64)), _NUMBERS)
             for power in (
-                b.sub(_vector_of(1023 + FRACTION), exponent),
-                b.add(_vector_of(1023 - FRACTION), exponent),
+                b.sub(_vector_of(1023 + self._core.fraction), exponent),
+                b.add(_vector_of(1023 - self._core.fraction), exponent),
             )
         )
         start = b.fptosi(b.fmul(self._vector(addend.numbers, own, F64), scale), _INTEGERS)
@@ -377,6 +392,11 @@ class _TileBuilder:
 
 def _vector_of(value: int, kind: ir.IntType = I32) -> ir.Constant:
     return ir.Constant(ir.VectorType(kind, _COLUMNS), [ir.Constant(kind, value)] * _COLUMNS)
+
+
+def _behind(b: ir.IRBuilder, first: int, step: ir.Value) -> ir.Value:
+    """The k of a step of a later sum of the same row."""
+    return b.add(step, i32(first))
 
 
 def _of_four(b: ir.IRBuilder, first: int, step: ir.Value) -> ir.Value:
