@@ -16,6 +16,7 @@ from gpuregress.devices.cpu.ptx.targets import needed_target, supports
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.errors import CompileError, InfeasibleSource
 from gpuregress.records import SM_90
+from gpuregress.toolchain.architectures import number
 from gpuregress.toolchain.demangle import demangle
 
 _MOST_TOLD = 5

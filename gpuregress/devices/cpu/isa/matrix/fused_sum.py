@@ -15,7 +15,8 @@ k % 4 in {0, 1}, one of that and the others, and an ordinary addition of C. A sp
 products of the elements that A holds; k then counts these. An H200 gave the same bits in 10 forms.
 
 A job's `card: sm_80` selects the rule for that card, which was not measured. By the same authors 24 bits behind E are
-kept, and a row of more than 128 bits makes two sums, the first rounded to the accumulator's type and part of the second.
+kept, and a row of more than 128 bits makes two sums; the first is rounded to the accumulator's type and part of the
+second.
 
 The lane that comes first computes the tile of the whole warp, with the columns of a row side by side in vectors.
 """
