@@ -31,6 +31,35 @@ def row(builder: ir.IRBuilder, context: ir.Value, name: str, index: ir.Value) ->
     return element(builder, at(builder, context, offset), index, type_)
 
 
+class ThreadElements:
+    """The elements of one thread in all rows of the context.
+
+    Args:
+        context: pointer to the context.
+        index: number of the thread.
+        start: where pointers to the thread's first elements are computed, once for all of its code. Without it each
+            access computes its pointer from the index. Thousands of uses of the index, a phi node, take LLVM quadratic
+            time.
+    """
+
+    def __init__(self, context: ir.Value, index: ir.Value, start: ir.IRBuilder | None = None) -> None:
+        self._context, self._index = context, index
+        kinds = () if start is None else (I8, I32, I64, ir.IntType(128))
+        self._starts = {kind.width // 8: element(start, context, index, kind) for kind in kinds}
+
+    def pointer(self, builder: ir.IRBuilder, offset: int, type_: ir.Type) -> ir.Value:
+        """A pointer to the thread's element of the row that begins at a byte of the context."""
+        start = self._starts.get(width(type_) // 8)
+        if start is not None:
+            return at(builder, start, offset)
+        return element(builder, at(builder, self._context, offset), self._index, type_)
+
+    def fixed(self, builder: ir.IRBuilder, name: str) -> ir.Value:
+        """A pointer to the thread's element of a row of `LAYOUT`."""
+        offset, type_ = LAYOUT[name]
+        return self.pointer(builder, offset, type_)
+
+
 class Slots:
     """Rows of the thread context, one for each register that lives across a wait.
 
@@ -51,15 +80,14 @@ class Slots:
             self.size += ROW * step
         return self._offsets[name]
 
-    def save(self, builder: ir.IRBuilder, context: ir.Value, index: ir.Value, name: str, value: ir.Value) -> None:
+    def save(self, builder: ir.IRBuilder, thread: ThreadElements, name: str, value: ir.Value) -> None:
         """Store a register's value."""
-        offset = self.offset(name, value.type)
         stored = builder.zext(value, I8) if width(value.type) == 1 else value
-        builder.store(stored, element(builder, at(builder, context, offset), index, stored.type))
+        builder.store(stored, thread.pointer(builder, self.offset(name, value.type), stored.type))
 
-    def restore(self, builder: ir.IRBuilder, context: ir.Value, index: ir.Value, name: str, type_: ir.Type) -> ir.Value:
+    def restore(self, builder: ir.IRBuilder, thread: ThreadElements, name: str, type_: ir.Type) -> ir.Value:
         """Load a register's value."""
         memory_type = I8 if width(type_) == 1 else type_
-        pointer = element(builder, at(builder, context, self.offset(name, type_)), index, memory_type)
+        pointer = thread.pointer(builder, self.offset(name, type_), memory_type)
         value = builder.load(pointer, typ=memory_type)
         return builder.trunc(value, type_) if width(type_) == 1 else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from llvmlite import ir
@@ -14,6 +15,15 @@ THREAD_FIELDS = {"local": 0, "stack": 8, "depth": 16, "tid_x": 24, "tid_y": 28, 
 THREAD_FIELDS |= {"ctaid_x": 36, "ctaid_y": 40, "ctaid_z": 44}
 THREAD_TYPE = ir.ArrayType(I8, 48)
 COORDINATES = ("tid_x", "tid_y", "tid_z", "ctaid_x", "ctaid_y", "ctaid_z")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadNumbers:
+    """A thread's linear number in its block, its lane and its warp, i32."""
+
+    linear: ir.Value
+    lane: ir.Value
+    warp: ir.Value
 
 
 class Thread(Protocol):
@@ -34,6 +44,10 @@ class Thread(Protocol):
     def handle(self) -> ir.Value:
         """A pointer to the fields that a called function reads."""
 
+    @property
+    def numbers(self) -> ThreadNumbers | None:
+        """The thread's numbers; None where they must be computed from its coordinates."""
+
 
 class CalledThread:
     """The thread inside a device function.
@@ -42,6 +56,8 @@ class CalledThread:
         handle: the pointer that the caller handed down.
         entry: a builder in the function's first block.
     """
+
+    numbers = None
 
     def __init__(self, handle: ir.Value, entry: ir.IRBuilder) -> None:
         self._handle = handle
@@ -73,6 +89,16 @@ class LoopThread:
         self.local = local
         self.stack = stack
         self._slot = slot
+        self._numbers: ThreadNumbers | None = None
+
+    @property
+    def numbers(self) -> ThreadNumbers | None:
+        """The thread's numbers; None where they must be computed from its coordinates."""
+        return self._numbers
+
+    def set_numbers(self, builder: ir.IRBuilder, linear: ir.Value) -> None:
+        """Set the linear number of the running thread, where its code starts."""
+        self._numbers = ThreadNumbers(linear, builder.and_(linear, i32(31)), builder.lshr(linear, i32(5)))
 
     def set_coordinates(self, coordinates: dict[str, ir.Value]) -> None:
         """Set the coordinates of the running thread: `tid_x` … `ctaid_z`, i32."""
@@ -106,6 +132,8 @@ def dimension(view: MachineView, name: str) -> ir.Value:
 
 def linear_thread(builder: ir.IRBuilder, view: MachineView, thread: Thread) -> ir.Value:
     """The thread's number in its block: x + y·Dx + z·Dx·Dy."""
+    if thread.numbers is not None:
+        return thread.numbers.linear
     x, y, z = (thread.coordinate(builder, name) for name in ("tid_x", "tid_y", "tid_z"))
     rows = builder.add(y, builder.mul(z, dimension(view, "block_y")))
     return builder.add(x, builder.mul(rows, dimension(view, "block_x")))
@@ -113,4 +141,13 @@ def linear_thread(builder: ir.IRBuilder, view: MachineView, thread: Thread) -> i
 
 def lane(builder: ir.IRBuilder, view: MachineView, thread: Thread) -> ir.Value:
     """The thread's lane, 0 to 31."""
+    if thread.numbers is not None:
+        return thread.numbers.lane
     return builder.and_(linear_thread(builder, view, thread), i32(31))
+
+
+def warp(builder: ir.IRBuilder, view: MachineView, thread: Thread) -> ir.Value:
+    """The number of the thread's warp in its block."""
+    if thread.numbers is not None:
+        return thread.numbers.warp
+    return builder.lshr(linear_thread(builder, view, thread), i32(5))

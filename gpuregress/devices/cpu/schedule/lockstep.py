@@ -225,17 +225,17 @@ class Lockstep(BlockSchedule):
         slot, type_ = emitter.home(name)
         value = b.load(slot, typ=type_)
         if name in self._varying:
-            self.body.slots.save(b, self.context, self.index, name, value)
+            self.body.slots.save(b, self.elements(), name, value)
         else:
             b.store(value, self._uniform_slot(name))
 
     def _restore(self, emitter: Services, live: frozenset[str]) -> None:
-        b, context = emitter.builder, self.context
+        b = emitter.builder
         for name in self._kept(live):
             slot, type_ = emitter.home(name)
             value = self._current.uniform.get(name)
             if value is None:
-                value = self.body.slots.restore(b, context, self.index, name, type_)
+                value = self.body.slots.restore(b, self.elements(), name, type_)
             b.store(value, slot)
         self.rematerializer.rematerialize(emitter, live)
 

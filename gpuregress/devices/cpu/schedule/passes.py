@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64
-from gpuregress.devices.cpu.builder.thread_context import LAYOUT, PLAIN_BARRIER, YIELD, row
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT, PLAIN_BARRIER, YIELD, ThreadElements, row
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
@@ -95,7 +95,9 @@ class Passes(BlockSchedule):
     def _step(self, b: ir.IRBuilder) -> None:
         body = self.body
         body.start_thread(b, {name: cell.get() for name, cell in self.tid.items()}, self.index)
-        state = b.xor(b.load(row(b, self.context, "state", self.index), typ=I32), self.flip.get(b))
+        body.thread.set_numbers(b, self.index)
+        self._elements = ThreadElements(self.context, self.index, b)
+        state = b.xor(b.load(self._elements.fixed(b, "state"), typ=I32), self.flip.get(b))
         self.finish_block = self.llvm.append_basic_block("thread_end")
         start = self.llvm.append_basic_block("start")
         switch = b.switch(state, self.next_thread)
@@ -108,9 +110,13 @@ class Passes(BlockSchedule):
         self._end_thread(ir.IRBuilder(self.finish_block))
 
     def _end_thread(self, b: ir.IRBuilder) -> None:
-        b.store(i32(DONE), row(b, self.context, "state", self.index))
+        b.store(i32(DONE), self._elements.fixed(b, "state"))
         self.live.add(i32(-1), b)
         b.branch(self.next_thread)
+
+    def elements(self) -> ThreadElements:
+        """The running thread's elements of the context."""
+        return self._elements
 
     def _advance(
         self, b: ir.IRBuilder, number: Cell, thread_head: ir.Block, pass_head: ir.Block, after: ir.Block
@@ -178,9 +184,9 @@ class Passes(BlockSchedule):
         for name in sorted(registers.live & registers.dirty):
             if name not in self.rematerializer:
                 slot, type_ = emitter.home(name)
-                body.slots.save(b, self.context, self.index, name, b.load(slot, typ=type_))
+                body.slots.save(b, self._elements, name, b.load(slot, typ=type_))
         state = number if kind == YIELD else ~number
-        b.store(i32(state), row(b, self.context, "state", self.index))
+        b.store(i32(state), self._elements.fixed(b, "state"))
         if kind == PLAIN_BARRIER:
             self.arrived.add(i32(1), b)
         b.branch(self.next_thread)
@@ -192,7 +198,7 @@ class Passes(BlockSchedule):
         for name in sorted(registers.needed):
             if name not in self.rematerializer:
                 slot, type_ = emitter.home(name)
-                value = body.slots.restore(emitter.builder, self.context, self.index, name, type_)
+                value = body.slots.restore(emitter.builder, self._elements, name, type_)
                 emitter.builder.store(value, slot)
         self.rematerializer.rematerialize(emitter, registers.needed)
 

@@ -9,7 +9,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
-from gpuregress.devices.cpu.builder.thread_context import LAYOUT, row
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT, ThreadElements, row
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
@@ -55,6 +55,10 @@ class BlockSchedule(ABC):
         """Pointer to the thread context of the block."""
         return self.view.pointer("context")
 
+    def elements(self) -> ThreadElements:
+        """The running thread's elements of the context."""
+        return ThreadElements(self.context, self.index)
+
     def exit(self, emitter: Services) -> None:
         """End the block: the thread is done."""
         self.finish(emitter)
@@ -67,11 +71,11 @@ class BlockSchedule(ABC):
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
-        emitter.builder.store(value, row(emitter.builder, self.context, name, self.index))
+        emitter.builder.store(value, self.elements().fixed(emitter.builder, name))
 
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """Return the thread's element of a row of its context."""
-        return emitter.builder.load(row(emitter.builder, self.context, name, self.index), typ=LAYOUT[name][1])
+        return emitter.builder.load(self.elements().fixed(emitter.builder, name), typ=LAYOUT[name][1])
 
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """Return the value that a lane of the thread's warp has posted."""

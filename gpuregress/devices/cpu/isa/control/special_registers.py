@@ -10,7 +10,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.address_resolution import WINDOWS, field, in_space, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32, i64
-from gpuregress.devices.cpu.builder.threads import dimension, lane, linear_thread
+from gpuregress.devices.cpu.builder.threads import dimension, lane, warp
 from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I32, convert, llvm_type, width
 from gpuregress.devices.cpu.isa.warp import clusters
@@ -61,7 +61,7 @@ def special_register(emitter: Services, name: str) -> ir.Value:
     if name == "%laneid":
         return lane(builder, view, thread)
     if name == "%warpid":
-        return builder.lshr(linear_thread(builder, view, thread), i32(5))
+        return warp(builder, view, thread)
     if name.startswith("%lanemask_"):
         return _lane_mask(builder, name.removeprefix("%lanemask_"), lane(builder, view, thread))
     if name in ("%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"):

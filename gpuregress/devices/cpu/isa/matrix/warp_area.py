@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.builder.lane_mailbox import post
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT, WARP
-from gpuregress.devices.cpu.builder.threads import lane, linear_thread
+from gpuregress.devices.cpu.builder.threads import lane, warp
 from gpuregress.devices.cpu.builder.types import I64
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement
 from gpuregress.devices.cpu.ptx.tree import Operand, elements
@@ -26,8 +26,8 @@ LOAD, STORE, MOVE, MULTIPLY = range(96, 160, 16)
 def area(emitter: Services) -> ir.Value:
     """A pointer to the area of the thread's warp."""
     b = emitter.builder
-    warp = b.lshr(linear_thread(b, emitter.view, emitter.thread), i32(5))
-    return at(b, at(b, emitter.view.pointer("context"), LAYOUT["area"][0]), b.mul(b.zext(warp, I64), i64(AREA)))
+    distance = b.mul(b.zext(warp(b, emitter.view, emitter.thread), I64), i64(AREA))
+    return at(b, at(b, emitter.view.pointer("context"), LAYOUT["area"][0]), distance)
 
 
 def own_lane(emitter: Services) -> ir.Value:
