@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gpuregress.devices.cpu.builder.thread_context import LAYOUT, Slots
-from gpuregress.devices.cpu.builder.types import F64, I1, I32, I64
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.structured import entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT, Slots, ThreadElements
+from gpuregress.devices.cpu.builder.types import F64, I1, I8, I32, I64
 from gpuregress.devices.cpu.runtime.machine_layout import ROW
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
+from tests.devices.cpu.builder.functions import call
 
 
 def test_each_register_has_a_row_of_its_own_behind_the_fixed_ones() -> None:
@@ -23,3 +27,17 @@ def test_the_fields_of_the_scheduler_have_the_types_of_their_rows() -> None:
     assert {name: 8 if type_ == I64 else 4 for name, (_, type_) in LAYOUT.items()} == {
         name: size for name, (_, size) in ROWS.items()
     }
+
+
+def test_the_elements_of_a_thread_are_the_same_however_their_pointers_are_computed() -> None:
+    def build(b: ir.IRBuilder, _: tuple[ir.Value, ...]) -> ir.Value:
+        context = entry_alloca(b.function, ir.ArrayType(I8, 1024), align=16)
+        once, each = ThreadElements(context, i32(7), b), ThreadElements(context, i32(7))
+        total: ir.Value = i64(0)
+        for number, kind in enumerate((I8, I32, I64, F64), 1):
+            apart = b.sub(b.ptrtoint(once.pointer(b, 64, kind), I64), b.ptrtoint(each.pointer(b, 64, kind), I64))
+            distance = b.sub(b.ptrtoint(each.pointer(b, 64, kind), I64), b.ptrtoint(context, I64))
+            total = b.add(total, b.add(b.mul(apart, i64(10**6)), b.mul(distance, i64(number))))
+        return total
+
+    assert call(build) == sum(number * (64 + 7 * size) for number, size in enumerate((1, 4, 8, 8), 1))

@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.builder.threads import (
     LoopThread,
     lane,
     linear_thread,
+    warp,
 )
 from gpuregress.devices.cpu.builder.types import I64, POINTER
 from tests.devices.cpu.builder.functions import call
@@ -48,3 +49,17 @@ def test_threads_are_numbered_along_x_first() -> None:
 
     assert call(number) == 4 + 5 * (2 + 4 * 1)
     assert call(lane_number) == (4 + 5 * (2 + 4 * 1)) % 32
+
+
+def test_numbers_that_are_known_are_not_computed_again() -> None:
+    def numbers(b: ir.IRBuilder, _: tuple[ir.Value, ...]) -> ir.Value:
+        thread = _thread(b, 4, 2, 1)
+        computed = warp(b, VIEW, thread)
+        thread.set_numbers(b, i32(70))
+        parts = [linear_thread(b, VIEW, thread), lane(b, VIEW, thread), warp(b, VIEW, thread), computed]
+        total: ir.Value = i32(0)
+        for part in parts:
+            total = b.add(b.mul(total, i32(100)), part)
+        return b.zext(total, I64)
+
+    assert call(numbers) == 70_06_02_00 + (4 + 5 * (2 + 4 * 1)) // 32
