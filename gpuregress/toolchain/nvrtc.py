@@ -106,6 +106,10 @@ def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[s
     return rest, folders, included
 
 
+_GAVE_UP = "Compilation aborted."
+"""What NVRTC says where it gives no reason."""
+
+
 def compile_source(source: Source, text: str) -> NvrtcResult:
     """Compile a source.
 
@@ -150,6 +154,9 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
     ]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+    if log.strip() == _GAVE_UP and expressions:
+        # The names asked for end NVRTC where the source ends in the middle of a declaration: without them it tells.
+        compile_source(replace(source, kernels=(), symbols=()), text)
     if int(result) != 0:
         unknown = compiler_messages.unknown_names(log, (*named, *source.symbols))
         if unknown:

@@ -101,3 +101,8 @@ def test_include_folders_of_the_job_and_of_the_options(write: Write, tmp_path: P
     text = '#include "one.h"\n#include <two.h>\n__global__ void k(int* x) { x[0] = ONE + TWO + 96; }'
     settings = {"kernels": ("k",), "include": (str(tmp_path / "one"),), "options": options}
     assert ", 99;" in _compile(write, text, **settings).ptx
+
+
+def test_a_source_that_ends_within_a_declaration_is_told_so(write: Write) -> None:
+    text = "__global__ void k() {}\ntemplate <class T>\n"
+    assert "At end of source: error: expected a declaration" in _refusal(write, text, kernels=("k",))
