@@ -34,6 +34,7 @@ from gpuregress.records import (
     Rule,
     Source,
     Task,
+    TensorMap,
 )
 from tests.waiting import wait_until
 
@@ -95,6 +96,10 @@ class FakeDevice(Device):
         memory = FakeMemory(name, size, (len(self.memories) + 1) << 32)
         self.memories[memory.address] = memory
         return memory
+
+    def tensor_map(self, memory: Memory, given: TensorMap) -> bytes:
+        del memory, given
+        return bytes(128)
 
     def texture(self, memory: Memory, description: TextureDescription) -> int:
         raise UnsupportedError(f"{memory.name}: this device has no textures of {description.format}")

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.textures import TextureDescription
-from gpuregress.records import DeviceInfo, Dim3, LaunchShape, Program
+from gpuregress.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -150,6 +150,14 @@ class Device(Protocol):
         Args:
             memory: of this device, from `allocate`; later launches see what is written there later.
             description: elements and sampler.
+        """
+
+    def tensor_map(self, memory: Memory, given: TensorMap) -> bytes:
+        """Encode a tensor map on a buffer: the 128 bytes that kernels are given as a CUtensorMap.
+
+        Args:
+            memory: of this device, from `allocate`.
+            given: the tensor and its boxes.
         """
 
     def free_all(self) -> None:

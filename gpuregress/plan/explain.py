@@ -106,7 +106,7 @@ def _buffer(buffer: Buffer, of_source: str = "") -> str:
     symbol = f", symbol {buffer.symbol}{of_source}" if buffer.symbol else ""
     shape = ",".join(map(str, buffer.shape))
     size = units.size_text(buffer.size)
-    return f"{buffer.name}: {buffer.dtype} [{shape}], {size}, {filled}{symbol}{_texture(buffer)}"
+    return f"{buffer.name}: {buffer.dtype} [{shape}], {size}, {filled}{symbol}{_texture(buffer)}{_tensor_map(buffer)}"
 
 
 def _texture(buffer: Buffer) -> str:
@@ -124,6 +124,22 @@ def _texture(buffer: Buffer) -> str:
     return f", texture ({', '.join([*kind, *memory, *normalized, *read])})"
 
 
+def _tensor_map(buffer: Buffer) -> str:
+    """Describe a buffer's tensor map: `, tensor map (box 64x64, swizzle 128B)`."""
+    given = buffer.tensor_map
+    if given is None:
+        return ""
+    words = [f"box {'x'.join(map(str, given.box[::-1]))}"]
+    if given.im2col is not None:
+        words = [f"im2col, {given.im2col.pixels} pixels of {given.im2col.channels}"]
+    if given.extents[::-1] != buffer.shape:
+        words.append(f"shape {'x'.join(map(str, given.extents[::-1]))}")
+    settings = {"swizzle": given.swizzle, "interleave": given.interleave, "L2 promotion": given.l2_promotion}
+    words += [f"{name} {value}" for name, value in settings.items() if value != "none"]
+    words += ["fill nan"] if given.oob_fill == "nan" else []
+    return f", tensor map ({', '.join(words)})"
+
+
 def _launch(launch: Launch, buffers: Mapping[str, Buffer], of_source: str = "") -> str:
     grid, block = (f"({','.join(map(str, extents))})" for extents in (launch.grid, launch.block))
     args = ", ".join(_argument(item, buffers) for item in launch.args)
@@ -133,7 +149,8 @@ def _launch(launch: Launch, buffers: Mapping[str, Buffer], of_source: str = "") 
 
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
     if argument.kind == "buffer":
-        return f"{argument.buffer}=<{buffers[argument.buffer].size}>"
+        what = "&map " if argument.as_map else ""
+        return f"{what}{argument.buffer}=<{buffers[argument.buffer].size}>"
     if argument.kind == "struct":
         return "{" + ", ".join(_argument(item, buffers) for item in argument.fields) + "}"
     return f"{argument.label}={argument.text}" if argument.label else argument.text

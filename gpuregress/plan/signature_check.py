@@ -12,7 +12,17 @@ from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
 from gpuregress.plan.case_planning import default_memory
 from gpuregress.plan.functions import compiled_types
-from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program, Source
+from gpuregress.records import (
+    TENSOR_MAP_ALIGNMENT,
+    TENSOR_MAP_BYTES,
+    Argument,
+    Case,
+    Entry,
+    Launch,
+    Parameter,
+    Program,
+    Source,
+)
 from gpuregress.toolchain import cxx_declarations, include_scanner, ptx_declarations
 
 
@@ -199,6 +209,8 @@ def _size_problem(argument: Argument, parameter: Parameter) -> str | None:
 def _problem(argument: Argument, parameter: Parameter) -> str | None:
     name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
     wanted = f"{name} is {_parameter_text(parameter)}"
+    if argument.as_map:
+        return _map_problem(argument, parameter, name)
     if argument.kind in ("buffer", "null"):
         if parameter.size != 8 or parameter.kind not in ("pointer", "word"):
             what = f"the buffer {argument.buffer}" if argument.buffer else "null"
@@ -214,6 +226,14 @@ def _problem(argument: Argument, parameter: Parameter) -> str | None:
     if size != parameter.size:
         return f"{argument.dtype} has {_bytes(size)} and {wanted}"
     return _kind_problem(argument, parameter, wanted)
+
+
+def _map_problem(argument: Argument, parameter: Parameter, name: str) -> str | None:
+    if parameter.kind == "struct" and parameter.size == TENSOR_MAP_BYTES:
+        return None
+    hint = f": write {{pointer: {argument.buffer}}}" if parameter.kind in ("pointer", "word") else ""
+    wanted = f"{name} is {_parameter_text(parameter)}, not a const __grid_constant__ CUtensorMap"
+    return f"the buffer {argument.buffer} is a tensor map and {wanted}{hint}"
 
 
 def _kind_problem(argument: Argument, parameter: Parameter, wanted: str) -> str | None:
@@ -256,6 +276,8 @@ def _scalar_hint(parameter: Parameter) -> str:
 
 def layout(argument: Argument) -> tuple[int, int]:
     """Return an argument's size and alignment in bytes, with a struct's members laid out as in C."""
+    if argument.as_map:
+        return TENSOR_MAP_BYTES, TENSOR_MAP_ALIGNMENT
     if argument.kind in ("buffer", "null"):
         return 8, 8
     if argument.kind == "scalar":

@@ -104,6 +104,10 @@ from gpuregress.records.statuses import Status as Status
 from gpuregress.records.tasks import COMPRESS_ABOVE as COMPRESS_ABOVE
 from gpuregress.records.tasks import DumpStorage as DumpStorage
 from gpuregress.records.tasks import Task as Task
+from gpuregress.records.tensors.tensor_maps import TENSOR_MAP_ALIGNMENT as TENSOR_MAP_ALIGNMENT
+from gpuregress.records.tensors.tensor_maps import TENSOR_MAP_BYTES as TENSOR_MAP_BYTES
+from gpuregress.records.tensors.tensor_maps import Im2col as Im2col
+from gpuregress.records.tensors.tensor_maps import TensorMap as TensorMap
 from gpuregress.records.trends.history import PastResult as PastResult
 from gpuregress.records.trends.history import PastRun as PastRun
 from gpuregress.records.trends.history import RunKind as RunKind

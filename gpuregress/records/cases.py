@@ -13,6 +13,7 @@ from gpuregress.records.fills import FillOptions
 from gpuregress.records.programs import FunctionCall
 from gpuregress.records.rules import CheckSetting, StatisticLimits
 from gpuregress.records.serialization import Sparse
+from gpuregress.records.tensors.tensor_maps import TensorMap
 
 Dim3 = tuple[int, int, int]
 TRIALS = 3
@@ -78,6 +79,7 @@ class Buffer:
         symbol: the `__constant__` or `__device__` variable that this buffer is, if it is one.
         symbol_source: position of its source among the case's sources.
         texture: how it is read where kernels are given a texture or surface object; None: they are given a pointer.
+        tensor_map: the tensor map that kernels are given; None: they are given a pointer.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Buffer:
     symbol: str | None = None
     texture: Texture | None = None
     symbol_source: int = 0
+    tensor_map: TensorMap | None = None
 
     @property
     def size(self) -> int:
@@ -111,6 +114,7 @@ class Argument:
         text: the scalar as the launch log writes it.
         label: the expression where it is a plain name, as `n`; "" otherwise.
         fields: the members, in order, for `struct`; laid out as C does.
+        as_map: whether it is the buffer's tensor map, not its address.
     """
 
     kind: Literal["buffer", "scalar", "null", "struct"]
@@ -120,6 +124,7 @@ class Argument:
     text: str = ""
     label: str = ""
     fields: tuple[Argument, ...] = ()
+    as_map: bool = False
 
     @property
     def buffers(self) -> tuple[str, ...]:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 
 from gpuregress import dtypes
 from gpuregress.devices.base import Memory
-from gpuregress.records import Argument
+from gpuregress.records import TENSOR_MAP_ALIGNMENT, Argument
 
 
 def pack(
-    argument: Argument, memory: Mapping[str, Memory], handles: Mapping[int, int] | None = None
+    argument: Argument,
+    memory: Mapping[str, Memory],
+    handles: Mapping[int, int] | None = None,
+    maps: Mapping[int, bytes] | None = None,
 ) -> tuple[bytes, int]:
     """Encode an argument, and return its bytes and alignment.
 
@@ -18,9 +21,12 @@ def pack(
         argument: what the case passes.
         memory: buffer → where it is now.
         handles: address → the texture or surface object that kernels are given in its place.
+        maps: address → the tensor map that kernels are given in its place.
     """
     if argument.kind == "buffer":
         address = memory[argument.buffer].address
+        if argument.as_map:
+            return (maps or {})[address], TENSOR_MAP_ALIGNMENT
         return (handles or {}).get(address, address).to_bytes(8, "little"), 8
     if argument.kind == "null":
         return bytes(8), 8
@@ -28,7 +34,7 @@ def pack(
         return bytes.fromhex(argument.data), dtypes.parse(argument.dtype).alignment
     packed, largest = bytearray(), 1
     for member in argument.fields:
-        data, alignment = pack(member, memory, handles)
+        data, alignment = pack(member, memory, handles, maps)
         packed += bytes(-len(packed) % alignment) + data
         largest = max(largest, alignment)
     return bytes(packed) + bytes(-len(packed) % largest), largest

@@ -65,6 +65,7 @@ class Launcher:
         variant: of the run under way; empty: the case's own build.
         phase: of the launches under way, where their code is optimised; that of a trusted kernel is another one.
         handles: address of a buffer → the texture or surface object that kernels are given in its place.
+        maps: address of a buffer → the tensor map that kernels are given in its place.
     """
 
     device: Device
@@ -77,6 +78,7 @@ class Launcher:
     variant: str = ""
     phase: str = "launching"
     handles: dict[int, int] = field(default_factory=dict)
+    maps: dict[int, bytes] = field(default_factory=dict)
 
     @property
     def case(self) -> Case:
@@ -109,6 +111,7 @@ class Launcher:
         """
         memory = {}
         self.handles.clear()
+        self.maps.clear()
         for name, buffer in self.case.buffers.items():
             holder = self._holder(buffer, loaded)
             allocated = buffer if holder is not None else replace(buffer, symbol=None)
@@ -117,6 +120,8 @@ class Launcher:
             description = textures.describe(buffer)
             if description is not None:
                 self.handles[memory[name].address] = self.device.texture(memory[name], description)
+            if buffer.tensor_map is not None:
+                self.maps[memory[name].address] = self.device.tensor_map(memory[name], buffer.tensor_map)
         return memory
 
     def _holder(self, buffer: Buffer, loaded: Sequence[LoadedSource]) -> LoadedSource | None:
@@ -152,7 +157,7 @@ class Launcher:
 
     def _launch(self, launch: Launch, loaded: LoadedSource, memory: Mapping[str, Memory]) -> LaunchReport:
         entry = loaded.program.entries[launch.kernel]
-        arguments = tuple(pack(argument, memory, self.handles)[0] for argument in launch.args)
+        arguments = tuple(pack(argument, memory, self.handles, self.maps)[0] for argument in launch.args)
         of = self.case.source_names[launch.source] if self.case.other_sources else ""
         call = launch_log.render(launch, self.case.buffers, of)
         self.current = self.task.first_launch if self.current is None else self.current + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpuregress.devices.cpu.analysis import effects
@@ -115,6 +115,7 @@ class _Collector:
         self._flow = ControlFlowGraph(function)
         offsets, _ = lay_out(function.parameters)
         self._sources = PointsTo(self._flow.statements, offsets)
+        self._parameters: Mapping[str, Base] = offsets
         self._accesses = Accesses(tuple(offsets[item.name] for item in function.parameters))
         self._reads: dict[int, set[Base]] = {}
         self._writes: dict[int, set[Base]] = {}
@@ -156,10 +157,12 @@ class _Collector:
 
     def _copy(self, index: int, item: Instruction) -> None:
         """`cp.async` and its bulk forms: the first address is written, the second read, where they are global."""
-        addresses = [one for one in item.operands if isinstance(one, Address)]
+        addresses = [one for one in item.operands if isinstance(one, Address | TextureAddress)]
         spaces = [word for word in item.modifiers if word.partition("::")[0] in ("global", "shared")]
+        if not addresses or "prefetch" in item.modifiers:
+            return
         if len(addresses) < 2 or len(spaces) != 2:
-            self._note(index, None, reads=True, writes=bool(addresses))
+            self._note(index, None, reads=True, writes=True)
             return
         if spaces[0] == "global":
             self._note(index, self._bases(addresses[0]), reads="reduce" in item.modifiers, writes=True)
@@ -168,7 +171,8 @@ class _Collector:
 
     def _bases(self, address: Address | TextureAddress) -> set[Base] | None:
         bases = self._sources.of(address.base)
-        return None if bases is None else set(bases)
+        # A tensor map that is a parameter stands for its tensor.
+        return None if bases is None else {self._parameters.get(str(base), base) for base in bases}
 
     def _note(self, index: int, bases: set[Base] | None, *, reads: bool, writes: bool) -> None:
         if bases is None:

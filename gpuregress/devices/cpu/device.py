@@ -22,6 +22,8 @@ from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime import faults, llvm_backend, machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
+from gpuregress.devices.cpu.runtime.bulk import map_bytes
+from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
 from gpuregress.devices.cpu.runtime.co_resident_blocks import CoResidentGrid
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
@@ -32,9 +34,10 @@ from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.devices.cpu.runtime.variables import allocate_variables
 from gpuregress.devices.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.devices.parameters import pack
+from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
-from gpuregress.records import SM_90, DeviceInfo, LaunchShape, Program
+from gpuregress.records import SM_90, DeviceInfo, LaunchShape, Program, TensorMap
 
 FEW_THREADS = 1 << 16
 """Threads, in all launches of a case, that run faster than their code is optimised: some 20 ms against most of the
@@ -201,6 +204,15 @@ class CpuDevice(base.Device):
             raise DeviceError(f"{memory.name} has {region.size} bytes; its texture has {needed}")
         return self._textures.add(region, description)
 
+    def tensor_map(self, memory: base.Memory, given: TensorMap) -> bytes:
+        """Encode a tensor map on a buffer; see `devices.base.Device.tensor_map`.
+
+        Raises:
+            DeviceError: the memory is too small.
+        """
+        check_size(memory, given)
+        return map_bytes.pack(given, memory.address)
+
     def free_all(self) -> None:
         """Free every buffer, texture and module."""
         for module in self._modules:
@@ -252,7 +264,7 @@ class CpuDevice(base.Device):
             launch.parameters,
             textures=self._textures,
         )
-        report = self._run(module.function(facts), facts, machines, sequence, context_of)
+        report = self._run(module, facts, machines, sequence, context_of)
         if report.elapsed_ms > 1e3 * SLOW_S and not module.is_optimised:
             slow_programs.note(module.program)
         return report
@@ -288,15 +300,17 @@ class CpuDevice(base.Device):
 
     def _run(
         self,
-        function: Callable[[int], int],
+        module: CpuModule,
         facts: KernelFacts,
         machines: list[Machine],
         sequence: Sequence[int] | None,
         context_of: Callable[..., faults.FaultContext],
     ) -> LaunchReport:
+        function, program = module.function(facts), module.module_facts
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
         machine, arena = machines[0], self._arenas[0]
-        calls = Syscalls(machine, self._space, facts.local_bytes, self._heap)
+        bulk = BulkCopies(machine, self._space, program.shared, [site.mnemonic for site in program.sites])
+        calls = Syscalls(machine, self._space, facts.local_bytes, self._heap, bulk)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()
         start = time.perf_counter_ns()
@@ -313,7 +327,8 @@ class CpuDevice(base.Device):
             arena = self._arenas[machines.index(machine)]
         elapsed_ms = (time.perf_counter_ns() - start) / 1e6
         if status:
-            raise self._fault(machine, context_of(context=arena.context, cluster=cluster), calls)
+            scene = context_of(context=arena.context, cluster=cluster, bad_access=calls.bad_access)
+            raise self._fault(machine, scene, calls)
         reads = sum(item.inactive_reads for item in machines)
         counters = {"reads of lanes that take no part": reads} if reads else {}
         instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
@@ -322,7 +337,8 @@ class CpuDevice(base.Device):
     def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:
         if calls.failure is not None:
             kind, message = calls.failure
-            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}")
+            where = f", {scene.module.sites[machine.fault_site].where}" if calls.is_bulk else ""
+            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}{where}")
         else:
             fault = faults.explain(machine, scene)
         if calls.output:

@@ -24,12 +24,15 @@ from gpuregress.devices.cuda import (
 )
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
 from gpuregress.devices.cuda.module import CudaModule, load_module
+from gpuregress.devices.cuda.tensors import map_encoding
 from gpuregress.devices.cuda.textures import CudaTexture
+from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
-from gpuregress.records import DeviceInfo, Dim3, LaunchShape, Program
+from gpuregress.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
 
 _Starter = Callable[[Dim3, Dim3, bytes, int], None]
+_FIRST_WITH_MAPS = 90
 _SPARE_BYTES = 64 << 20
 """Left free on the card: the driver's own printf buffer, stacks and code."""
 
@@ -157,6 +160,19 @@ class CudaDevice(Device):
             made = CudaTexture(memory, description)
         self._textures.append(made)
         return made.handle
+
+    def tensor_map(self, memory: Memory, given: TensorMap) -> bytes:
+        """Encode a tensor map on a buffer; see `devices.base.Device.tensor_map`.
+
+        Raises:
+            DeviceError: the memory is too small, the card has no tensor maps, or the driver refuses this one.
+        """
+        self._refuse_if_dead()
+        check_size(memory, given)
+        if _number(self._info.arch) < _FIRST_WITH_MAPS:
+            raise DeviceError(f"{memory.name}: {self._info.name} is {self._info.arch}: tensor maps need sm_90 or later")
+        with self.guard(f"encoding the tensor map of {memory.name}"):
+            return map_encoding.encode(given, memory.address)
 
     def free_all(self) -> None:
         """Free every buffer, texture and module; never raises."""
@@ -352,6 +368,11 @@ def _plain_starter(function: Any) -> _Starter:
         function._launch_kernel(grid, block, packed, shared, None)  # noqa: SLF001 - the public way repacks the arguments
 
     return start
+
+
+def _number(arch: str) -> int:
+    """`sm_90a` → 90."""
+    return int("".join(letter for letter in arch if letter.isdigit()) or 0)
 
 
 def _amount(size: int) -> str:

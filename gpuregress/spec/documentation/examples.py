@@ -55,6 +55,7 @@ buffers:
   taps: {dtype: float32, shape: [17], fill: ones, symbol: d_filter}
   image: {dtype: float32, shape: [64, n], fill: ones, texture: {filter: linear}}
   drawn: {dtype: float32, shape: [64, n], surface: true}
+  a: {dtype: float16, shape: [128, n], fill: ones, tensormap: {box: [64, 64], swizzle: 128B}}
 """,
     "Fill": """
 buffers:
@@ -104,6 +105,37 @@ buffers:
       kind: plain
       memory: array
 """,
+    "TensorMap": """
+buffers:
+  a:
+    dtype: float16
+    shape: [128, 512]
+    fill: ones
+    tensormap:
+      box: [64, 64]
+      shape: [128, 500]
+      strides: [1024]
+      element_strides: [1, 1]
+      swizzle: 128B
+      interleave: none
+      oob_fill: nan
+      l2_promotion: 128B
+  x: {dtype: float32, shape: [64, 64], fill: ones, tensormap: {box: [8, 32], type: tfloat32}}
+  image:
+    dtype: float16
+    shape: [4, 16, 16, 64]
+    fill: ones
+    tensormap: {im2col: {lower: [-1, -1], upper: [-1, -1], channels: 64, pixels: 128}}
+""",
+    "Im2col": """
+buffers:
+  image:
+    dtype: float16
+    shape: [4, 16, 16, 64]
+    fill: ones
+    tensormap:
+      im2col: {lower: [-1, -1], upper: [-1, -1], channels: 64, pixels: 128}
+""",
     "Launch": """
 launches:
   - kernel: blur<{tile}>
@@ -135,7 +167,7 @@ launches:
   - kernel: f
     grid: [1]
     block: [n]
-    args: [x, {int32: n}, {float4: [0, 0, 1, 0.5]}, null, {struct: [x, {int32: n}]}]
+    args: [x, {int32: n}, {float4: [0, 0, 1, 0.5]}, null, {struct: [x, {int32: n}]}, {pointer: a}]
 """,
     "Rule": """
 compare:

@@ -17,6 +17,7 @@ from gpuregress.document.problems import show
 from gpuregress.spec import templates
 from gpuregress.spec.models.base import OneOfSpec, Spec
 from gpuregress.spec.models.launch import dtype_hint
+from gpuregress.spec.models.tensor_map import TensorMapSpec
 from gpuregress.spec.models.texture import Surface, TextureSpec
 from gpuregress.spec.models.values import (
     Expr,
@@ -168,6 +169,7 @@ class BufferSpec(Spec):
         None, description="the __constant__ or __device__ variable that this buffer is"
     )
     texture: TextureSpec | None = Field(None, description="pass a texture object (cudaTextureObject_t)")
+    tensormap: TensorMapSpec | None = Field(None, description="pass a tensor map (CUtensorMap)")
     surface: Surface = Field(
         False, description="true: pass a surface object (cudaSurfaceObject_t); layered: one with layers"
     )

@@ -60,13 +60,14 @@ class GridSpec(Spec):
 
 
 class ArgumentSpec(Spec):
-    """An argument of a kernel: a buffer's name, {dtype: value}, null, or {struct: [...]}."""
+    """An argument of a kernel: a buffer's name, {dtype: value}, null, {struct: [...]} or {pointer: buffer}."""
 
     kind: Literal["buffer", "scalar", "null", "struct"]
     buffer: str = ""
     dtype: str = ""
     values: list[LiteralValue] = Field([])
     fields: list[ArgumentSpec] = Field([])
+    as_pointer: bool = False
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
@@ -79,7 +80,13 @@ class ArgumentSpec(Spec):
             "required": ["struct"],
             "additionalProperties": False,
         }
-        options = [{"type": "null"}, {"$comment": "a buffer's name", "type": "string"}, _SCALAR_SCHEMA, struct]
+        pointer = {
+            "type": "object",
+            "properties": {"pointer": {"type": "string", "description": "the address of a buffer with a tensor map"}},
+            "required": ["pointer"],
+            "additionalProperties": False,
+        }
+        options = [{"type": "null"}, {"$comment": "a buffer's name", "type": "string"}, _SCALAR_SCHEMA, struct, pointer]
         return {"anyOf": options, "description": cls.__doc__}
 
     @model_validator(mode="before")
@@ -91,6 +98,10 @@ class ArgumentSpec(Spec):
             return {"kind": "buffer", "buffer": value}
         if isinstance(value, dict) and len(value) == 1:
             ((name, inner),) = value.items()
+            if name == "pointer":
+                if not isinstance(inner, str):
+                    raise ValueError(f"pointer takes a buffer's name, as {{pointer: x}}, got {show(inner)}")
+                return {"kind": "buffer", "buffer": inner, "as_pointer": True}
             if name == "struct":
                 if not isinstance(inner, list) or not inner:
                     raise ValueError("struct takes a list of arguments, as {struct: [x, {int32: n}]}")

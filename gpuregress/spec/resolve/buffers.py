@@ -13,7 +13,7 @@ from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.buffer import BufferSpec, FillSpec
-from gpuregress.spec.resolve import data_files, element_types, functions, textures
+from gpuregress.spec.resolve import data_files, element_types, functions, tensor_maps, textures
 from gpuregress.spec.resolve.data_files import FindEarlier
 from gpuregress.spec.resolve.scope import Scope
 
@@ -84,7 +84,12 @@ def _buffer(scope: Scope, name: str, item: BufferSpec, fill: records.Fill | None
         return None
     buffer = records.Buffer(name, dtype, shape, fill, symbol)
     sampled = textures.texture(scope, item.texture, buffer, key, surface=item.surface)
-    return dataclasses.replace(buffer, texture=sampled)
+    if item.tensormap is not None and (item.texture is not None or item.surface):
+        scope.error(
+            (*key, "tensormap"), "a buffer is a texture, a surface or a tensor map: kernels are given one of them"
+        )
+    mapped = tensor_maps.tensor_map(scope, item.tensormap, buffer, key)
+    return dataclasses.replace(buffer, texture=sampled, tensor_map=mapped)
 
 
 def _is_sound(scope: Scope, item: BufferSpec, buffer: records.Buffer, memory: int, fill_problem: FillProblem) -> bool:

@@ -233,6 +233,10 @@ class _LaunchResolver:
                 )
             elif one.texture != two.texture:
                 scope.problems.add(key, f"{first!r} and {second!r} are not sampled alike: their memory cannot swap")
+            elif one.tensor_map != two.tensor_map:
+                scope.problems.add(
+                    key, f"{first!r} and {second!r} have different tensor maps: their memory cannot swap"
+                )
             else:
                 pairs.append((first, second))
         return tuple(pairs)
@@ -248,7 +252,9 @@ class _LaunchResolver:
             return _scalar(scope, item, key)
         if not _known(self.file, scope, self.buffers, item.buffer, key):
             return None
-        return records.Argument("buffer", buffer=item.buffer)
+        buffer = self.buffers.get(item.buffer)
+        has_map = buffer is not None and buffer.tensor_map is not None
+        return records.Argument("buffer", buffer=item.buffer, as_map=has_map and not item.as_pointer)
 
 
 def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:

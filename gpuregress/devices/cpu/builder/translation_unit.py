@@ -65,6 +65,15 @@ class Unit:
         """As `resolve`, for accesses that reach the own block's shared memory only."""
         return build_resolve_own(self.module, self.resolve)
 
+    @cached_property
+    def has_bulk_copies(self) -> bool:
+        """Whether a function of the module has a bulk copy."""
+        return any(
+            isinstance(item, Instruction) and item.opcode == "cp" and "bulk" in item.modifiers
+            for function in self.functions.values()
+            for item in function.body or ()
+        )
+
     def _functions_with_an_address(self) -> list[str]:
         named = {
             operand.name

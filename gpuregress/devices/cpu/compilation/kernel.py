@@ -15,7 +15,9 @@ from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
 from gpuregress.devices.cpu.analysis.footprint import footprint
 from gpuregress.devices.cpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
+from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.floating_point_environment import wrap
+from gpuregress.devices.cpu.builder.python_calls import raw_call
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
@@ -23,7 +25,7 @@ from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label
-from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_START, SHARED_START, local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import BULK_END, LOCAL_START, SHARED_START, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
 from gpuregress.devices.cpu.runtime.record_codec import encode
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep
@@ -130,12 +132,21 @@ class _KernelBuilder:
         next_block = self.llvm.append_basic_block("next_block")
         self.schedule.build(b, next_block)
         b = ir.IRBuilder(next_block)
+        self._end_bulk_copies(b)
         block.add(i64(1), b)
         self._advance_block(b, axes)
         b.branch(head)
         b = ir.IRBuilder(end)
         self.emitter.store_count(b)
         b.ret(i32(0))
+
+    def _end_bulk_copies(self, b: ir.IRBuilder) -> None:
+        """Complete the stores to global memory that no thread of the block has waited for."""
+        if not self.unit.has_bulk_copies:
+            return
+        machine = self.view.machine
+        with b.if_then(b.icmp_unsigned("!=", field(b, machine, "bulk_copies"), i64(0))):
+            raw_call(b, machine, BULK_END, machine, machine)
 
     def _first_block(self, b: ir.IRBuilder) -> dict[str, Cell]:
         """The first block's coordinates. Later ones are counted up: LLVM would divide again in every thread."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from gpuregress.devices.cpu.runtime import machine_layout
+from gpuregress.devices.cpu.runtime.bulk.copies import BadAccess
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts, Site
@@ -54,6 +55,7 @@ class FaultContext:
         context: the threads' context, for kernels in which threads wait.
         textures: all texture and surface objects.
         cluster: the blocks of the cluster, by rank, for a kernel that asks for clusters.
+        bad_access: the access that is the fault, of an instruction with several.
     """
 
     module: ModuleFacts
@@ -66,6 +68,7 @@ class FaultContext:
     context: np.ndarray[tuple[int], np.dtype[np.uint8]]
     textures: Textures = field(default_factory=Textures)
     cluster: tuple[ClusterBlock, ...] = ()
+    bad_access: BadAccess | None = None
 
 
 def explain(machine: Machine, scene: FaultContext) -> KernelFault:
@@ -76,6 +79,8 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
     if kind == machine_layout.FAULT_STUCK:
         return _stuck(scene)
     site = scene.module.sites[machine.fault_site]
+    if scene.bad_access is not None:
+        site = replace(site, action=scene.bad_access.action, size=scene.bad_access.size)
     if kind in (machine_layout.FAULT_ACCESS, machine_layout.FAULT_FAR):
         return _access(machine, scene, site)
     if kind == machine_layout.FAULT_TEXTURE:
@@ -232,7 +237,8 @@ def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
         rank, offset = _in_cluster(offset)
     # Without a guess: the variable that the address is nearest to.
     name, start, size = (named or sorted(ranges, key=lambda item: _distance(offset, item[1], item[2])))[0]
-    return _Target(plain(name), size, max(1, site.size), offset - start, rank)
+    itemsize = 1 if scene.bad_access is not None else max(1, site.size)
+    return _Target(plain(name), size, itemsize, offset - start, rank)
 
 
 def _in_cluster(offset: int) -> tuple[int, int]:

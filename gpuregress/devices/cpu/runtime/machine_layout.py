@@ -68,6 +68,8 @@ SUSPENDED, HELD = 2, 3
 
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
 """Functions that the device offers; a call names one by its index."""
+BULK_ISSUE, BULK_ARRIVE, BULK_END = range(1 << 16, (1 << 16) + 3)
+"""Numbers of the calls that execute a bulk copy, complete those that signal an mbarrier, and end a block."""
 SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 """(number, the arguments' bytes, the thread's local memory) → the result; a fault sets `fault_kind`."""
 
@@ -83,6 +85,8 @@ class Machine(ctypes.Structure):
     `cluster_x` … are a cluster's blocks along each axis, `cluster_rank` the block's number in it. `cluster_shared` has
     a host pointer to the shared memory of each of its `cluster_count` blocks (0: it is not there); `shared_base` is
     where the block's own lies in the shared window.
+    `pending_loads` counts the bulk copies to shared memory that have not arrived; `bulk_copies` is set by the first
+    instruction of that kind.
     """
 
     _fields_ = [
@@ -96,6 +100,7 @@ class Machine(ctypes.Structure):
             "inactive_reads", "instructions",
             "workspace", "passes_per_turn", "resuming", "textures", "texture_count", "fault_x", "fault_y", "fault_z",
             "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
+            "pending_loads", "bulk_copies",
         )
     ]  # fmt: skip
 

@@ -1,11 +1,22 @@
-"""System calls of kernels: vprintf, __assertfail, malloc and free, called from compiled code."""
+"""System calls and bulk copies of kernels, called from compiled code."""
 
 from __future__ import annotations
 
 import ctypes
 
 from gpuregress.devices.cpu.runtime import machine_layout
-from gpuregress.devices.cpu.runtime.machine_layout import FAULT_HOST, LOCAL_WINDOW, SYSTEM_CALLS, Machine
+from gpuregress.devices.cpu.runtime.bulk.copies import BadAccess, BulkCopies
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    BULK_ARRIVE,
+    BULK_END,
+    BULK_ISSUE,
+    FAULT_ACCESS,
+    FAULT_FAR,
+    FAULT_HOST,
+    LOCAL_WINDOW,
+    SYSTEM_CALLS,
+    Machine,
+)
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, offset_in
 from gpuregress.devices.cpu.runtime.printf import render
 from gpuregress.errors import KernelFault
@@ -24,14 +35,25 @@ class Syscalls:
         space: all regions.
         local_bytes: of a thread's local memory.
         heap: address → bytes of memory allocated by malloc; it outlives the launch.
+        bulk: the launch's bulk copies.
+
+    Attributes:
+        failure: kind and message of a fault of a call.
+        bad_access: the access of a bulk copy that is the fault.
+        is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
     """
 
-    def __init__(self, machine: Machine, space: AddressSpace, local_bytes: int, heap: dict[int, int]) -> None:
+    def __init__(
+        self, machine: Machine, space: AddressSpace, local_bytes: int, heap: dict[int, int], bulk: BulkCopies
+    ) -> None:
         self._machine, self._space, self._local_bytes, self._heap = machine, space, local_bytes, heap
         self._local = 0
         self._output = bytearray()
         self._lost = 0
         self.failure: tuple[str, str] | None = None
+        self.bad_access: BadAccess | None = None
+        self.is_bulk = False
+        self._bulk = bulk
         self._functions = {"vprintf": self._printf, "__assertfail": self._assert}
         self._functions |= {"malloc": self._malloc, "free": self._free}
         # `new` of an over-aligned type; every region starts at an address of a larger alignment.
@@ -45,14 +67,32 @@ class Syscalls:
         return f"{text}\n[{self._lost} bytes more were printed and not kept]\n" if self._lost else text
 
     def _call(self, number: int, arguments: int, local: int) -> int:
-        values = (ctypes.c_uint64 * 5).from_address(arguments)
-        self._local = local
+        self._local, self.is_bulk = local, number >= BULK_ISSUE
         try:
+            if number >= BULK_ISSUE:
+                return self._bulk_copy(number, arguments)
+            values = (ctypes.c_uint64 * 5).from_address(arguments)
             return self._functions[SYSTEM_CALLS[number]](values)
+        except BadAccess as access:
+            self.bad_access = access
+            self._machine.fault_kind = FAULT_FAR if access.is_far else FAULT_ACCESS
+            self._machine.fault_address = access.address
         except KernelFault as fault:
             self._fail(fault.kind, str(fault))
         except Exception as error:  # noqa: BLE001 - an exception cannot cross compiled code
-            self._fail("crash", f"{SYSTEM_CALLS[number]}: {error}")
+            name = SYSTEM_CALLS[number] if number < BULK_ISSUE else "a bulk copy"
+            self._fail("crash", f"{name}: {error}")
+        return 0
+
+    def _bulk_copy(self, number: int, arguments: int) -> int:
+        """Run a call about bulk copies; an instruction has its site, thread, number of operands, and operands."""
+        if number == BULK_END:
+            self._bulk.end_block()
+        elif number == BULK_ARRIVE:
+            self._bulk.arrive(ctypes.c_uint64.from_address(arguments).value)
+        else:
+            site, thread, count = (ctypes.c_uint64 * 3).from_address(arguments)
+            self._bulk.issue(site, thread, iter((ctypes.c_uint64 * count).from_address(arguments + 24)))
         return 0
 
     def _fail(self, kind: str, message: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.devices.cpu.runtime import syscalls
+from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_HOST, SYSTEM_CALLS, Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.syscalls import Syscalls
@@ -16,7 +17,8 @@ from gpuregress.devices.cpu.runtime.syscalls import Syscalls
 class _Caller:
     def __init__(self) -> None:
         self.machine, self.space, self.heap = Machine(), AddressSpace(), dict[int, int]()
-        self.calls = Syscalls(self.machine, self.space, 0, self.heap)
+        bulk = BulkCopies(self.machine, self.space, (), ())
+        self.calls = Syscalls(self.machine, self.space, 0, self.heap, bulk)
 
     def call(self, name: str, *values: int) -> int:
         arguments = (ctypes.c_uint64 * 5)(*values)

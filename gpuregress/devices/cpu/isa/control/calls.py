@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.address_resolution import field, set_field
+from gpuregress.devices.cpu.builder.address_resolution import set_field
+from gpuregress.devices.cpu.builder.python_calls import call_python
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
-from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
+from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.ptx.tree import Call, Operand, Symbol, Variable
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_CALL, SYSTEM_CALLS
 from gpuregress.errors import UnsupportedError
@@ -111,15 +112,7 @@ def _call_system(emitter: Services, call: Call, number: int) -> None:
         value = _argument(b, variable, _memory(emitter, operand, call))
         b.store(value, at(b, slots, 8 * index))
     set_field(b, machine, "fault_site", i64(emitter.unit.site(call)))
-    # llvmlite asks the callee's pointer for the function's type, and writes `ptr` all the same.
-    type_ = ir.FunctionType(I64, (I64, POINTER, POINTER)).as_pointer()
-    function = b.inttoptr(field(b, machine, "syscall"), type_)
-    answer = b.call(function, (i64(number), slots, emitter.thread.local))
-    fine = b.icmp_unsigned("==", field(b, machine, "fault_kind"), i64(0))
-    after = b.append_basic_block("answered")
-    b.cbranch(fine, after, emitter.fault_block)
-    emitter.builder = ir.IRBuilder(after)
-    emitter.forget_pointers()
+    answer = call_python(emitter, number, slots)
     for operand in call.results:
         variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
         assert variable is not None

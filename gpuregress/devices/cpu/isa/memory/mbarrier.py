@@ -1,7 +1,6 @@
 """mbarrier objects in shared memory.
 
-The manual does not define an object's 64 bits. Here: bits 0-19 pending arrivals of this phase, 20-39 expected arrivals
-of each phase, 40-62 pending bytes of this phase, 63 the phase's parity. A state token is the object's bits.
+`runtime.bulk.mbarrier_bits` defines an object's 64 bits. A state token is the object's bits.
 
 PTX ISA manual, 9.7.13.15 "mbarrier".
 """
@@ -13,14 +12,12 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I1, I64
+from gpuregress.devices.cpu.isa.memory.bulk_copy import arrive
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
-
-_COUNT = (1 << 20) - 1
-_BYTES = (1 << 23) - 1
-_PARITY = 63
+from gpuregress.devices.cpu.runtime.bulk.mbarrier_bits import BYTES, BYTES_SHIFT, COUNT, EXPECTED_SHIFT, PARITY_SHIFT
 
 
 def _object(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
@@ -42,18 +39,18 @@ def _init(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     pointer = _object(emitter, instruction, instruction.operands[0])
     b = emitter.builder
-    count = b.and_(b.zext(emitter.read(instruction.operands[1], "u32"), I64), i64(_COUNT))
-    b.store(b.or_(count, b.shl(count, i64(20))), pointer, align=8)
+    count = b.and_(b.zext(emitter.read(instruction.operands[1], "u32"), I64), i64(COUNT))
+    b.store(b.or_(count, b.shl(count, i64(EXPECTED_SHIFT))), pointer, align=8)
 
 
 def _complete(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The object's bits; those of the next phase if this one is complete."""
     done = b.and_(
-        b.icmp_unsigned("==", _bits(b, value, 0, _COUNT), i64(0)),
-        b.icmp_unsigned("==", _bits(b, value, 40, _BYTES), i64(0)),
+        b.icmp_unsigned("==", _bits(b, value, 0, COUNT), i64(0)),
+        b.icmp_unsigned("==", _bits(b, value, BYTES_SHIFT, BYTES), i64(0)),
     )
-    turned = b.xor(value, i64(1 << _PARITY))
-    return b.select(done, _put(b, turned, 0, _COUNT, _bits(b, value, 20, _COUNT)), value)
+    turned = b.xor(value, i64(1 << PARITY_SHIFT))
+    return b.select(done, _put(b, turned, 0, COUNT, _bits(b, value, EXPECTED_SHIFT, COUNT)), value)
 
 
 def _arrive(emitter: Services, instruction: Instruction) -> None:
@@ -69,10 +66,10 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     value = old
     if expects:
         more = b.zext(emitter.read(rest[0], "u32"), I64)
-        value = _put(b, value, 40, _BYTES, b.add(_bits(b, value, 40, _BYTES), more))
-    value = _put(b, value, 0, _COUNT, b.sub(_bits(b, value, 0, _COUNT), count))
+        value = _put(b, value, BYTES_SHIFT, BYTES, b.add(_bits(b, value, BYTES_SHIFT, BYTES), more))
+    value = _put(b, value, 0, COUNT, b.sub(_bits(b, value, 0, COUNT), count))
     if words[0] == "arrive_drop":
-        value = _put(b, value, 20, _COUNT, b.sub(_bits(b, value, 20, _COUNT), count))
+        value = _put(b, value, EXPECTED_SHIFT, COUNT, b.sub(_bits(b, value, EXPECTED_SHIFT, COUNT), count))
     b.store(_complete(b, value), pointer, align=8)
     emitter.write(target, old, "b64")
 
@@ -82,7 +79,7 @@ def arrive_once(emitter: Services, instruction: Instruction, address: Operand) -
     pointer = _object(emitter, instruction, address)
     b = emitter.builder
     value = b.load(pointer, typ=I64, align=8)
-    value = _put(b, value, 0, _COUNT, b.sub(_bits(b, value, 0, _COUNT), i64(1)))
+    value = _put(b, value, 0, COUNT, b.sub(_bits(b, value, 0, COUNT), i64(1)))
     b.store(_complete(b, value), pointer, align=8)
 
 
@@ -91,7 +88,7 @@ def complete_bytes(emitter: Services, instruction: Instruction, address: Operand
     pointer = _object(emitter, instruction, address)
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
-    value = _put(b, old, 40, _BYTES, b.sub(_bits(b, old, 40, _BYTES), count))
+    value = _put(b, old, BYTES_SHIFT, BYTES, b.sub(_bits(b, old, BYTES_SHIFT, BYTES), count))
     b.store(_complete(b, value), pointer, align=8)
 
 
@@ -102,7 +99,7 @@ def _transaction(emitter: Services, instruction: Instruction) -> None:
     old = b.load(pointer, typ=I64, align=8)
     count = b.zext(emitter.read(instruction.operands[1], "u32"), I64)
     change = b.add if instruction.modifiers[0] == "expect_tx" else b.sub
-    value = _put(b, old, 40, _BYTES, change(_bits(b, old, 40, _BYTES), count))
+    value = _put(b, old, BYTES_SHIFT, BYTES, change(_bits(b, old, BYTES_SHIFT, BYTES), count))
     b.store(_complete(b, value), pointer, align=8)
 
 
@@ -110,19 +107,20 @@ def _wait(emitter: Services, instruction: Instruction) -> None:
     """Test whether a phase is complete; the loop around it yields to other threads."""
     target, address, phase = instruction.operands[:3]
     pointer = _object(emitter, instruction, address)
+    arrive(emitter, pointer)
     b = emitter.builder
-    now = b.trunc(_bits(b, b.load(pointer, typ=I64, align=8), _PARITY, 1), I1)
+    now = b.trunc(_bits(b, b.load(pointer, typ=I64, align=8), PARITY_SHIFT, 1), I1)
     if "parity" in instruction.modifiers:
         then = b.trunc(emitter.read(phase, "u32"), I1)
     else:
-        then = b.trunc(_bits(b, emitter.read(phase, "b64"), _PARITY, 1), I1)
+        then = b.trunc(_bits(b, emitter.read(phase, "b64"), PARITY_SHIFT, 1), I1)
     emitter.write(target, b.xor(now, then), "pred")
 
 
 def _pending(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     token = emitter.read(instruction.operands[1], "b64")
-    emitter.write(instruction.operands[0], b.trunc(_bits(b, token, 0, _COUNT), ir.IntType(32)), "b32")
+    emitter.write(instruction.operands[0], b.trunc(_bits(b, token, 0, COUNT), ir.IntType(32)), "b32")
 
 
 def _invalidate(emitter: Services, instruction: Instruction) -> None:

@@ -1,0 +1,86 @@
+"""Bulk copies, which Python executes: cp.async.bulk, cp.reduce.async.bulk, tensors and groups.
+
+`runtime.bulk.copies` says when they arrive. PTX ISA manual, 9.7.9.25.5 and 9.7.9.27.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.address_resolution import field, set_field
+from gpuregress.devices.cpu.builder.python_calls import call_python, raw_call
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64
+from gpuregress.devices.cpu.builder.threads import linear_thread
+from gpuregress.devices.cpu.builder.types import I64, width
+from gpuregress.devices.cpu.isa.memory.load_store import generic_address
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, TextureAddress, elements
+from gpuregress.devices.cpu.runtime.bulk.forms import BulkForm, form_of
+from gpuregress.devices.cpu.runtime.machine_layout import BULK_ARRIVE, BULK_ISSUE
+
+
+def is_bulk(instruction: Instruction) -> bool:
+    """Whether a `cp` is one of the bulk copies or of their groups."""
+    return "bulk" in instruction.modifiers[:3]
+
+
+def bulk_copy(emitter: Services, instruction: Instruction) -> None:
+    """Lower one instruction of a bulk copy: pass its operands to Python."""
+    form = form_of(instruction.modifiers)
+    if form is None:
+        raise unsupported(instruction)
+    if form.action == "prefetch":
+        return
+    values = _operands(emitter, instruction, form)
+    b, view = emitter.builder, emitter.view
+    thread = b.zext(linear_thread(b, view, emitter.thread), I64)
+    site = i64(emitter.unit.site(instruction))
+    slots = entry_alloca(b.function, ir.ArrayType(I64, 3 + len(values)), align=8)
+    for index, value in enumerate((site, thread, i64(len(values)), *values)):
+        b.store(value, at(b, slots, 8 * index))
+    set_field(b, view.machine, "fault_site", site)
+    call_python(emitter, BULK_ISSUE, slots)
+
+
+def arrive(emitter: Services, pointer: ir.Value) -> None:
+    """Complete the copies that signal an mbarrier, if any are pending.
+
+    Args:
+        emitter: the function's.
+        pointer: host pointer to the mbarrier.
+    """
+    if not emitter.unit.has_bulk_copies:
+        return
+    b, view = emitter.builder, emitter.view
+    slot = entry_alloca(b.function, I64, align=8)
+    with b.if_then(b.icmp_unsigned("!=", field(b, view.machine, "pending_loads"), i64(0)), likely=False):
+        b.store(b.ptrtoint(pointer, I64), slot)
+        raw_call(b, view.machine, BULK_ARRIVE, slot, emitter.thread.local)
+
+
+def _operands(emitter: Services, instruction: Instruction, form: BulkForm) -> list[ir.Value]:
+    """The operands, i64 each: addresses are generic ones."""
+    spaces = [form.target, form.source, "shared"]
+    if form.axes:
+        spaces = ["shared", "shared"]  # the tensor's address is that of its map
+    values = []
+    for operand in instruction.operands:
+        if isinstance(operand, TextureAddress):
+            values.append(generic_address(emitter, Address(operand.base), ""))
+            values += [_value(emitter, item) for item in elements(operand.coordinates)]
+        elif isinstance(operand, Address):
+            values.append(generic_address(emitter, operand, spaces.pop(0)))
+        else:
+            values += [_value(emitter, item) for item in elements(operand)]
+    return values
+
+
+def _value(emitter: Services, operand: Operand) -> ir.Value:
+    if isinstance(operand, Integer):
+        return i64(operand.value)
+    if not isinstance(operand, Register):
+        raise unsupported(emitter.current(), "operands")
+    bits = width(emitter.declared(operand.name))
+    value = emitter.read(operand, f"b{bits}")
+    return value if bits == width(I64) else emitter.builder.zext(value, I64)

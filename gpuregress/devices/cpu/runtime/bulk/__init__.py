@@ -1,0 +1,1 @@
+"""Bulk copies: the tensor memory accelerator of the virtual GPU, in Python."""

@@ -1,0 +1,393 @@
+"""Bulk and tensor copies of one launch, pending until a thread waits for them.
+
+A copy to shared memory reads its source when it is issued, and arrives when a thread looks at its mbarrier. A copy to
+global memory reads its source when its thread waits for the read, and arrives when its thread waits for the write, or
+when the block ends. So a missing wait shows old data.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.devices.cpu.runtime import machine_layout
+from gpuregress.devices.cpu.runtime.bulk import map_bytes, tiles
+from gpuregress.devices.cpu.runtime.bulk.forms import BulkForm, form_of
+from gpuregress.devices.cpu.runtime.bulk.mbarrier_bits import with_bytes_done
+from gpuregress.devices.cpu.runtime.bulk.reductions import reduced
+from gpuregress.devices.cpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, Machine
+from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
+from gpuregress.devices.cpu.runtime.program import SharedVariable
+from gpuregress.errors import KernelFault
+from gpuregress.records import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, TensorMap
+
+Bytes = npt.NDArray[np.uint8]
+_CHUNK = 16
+_TILE_ALIGNMENT = 128
+"""Of a tensor copy's address in shared memory."""
+_PATTERN = 1024
+"""Bytes after which every swizzle repeats."""
+_BARRIER_BYTES = 8
+_MOST_RANKS = 16
+_NANS = {
+    "float16": b"\xff\x7f", "bfloat16": b"\xff\x7f", "float64": b"\xff" * 6 + b"\xff\x7f",
+    **dict.fromkeys(("float32", "float32_ftz", "tfloat32", "tfloat32_ftz"), b"\xff\xff\xff\x7f"),
+}  # fmt: skip
+
+
+class BadAccess(Exception):
+    """An access of a bulk copy outside of its memory, or misaligned.
+
+    Args:
+        address: generic.
+        size: bytes.
+        action: `read` or `write`.
+        is_far: whether it is in another block's shared memory.
+    """
+
+    def __init__(self, address: int, size: int, action: str, *, is_far: bool = False) -> None:
+        super().__init__()
+        self.address, self.size, self.action, self.is_far = address, size, action, is_far
+
+
+@dataclass(slots=True, eq=False)
+class _Load:
+    """A copy to shared memory that has been read and not arrived.
+
+    Attributes:
+        target: host address.
+        data: to be stored.
+        block: host address of the shared memory that it arrives in.
+        reduction: operation and type, or ("", "").
+    """
+
+    target: int
+    data: Bytes
+    block: int
+    reduction: tuple[str, str] = ("", "")
+
+
+@dataclass(slots=True, eq=False)
+class _Store:
+    """A copy to global memory.
+
+    Attributes:
+        source: host memory that is read.
+        region: the target's.
+        places: slices, or offsets, of its bytes.
+        order: the source's byte that each of the target's comes from; None: in order.
+        reduction: operation and type, or ("", "").
+        data: what was read; None before.
+    """
+
+    source: Bytes
+    region: Region
+    places: slice | npt.NDArray[np.int64]
+    order: npt.NDArray[np.int64] | None
+    reduction: tuple[str, str]
+    data: Bytes | None = None
+
+    def read(self) -> None:
+        if self.data is None:
+            self.data = self.source.copy() if self.order is None else self.source[self.order]
+
+    def write(self) -> None:
+        self.read()
+        assert self.data is not None
+        operation, type_ = self.reduction
+        data = self.data
+        if operation:
+            data = reduced(np.ascontiguousarray(self.region.data[self.places]), data, operation, type_)
+        self.region.data[self.places] = data
+        self.source = self.data
+
+
+@dataclass(slots=True)
+class _Groups:
+    """The stores of one thread: those of each group that is committed, and those that are not."""
+
+    committed: list[list[_Store]] = field(default_factory=list)
+    current: list[_Store] = field(default_factory=list)
+
+
+class BulkCopies:
+    """The bulk copies of one launch.
+
+    Args:
+        machine: the launch's.
+        space: all regions.
+        shared: the shared variables of the program.
+        mnemonics: of each site, by its number.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        space: AddressSpace,
+        shared: Sequence[SharedVariable],
+        mnemonics: Sequence[str],
+    ) -> None:
+        self._machine, self._space = machine, space
+        self._shared = [(item.address, machine.dynamic_size if item.size < 0 else item.size) for item in shared]
+        self._mnemonics = mnemonics
+        self._loads: dict[int, list[_Load]] = {}
+        self._groups: dict[tuple[int, int], _Groups] = {}
+        self.lost = 0
+        """Copies to shared memory for which no thread waited before their block ended."""
+
+    def issue(self, site: int, thread: int, values: Iterator[int]) -> None:
+        """Execute one instruction of `cp.async.bulk` or `cp.reduce.async.bulk`.
+
+        Args:
+            site: its number.
+            thread: the running thread's number in its block.
+            values: the operands: an address is a generic one, a tensor's is followed by the coordinates.
+
+        Raises:
+            BadAccess: it reaches outside of its memory.
+            KernelFault: it is wrong otherwise.
+        """
+        mnemonic = self._mnemonics[site]
+        form = form_of(tuple(mnemonic.split(".")[1:]))
+        assert form is not None, "refused before it was compiled"
+        self._machine.bulk_copies = 1
+        if form.action == "commit":
+            groups = self._groups_of(thread)
+            groups.committed.append(groups.current)
+            groups.current = []
+        elif form.action == "wait":
+            self._wait(thread, next(values), reads_only=form.reads_only)
+        elif form.target == "shared":
+            self._load(form, values, mnemonic)
+        else:
+            self._store(form, thread, values, mnemonic)
+
+    def arrive(self, barrier: int) -> None:
+        """Complete the copies that signal an mbarrier.
+
+        Args:
+            barrier: its host address.
+        """
+        loads = self._loads.pop(barrier, None)
+        if loads is None:
+            return
+        self._machine.pending_loads -= len(loads)
+        cell = ctypes.c_uint64.from_address(barrier)
+        for load in loads:
+            operation, type_ = load.reduction
+            data = load.data
+            if operation:
+                old = np.frombuffer(ctypes.string_at(load.target, len(data)), np.uint8)
+                data = reduced(old, data, operation, type_)
+            ctypes.memmove(load.target, data.ctypes.data, len(data))
+            cell.value = with_bytes_done(cell.value, len(data))
+
+    def end_block(self) -> None:
+        """Complete the stores of the block that ends, and drop the copies to its shared memory."""
+        block = self._machine.shared
+        for key in [key for key in self._groups if key[0] == block]:
+            groups = self._groups.pop(key)
+            for store in (*(store for group in groups.committed for store in group), *groups.current):
+                store.write()
+        for barrier, loads in list(self._loads.items()):
+            kept = [load for load in loads if load.block != block]
+            self.lost += len(loads) - len(kept)
+            self._machine.pending_loads -= len(loads) - len(kept)
+            if kept:
+                self._loads[barrier] = kept
+            else:
+                del self._loads[barrier]
+
+    # --- groups -------------------------------------------------------------------------------------------------------
+
+    def _groups_of(self, thread: int) -> _Groups:
+        return self._groups.setdefault((self._machine.shared, thread), _Groups())
+
+    def _wait(self, thread: int, most: int, *, reads_only: bool) -> None:
+        groups = self._groups_of(thread)
+        count = max(0, len(groups.committed) - most)
+        for store in (store for group in groups.committed[:count] for store in group):
+            if reads_only:
+                store.read()
+            else:
+                store.write()
+        if not reads_only:
+            del groups.committed[:count]
+
+    # --- to shared memory ---------------------------------------------------------------------------------------------
+
+    def _load(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> None:
+        target, given = next(values), None
+        if form.axes:
+            given, origin, start = self._tensor(form, values, mnemonic)
+            barrier = next(values)
+            offsets = tuple(next(values) & 0xFFFF for _ in range(form.axes - 2)) if form.im2col else ()
+            data = self._gathered(given, origin, tiles.element_offsets(given, start, offsets))
+        else:
+            source, size, barrier = next(values), next(values) & 0xFFFF_FFFF, next(values)
+            _check_size(size, mnemonic)
+            data = self._source(form, source, size)
+        ends = [(target, barrier)]
+        if form.multicast:
+            mask = next(values)
+            ranks = [rank for rank in range(_MOST_RANKS) if mask >> rank & 1]
+            ends = [(_moved(target, rank), _moved(barrier, rank)) for rank in ranks]
+        for there, signal in ends:
+            self._issue_load(form, given, data, (there, signal))
+
+    def _issue_load(self, form: BulkForm, given: TensorMap | None, data: Bytes, ends: tuple[int, int]) -> None:
+        target, barrier = ends
+        host, block = self._in_shared(target, len(data), "write", _CHUNK if given is None else _TILE_ALIGNMENT)
+        signalled, _ = self._in_shared(barrier, _BARRIER_BYTES, "atomic access", _BARRIER_BYTES)
+        places = tiles.swizzled(len(data) // _CHUNK, target % _PATTERN, given.swizzle) if given else None
+        stored = data
+        if places is not None:
+            stored = np.empty_like(data)
+            stored.reshape(-1, _CHUNK)[places] = data.reshape(-1, _CHUNK)
+        self._loads.setdefault(signalled, []).append(_Load(host, stored, block, (form.reduction, form.type)))
+        self._machine.pending_loads += 1
+
+    def _source(self, form: BulkForm, address: int, size: int) -> Bytes:
+        if form.source == "shared":
+            host, _ = self._in_shared(address, size, "read", _CHUNK, own=True)
+            return np.frombuffer(ctypes.string_at(host, size), np.uint8)
+        region, start = self._in_global(address, size, "read", _CHUNK)
+        return region.data[start : start + size].copy()
+
+    def _gathered(self, given: TensorMap, origin: int, offsets: tiles.Offsets) -> Bytes:
+        """Read elements of a tensor, with the map's fill for those outside."""
+        inside = offsets >= 0
+        region, first = self._extent(origin, offsets, given.element_size, "read")
+        count = given.element_size
+        result = np.empty((len(offsets), count), np.uint8)
+        if region is not None:
+            sources = np.where(inside, offsets, offsets.max()) + first
+            result[:] = _elements(region.data, sources, count)
+        if not inside.all():
+            result[~inside] = np.frombuffer(_outside(given), np.uint8)
+        return result.reshape(-1)
+
+    # --- to global memory ---------------------------------------------------------------------------------------------
+
+    def _store(self, form: BulkForm, thread: int, values: Iterator[int], mnemonic: str) -> None:
+        if form.axes:
+            store = self._tensor_store(form, values, mnemonic)
+        else:
+            target, source, size = next(values), next(values), next(values) & 0xFFFF_FFFF
+            _check_size(size, mnemonic)
+            region, start = self._in_global(target, size, "write", _CHUNK)
+            memory = self._view_of_shared(source, size, _CHUNK)
+            store = _Store(memory, region, slice(start, start + size), None, (form.reduction, form.type))
+        self._groups_of(thread).current.append(store)
+
+    def _tensor_store(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> _Store:
+        given, origin, start = self._tensor(form, values, mnemonic)
+        source = next(values)
+        offsets, count = tiles.element_offsets(given, start, (0,) * (form.axes - 2)), given.element_size
+        memory = self._view_of_shared(source, len(offsets) * count, _TILE_ALIGNMENT)
+        region, first = self._extent(origin, offsets, count, "write")
+        inside = np.flatnonzero(offsets >= 0)
+        order = inside[:, None] * count + np.arange(count)
+        places = tiles.swizzled(len(memory) // _CHUNK, source % _PATTERN, given.swizzle)
+        if places is not None:
+            order = places[order // _CHUNK] * _CHUNK + order % _CHUNK
+        bytes_ = offsets[inside][:, None] + first + np.arange(count)
+        if region is None:
+            region = Region(0, "", 0, 1)
+        return _Store(memory, region, bytes_.reshape(-1), order.reshape(-1), (form.reduction, given.type))
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    def _tensor(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> tuple[TensorMap, int, tuple[int, ...]]:
+        """The tensor map that an instruction names, its tensor's address, and the coordinates."""
+        address = next(values)
+        start = tuple(_signed(next(values)) for _ in range(form.axes))
+        found = map_bytes.unpack(self._map_at(address))
+        where = f"address {hex(address)}"
+        if found is None:
+            raise KernelFault("illegal-instruction", f"{mnemonic}: there is no tensor map at {where}")
+        given, origin = found
+        if len(given.extents) != form.axes:
+            has = f"the tensor map has {len(given.extents)} axes"
+            raise KernelFault("illegal-instruction", f"{mnemonic}: {has}, the instruction {form.axes}")
+        if (given.im2col is not None) != form.im2col:
+            kind = "an im2col" if given.im2col is not None else "a tiled"
+            raise KernelFault("illegal-instruction", f"{mnemonic}: the tensor map is {kind} one")
+        return given, origin, start
+
+    def _map_at(self, address: int) -> bytes:
+        if address % TENSOR_MAP_ALIGNMENT:
+            raise BadAccess(address, TENSOR_MAP_BYTES, "read")
+        offset = address - machine_layout.PARAM_WINDOW
+        if 0 <= offset <= self._machine.params_size - TENSOR_MAP_BYTES:
+            return ctypes.string_at(self._machine.params + offset, TENSOR_MAP_BYTES)
+        region, start = self._in_global(address, TENSOR_MAP_BYTES, "read", 1)
+        return region.data[start : start + TENSOR_MAP_BYTES].tobytes()
+
+    def _in_global(self, address: int, size: int, action: str, alignment: int) -> tuple[Region, int]:
+        """The region of a stretch of global memory, and its first byte there."""
+        region = self._space.find(address)
+        start = 0 if region is None else offset_in(region, address)
+        if region is None or not 0 <= start <= region.size - size or address % alignment:
+            raise BadAccess(address, size, action)
+        return region, start
+
+    def _extent(self, origin: int, offsets: tiles.Offsets, size: int, action: str) -> tuple[Region | None, int]:
+        """The region that elements of a tensor are in, and the tensor's first byte there; None if all are outside."""
+        last = int(offsets.max(initial=tiles.OUTSIDE))
+        if last < 0:
+            return None, 0
+        region, end = self._in_global(origin + last, size, action, 1)
+        return region, end - last
+
+    def _view_of_shared(self, address: int, size: int, alignment: int) -> Bytes:
+        host, _ = self._in_shared(address, size, "read", alignment, own=True)
+        memory: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(host))
+        return memory
+
+    def _in_shared(self, address: int, size: int, action: str, alignment: int, *, own: bool = False) -> tuple[int, int]:
+        """The host addresses of a stretch of shared memory, and of its block's."""
+        machine = self._machine
+        rank, inside = divmod(address - SHARED_WINDOW, 1 << CLUSTER_SHIFT)
+        if own and rank != machine.cluster_rank and 0 <= rank < machine_layout.MOST_RANKS:
+            raise BadAccess(address, size, action, is_far=True)
+        hosts = (ctypes.c_uint64 * machine.cluster_count).from_address(machine.cluster_shared)
+        host = hosts[rank] if 0 <= rank < machine.cluster_count else 0
+        fits = any(start <= inside <= start + count - size for start, count in self._shared)
+        if not host or not fits or address % alignment:
+            raise BadAccess(address, size, action)
+        return host + inside, host
+
+
+def _check_size(size: int, mnemonic: str) -> None:
+    if size % _CHUNK:
+        raise KernelFault("illegal-instruction", f"{mnemonic} of {size} bytes: the size must be a multiple of {_CHUNK}")
+
+
+def _moved(address: int, rank: int) -> int:
+    """The same address of another block's shared memory."""
+    mask = (machine_layout.MOST_RANKS - 1) << CLUSTER_SHIFT
+    return SHARED_WINDOW | (address - SHARED_WINDOW) & ~mask | rank << CLUSTER_SHIFT
+
+
+def _signed(value: int) -> int:
+    """A coordinate: 32 bits, signed."""
+    value &= 0xFFFF_FFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def _elements(data: Bytes, offsets: tiles.Offsets, size: int) -> Bytes:
+    """Elements of `size` bytes at byte offsets, which are multiples of their size where the memory's start is one."""
+    taken: Bytes = data[offsets[:, None] + np.arange(size)]
+    return taken
+
+
+def _outside(given: TensorMap) -> bytes:
+    """An element outside of the tensor."""
+    if given.oob_fill == "zeros":
+        return bytes(given.element_size)
+    return _NANS[given.type]

@@ -1,0 +1,99 @@
+"""Geometry of tensor copies: elements of a box or of im2col pixels, and their order.
+
+PTX ISA manual, 5.5 "Tensors".
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.records import TensorMap
+from gpuregress.records.tensors.tensor_maps import SPANS
+
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int64]
+_CHUNK = 16
+"""Bytes that a swizzle moves together."""
+_LINE_SHIFT = 7
+"""The swizzle's pattern changes every 2^7 bytes."""
+_FAR = -(1 << 58)
+"""Keeps a sum of offsets below 0, whatever else is added to it."""
+OUTSIDE = -1
+"""The offset of an element outside the tensor."""
+
+
+def element_offsets(given: TensorMap, start: tuple[int, ...], im2col: tuple[int, ...] = ()) -> Offsets:
+    """Return the bytes from the tensor's first element to each that is copied, in order; `OUTSIDE` for those outside.
+
+    Args:
+        given: the map.
+        start: the coordinates of the copy, fastest axis first.
+        im2col: offsets along W, H, D, for an im2col map.
+    """
+    if given.im2col is not None:
+        return _pixel_offsets(given, start, im2col)
+    axes = []
+    for axis, (first, most) in enumerate(zip(start, given.box, strict=True)):
+        step = given.element_strides[axis] if axis else 1
+        axes.append(first + step * np.arange(-(-most // step), dtype=np.int64))
+    return _summed(given, axes).reshape(-1)
+
+
+def _summed(given: TensorMap, axes: list[Offsets]) -> Offsets:
+    """The offsets of all combinations of coordinates, slowest axis first."""
+    total: Offsets = np.zeros((), np.int64)
+    steps = (given.element_size, *given.strides)
+    for axis, coordinates in reversed(list(enumerate(axes))):
+        total = total[..., None] + _steps(coordinates, given.extents[axis], steps[axis])
+    return np.where(total < 0, OUTSIDE, total)
+
+
+def _steps(coordinates: Offsets, extent: int, step: int) -> Offsets:
+    """The bytes to each coordinate of one axis; `_FAR` to those outside."""
+    inside = (coordinates >= 0) & (coordinates < extent)
+    return np.where(inside, np.where(inside, coordinates, 0) * step, _FAR)
+
+
+def _pixel_offsets(given: TensorMap, start: tuple[int, ...], offsets: tuple[int, ...]) -> Offsets:
+    """Offsets of the channels of the pixels that follow the first one through the bounding box, W fastest."""
+    box = given.im2col
+    assert box is not None
+    inner = list(start[1:-1])
+    image = start[-1]
+    steps = given.element_strides[1:-1]
+    extents = given.extents[1:-1]
+    pixels = []
+    for _ in range(box.pixels):
+        pixels.append((*(first + offset for first, offset in zip(inner, offsets, strict=True)), image))
+        for axis, step in enumerate(steps):
+            inner[axis] += step
+            if inner[axis] < extents[axis] + box.upper[axis]:
+                break
+            inner[axis] = box.lower[axis]
+        else:
+            image += 1
+    places = np.array(pixels, np.int64).reshape(box.pixels, len(given.extents) - 1)
+    total = _steps(start[0] + np.arange(box.channels, dtype=np.int64), given.extents[0], given.element_size)
+    for column, extent, step in zip(places.T, given.extents[1:], given.strides, strict=True):
+        total = total + _steps(column, extent, step)[:, None]
+    return np.where(total < 0, OUTSIDE, total).reshape(-1)
+
+
+@lru_cache(maxsize=64)
+def swizzled(count: int, phase: int, swizzle: str) -> npt.NDArray[np.intp] | None:
+    """Return the place of each 16-byte chunk of a copy to shared memory; None where they stay in order.
+
+    Args:
+        count: chunks.
+        phase: the first byte's address modulo 1024: the pattern follows addresses.
+        swizzle: of the map.
+    """
+    if not SPANS[swizzle]:
+        return None
+    rows = SPANS[swizzle] // _CHUNK - 1
+    addresses = phase + _CHUNK * np.arange(count)
+    moved = addresses ^ ((addresses >> _LINE_SHIFT & rows) * _CHUNK)
+    return (moved - phase) // _CHUNK

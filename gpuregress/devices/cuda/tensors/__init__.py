@@ -1,0 +1,1 @@
+"""Tensor maps on the card."""

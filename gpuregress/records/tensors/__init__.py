@@ -1,0 +1,1 @@
+"""Records of tensors in global memory."""

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.devices.cpu.runtime.bulk.tiles import OUTSIDE, element_offsets, swizzled
+from gpuregress.records import Im2col, TensorMap
+
+
+def test_a_box_with_elements_outside() -> None:
+    given = TensorMap("float32", (5, 3), (32,), (4, 2), (1, 1))
+    assert element_offsets(given, (2, -1)).tolist() == [OUTSIDE] * 4 + [8, 12, 16, OUTSIDE]
+
+
+def test_element_strides_skip_rows() -> None:
+    given = TensorMap("uint8", (16, 8), (16,), (16, 5), (1, 2))
+    assert element_offsets(given, (0, 1))[::16].tolist() == [16, 48, 80]
+
+
+def test_pixels_follow_the_bounding_box() -> None:
+    given = TensorMap("float16", (8, 4, 3, 2), (16, 64, 192), (), (1, 1, 1, 1), im2col=Im2col((-1, -1), (-1, -1), 8, 5))
+    pixels = element_offsets(given, (0, 1, 1, 0), (1, 1))[::8]
+    # From (w, h) = (1, 1): (2, 1), then the next image from its lower corner, each one further by the offsets.
+    assert pixels.tolist() == [2 * 16 + 2 * 64, 3 * 16 + 2 * 64, 192, 192 + 16, 192 + 32]
+
+
+@pytest.mark.parametrize(("swizzle", "wanted"), [("32B", [0, 1, 9, 8]), ("64B", [0, 1, 9, 8]), ("128B", [0, 1, 9, 8])])
+def test_chunks_move_within_their_line(swizzle: str, wanted: list[int]) -> None:
+    places = swizzled(64, 0, swizzle)
+    assert places is not None
+    assert sorted(places.tolist()) == list(range(64))
+    assert places[[0, 1, 8, 9]].tolist() == wanted
+    assert (places[:8] == range(8)).all()
+
+
+def test_the_pattern_follows_addresses() -> None:
+    assert swizzled(8, 0, "none") is None
+    places = swizzled(8, 128 * 3, "128B")
+    assert places is not None
+    assert places.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
