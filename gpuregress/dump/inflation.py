@@ -1,4 +1,4 @@
-"""Decompression of a dump into memory as far as its reader needs it.
+"""Lazy decompression of a dump into memory, as far as its reader needs it.
 
 The text has its place in an anonymous mapping as large as all of it. Pages come into being as frames are decompressed,
 some of them ahead in threads, and are dropped when the reader has gone on. So code that reads a mapped file reads a

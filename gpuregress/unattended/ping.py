@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from gpuregress.escapes import visible
-from gpuregress.unattended import secret_values, web_request
+from gpuregress.unattended import web_request
 from gpuregress.unattended.web_request import Patience, WebRequest
 
 KEY = "ping"
@@ -44,13 +44,9 @@ def end(setting: str, exit_code: int, lines: Sequence[str], patience: Patience =
 
 
 def _ping(setting: str, what: str, body: bytes | None, patience: Patience) -> str:
-    try:
-        url = secret_values.expand(setting, KEY)
-    except secret_values.UnsetVariable as error:
-        return str(error)
-    if wrong := web_request.problem(url):
-        return f"{KEY}: {wrong}"
-    parts = urlsplit(url)
-    path = f"{parts.path.rstrip('/')}/{what}"
-    failure = web_request.send(WebRequest(setting, parts._replace(path=path).geturl(), body), patience)
-    return f"{KEY}: {failure}" if failure else ""
+    def request(url: str) -> WebRequest:
+        parts = urlsplit(url)
+        path = f"{parts.path.rstrip('/')}/{what}"
+        return WebRequest(setting, parts._replace(path=path).geturl(), body)
+
+    return web_request.deliver(KEY, setting, request, patience)

@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
@@ -57,6 +58,26 @@ class WebRequest:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_arguments: object) -> None:
         """Refuse: another host must not be given a secret path."""
+
+
+def deliver(key: str, setting: str, make: Callable[[str], WebRequest], patience: Patience) -> str:
+    """Send a request to the URL of a setting.
+
+    Args:
+        key: of the setting, for messages.
+        setting: the URL as the settings have it.
+        make: the URL with the values of its variables → the request.
+        patience: the limits of the request.
+
+    Returns:
+        Why it failed, "" where it did not.
+    """
+    try:
+        url = secret_values.expand(setting, key)
+    except secret_values.UnsetVariable as error:
+        return str(error)
+    failure = problem(url) or send(make(url), patience)
+    return f"{key}: {failure}" if failure else ""
 
 
 def send(request: WebRequest, patience: Patience = DEFAULT_PATIENCE) -> str:

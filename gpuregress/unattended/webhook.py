@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 
-from gpuregress.unattended import secret_values, web_request
+from gpuregress.unattended import web_request
 from gpuregress.unattended.notice import Notice
 from gpuregress.unattended.web_request import Patience, WebRequest
 
@@ -25,15 +25,8 @@ def send(setting: str, notice: Notice, patience: Patience = web_request.DEFAULT_
     Returns:
         Why it failed, "" where it did not.
     """
-    try:
-        url = secret_values.expand(setting, KEY)
-    except secret_values.UnsetVariable as error:
-        return str(error)
-    if wrong := web_request.problem(url):
-        return f"{KEY}: {wrong}"
     body = json.dumps(document(notice)).encode()
-    failure = web_request.send(WebRequest(setting, url, body, "application/json"), patience)
-    return f"{KEY}: {failure}" if failure else ""
+    return web_request.deliver(KEY, setting, lambda url: WebRequest(setting, url, body, "application/json"), patience)
 
 
 def document(notice: Notice) -> dict[str, object]:

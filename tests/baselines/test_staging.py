@@ -4,6 +4,7 @@ import importlib
 import itertools
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,6 +41,30 @@ STEPS = (
 )
 
 
+def _killed_at(monkeypatch: pytest.MonkeyPatch, step: str, nth: int, when: str, act: Callable[[], object]) -> None:
+    """Run something in a child process, which is killed before or after its nth call of a function."""
+    child = os.fork()
+    if child == 0:
+        owner, _, name = step.rpartition(".")
+        module, _, kind = owner.rpartition(".")
+        target = getattr(importlib.import_module(module), kind) if kind[0].isupper() else importlib.import_module(owner)
+        real, calls = getattr(target, name), itertools.count(1)
+
+        def killed(*args: object, **more: object) -> object:
+            is_last = next(calls) == nth
+            done = real(*args, **more) if not is_last or when == "after" else None
+            if is_last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done
+
+        try:
+            monkeypatch.setattr(target, name, killed)
+            act()
+        finally:
+            os._exit(0)  # whatever happens, the child must not go on as a second pytest
+    os.waitpid(child, 0)
+
+
 @pytest.mark.parametrize("revision", ["1.4", "1.5"])
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("nth", [1, 2, 3])
@@ -51,27 +76,7 @@ def test_killed_at_each_step(
     accept(store, tmp_path / "run", [1.0, 2.0], drift=["sum"])
     case, outcome = make_case(revision), make_outcome(tmp_path / "new", [3.0, 4.0], revision)
     facts = made_of(case, outcome, (), [])
-    child = os.fork()
-    if child == 0:
-        owner, _, name = step.rpartition(".")
-        target = Path if owner == "pathlib.Path" else importlib.import_module(owner)
-        real = getattr(target, name)
-
-        calls = itertools.count(1)
-
-        def killed(*args: object, **more: object) -> object:
-            is_last = next(calls) == nth
-            done = real(*args, **more) if not is_last or when == "after" else None
-            if is_last:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return done
-
-        try:
-            monkeypatch.setattr(target, name, killed)
-            accept_outcome(store, case, outcome, facts, drift=["sum"])
-        finally:
-            os._exit(0)  # whatever happens, the child must not go on as a second pytest
-    os.waitpid(child, 0)
+    _killed_at(monkeypatch, step, nth, when, lambda: accept_outcome(store, case, outcome, facts, drift=["sum"]))
     baseline = store.load(NAME)
     assert baseline is not None
     assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() in ([1.0, 2.0], [3.0, 4.0])
@@ -236,26 +241,7 @@ def test_killed_at_each_step_with_remote_dumps(
     accept(far if is_moved else BaselineStore(far.folder), tmp_path / "run", [1.0, 2.0], drift=["sum"])
     case, outcome = make_case("1.5"), make_outcome(tmp_path / "new", [3.0, 4.0], "1.5")
     facts = made_of(case, outcome, (), [])
-    child = os.fork()
-    if child == 0:
-        owner, _, name = step.rpartition(".")
-        module, _, kind = owner.rpartition(".")
-        target = getattr(importlib.import_module(module), kind) if kind[0].isupper() else importlib.import_module(owner)
-        real, calls = getattr(target, name), itertools.count(1)
-
-        def killed(*args: object, **more: object) -> object:
-            is_last = next(calls) == nth
-            done = real(*args, **more) if not is_last or when == "after" else None
-            if is_last:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return done
-
-        try:
-            monkeypatch.setattr(target, name, killed)
-            accept_outcome(far, case, outcome, facts, drift=["sum"])
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+    _killed_at(monkeypatch, step, nth, when, lambda: accept_outcome(far, case, outcome, facts, drift=["sum"]))
     assert fetched(far) in ([1.0, 2.0], [3.0, 4.0])
     assert fetched(far, "first") == [1.0, 2.0]
     accept_outcome(far, case, outcome, facts, drift=["sum"])
