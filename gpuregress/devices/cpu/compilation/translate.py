@@ -11,6 +11,7 @@ from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
 from gpuregress.devices.cpu.functions.inlining import inlined
+from gpuregress.devices.cpu.isa.matrix.wgmma_results import with_results
 from gpuregress.devices.cpu.isa.memory.dynamic_stack import with_stack
 from gpuregress.devices.cpu.isa.memory.variadic_arguments import with_addresses
 from gpuregress.devices.cpu.isa.warp.aligned_barriers import with_warp_barriers
@@ -35,7 +36,7 @@ def translate(
         UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
         DeviceError: there is no such kernel.
     """
-    unit = Unit(inlined(with_warp_barriers(with_stack(with_addresses(tree)))), schedule)
+    unit = Unit(with_results(inlined(with_warp_barriers(with_stack(with_addresses(tree))))), schedule)
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)

@@ -248,7 +248,8 @@ _ROWS: dict[str, OpcodeInfo] = {
     "wmma.load": OpcodeInfo("matrix.wmma", _VARYING, memory=MemoryEffect.READ, is_aligned=True),
     "wmma.store": OpcodeInfo("matrix.wmma", _NONE, memory=MemoryEffect.WRITE, is_aligned=True),
     "wmma.mma": replace(_MATRICES, family="matrix.wmma"),
-    "wgmma": OpcodeInfo("", _NONE, since="sm_90a"),
+    "wgmma": OpcodeInfo("matrix.wgmma", _NONE, since="sm_90a"),
+    "wgmma.mma_async": replace(_MATRICES, family="matrix.wgmma", since="sm_90a"),
     "tcgen05": OpcodeInfo("", _VARYING),
 }
 

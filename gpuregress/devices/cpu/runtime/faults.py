@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -96,10 +97,22 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
         machine_layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
         machine_layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
         machine_layout.FAULT_BARRIER: ("illegal-instruction", f"{site.mnemonic}: {_NO_BARRIER}"),
+        machine_layout.FAULT_WARPGROUP: (
+            "illegal-instruction",
+            f"{site.mnemonic} needs the 128 threads of a whole warpgroup; the block has {math.prod(scene.block)}",
+        ),
+        machine_layout.FAULT_RESULT: ("illegal-access", _in_flight(site)),
         machine_layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]
     return KernelFault(name, f"{text}, {thread_of(machine)}, {site.where}")
+
+
+def _in_flight(site: Site) -> str:
+    return (
+        "result of wgmma.mma_async read before wgmma.wait_group: "
+        f"{site.buffer}, read by {site.mnemonic}, is in flight since {site.action}"
+    )
 
 
 def thread_of(machine: Machine) -> str:

@@ -7,7 +7,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS, MAX_THREADS,
 DONE = 1 << 30
 """The state of a thread that has exited. A state >= 0 is the number of a wait to resume, one below 0 its complement."""
 
-AREA = 4096
+AREA = 34 * 1024
 """Bytes in which the lanes of a warp show each other the parts of matrices that they hold."""
 
 ROWS: dict[str, tuple[int, int]] = {}

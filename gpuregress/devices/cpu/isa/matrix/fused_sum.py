@@ -46,8 +46,10 @@ _COLUMNS = 8
 """Columns side by side in a vector. Every shape has a multiple of them."""
 _EXACT_STEPS = 8
 """Truncated terms, below 2^27 each, whose sum fits in 32 bits."""
-_TENSOR_CORES = {row.name: row.tensor_core for row in ARCHITECTURES if row.tensor_core}
 _NUMBERS, _INTEGERS, _LONGS = (ir.VectorType(kind, _COLUMNS) for kind in (F64, I32, I64))
+
+_TENSOR_CORES = {row.name: row.tensor_core for row in ARCHITECTURES if row.tensor_core}
+_LEAST_EXPONENTS = {"bf16": -126, "tf32": -126, "f32": -126, "f16": -14, "e5m2": -14, "e4m3": -6}
 
 Place: TypeAlias = Callable[[ir.IRBuilder, ir.Value, int], ir.Value]
 """The row-major number (i32) of element `index` that a lane (i32) holds of a matrix."""
@@ -59,18 +61,82 @@ class Fragment:
 
     Attributes:
         kind: its elements.
-        count: elements that a lane holds.
+        count: elements that a lane holds of a part of the matrix.
         place: where they belong.
+        parts: parts side by side.
+        columns: of a part.
     """
 
     kind: MatrixElement
     count: int
     place: Place
+    parts: int = 1
+    columns: int = 0
 
     @property
     def lane_bytes(self) -> int:
         """Bytes that a lane holds."""
-        return self.count * self.kind.bits // 8
+        return self.parts * self.count * self.kind.bits // 8
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that a warp holds."""
+        return 32 * self.lane_bytes
+
+    def visit(self, b: ir.IRBuilder, visit: Callable[[ir.Value, ir.Value], None]) -> None:
+        """Visit each element: its number (i32) among all that the lanes hold, and its row-major number."""
+        with counted(b, i32(32)) as lane:
+            own = b.mul(lane, i32(self.parts * self.count))
+            with counted(b, i32(self.parts)) as part:
+                first, across = b.add(own, b.mul(part, i32(self.count))), b.mul(part, i32(self.columns))
+                for index in range(self.count):
+                    visit(b.add(first, i32(index)), b.add(self.place(b, lane, index), across))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """A matrix in memory, one row (of B: one column) after the other.
+
+    Attributes:
+        kind: its elements.
+        rows: of A; columns of B.
+        depth: elements of each.
+        is_b: whether it is B.
+    """
+
+    kind: MatrixElement
+    rows: int
+    depth: int
+    is_b: bool
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the matrix."""
+        return self.rows * self.depth * self.kind.bits // 8
+
+    def visit(self, b: ir.IRBuilder, visit: Callable[[ir.Value, ir.Value], None]) -> None:
+        """Visit each element: its number (i32) in memory, and its row-major number."""
+        with counted(b, i32(self.rows)) as row, counted(b, i32(self.depth)) as step:
+            number = b.add(b.mul(row, i32(self.depth)), step)
+            visit(number, b.add(b.mul(step, i32(self.rows)), row) if self.is_b else number)
+
+
+@dataclass(frozen=True, slots=True)
+class SumRule:
+    """How a form sums.
+
+    Attributes:
+        fraction: bits behind the greatest exponent that a term keeps; 0: the card's.
+        mantissa: bits behind the point of an f32 result.
+        sums: 2 where `mma` of eight bits is what ptxas makes of it.
+    """
+
+    fraction: int = 0
+    mantissa: int = 23
+    sums: int = 1
+
+
+ORDINARY, NARROW_MMA, NARROW_WGMMA = SumRule(), SumRule(sums=2), SumRule(13, 13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +172,22 @@ class Tile:
     Attributes:
         name: of the form, for its subroutine.
         shape: rows, columns, depth.
-        a, b, c: the fragments; those of C and D have the same places.
+        a, b, c: the matrices; the elements of C and D have the same places.
         sparsity: of A, whose rows then hold half as many elements as B's columns.
         result: `f32` or `f16`. The sum is rounded to f32 if C or D is, then to D's type.
+        rule: how it sums.
+        is_negated: whether all products are negated.
     """
 
     name: str
     shape: tuple[int, int, int]
-    a: Fragment
-    b: Fragment
+    a: Fragment | StoredRows
+    b: Fragment | StoredRows
     c: Fragment
     result: str
     sparsity: Sparsity | None = None
+    rule: SumRule = ORDINARY
+    is_negated: bool = False
 
     @property
     def accumulator(self) -> str:
@@ -129,7 +199,7 @@ class Tile:
 
         Args:
             emitter: the function being lowered.
-            shown: the fragments A, B, C and the metadata one behind the other, each lane by lane.
+            shown: A, B, C and the metadata one behind the other, those in registers lane by lane.
 
         Raises:
             UnsupportedError: nothing is known of such products on the job's card.
@@ -162,21 +232,20 @@ class _TileBuilder:
     def __init__(self, emitter: Services, tile: Tile, core: TensorCore, shown: ir.Value) -> None:
         self._emitter, self._tile, self._core = emitter, tile, core
         self._builder = emitter.builder
-        start_b = 32 * tile.a.lane_bytes
-        self._start_c = start_b + 32 * tile.b.lane_bytes
+        self._start_c = tile.a.bytes + tile.b.bytes
         self._shown = shown
         m, n, k = tile.shape
         self._depth = k if tile.sparsity is None else k // 2
         self._special = Cell(self._builder, ir.Constant(I1, 0))
-        self._a = self._decoded(tile.a, 0, m * self._depth, tile.a.kind.name)
-        self._b = self._decoded(tile.b, start_b, k * n, tile.b.kind.name)
+        self._a = self._decoded(tile.a, 0, m * self._depth, self._format(tile.a), is_negated=tile.is_negated)
+        self._b = self._decoded(tile.b, tile.a.bytes, k * n, self._format(tile.b))
         self._c = self._decoded(tile.c, self._start_c, m * n, tile.accumulator)
         self._places = None if tile.sparsity is None else self._sparse_places(tile.sparsity)
 
     def build(self) -> None:
         """Compute every element of D, and write it in the place of C's."""
         builder, depth = self._builder, self._depth
-        if self._tile.a.kind.bits > 8:
+        if self._tile.rule.sums == 1:
             row_bits = depth * self._tile.a.kind.bits
             steps = min(row_bits, self._core.row_bits or row_bits) // self._tile.a.kind.bits
             total = self._fused(self._c, steps, lambda step: step)
@@ -198,15 +267,22 @@ class _TileBuilder:
         numbers, exponents = (entry_alloca(function, ir.ArrayType(kind, count), align=64) for kind in (F64, I32))
         return _Matrix(numbers, exponents)
 
-    def _decoded(self, fragment: Fragment, start: int, count: int, type_name: str) -> _Matrix:
-        """The numbers and exponents of a fragment, by the format of a type; special ones are noted."""
-        b, kind, matrix = self._builder, fragment.kind, self._matrix(count)
+    def _format(self, matrix: Fragment | StoredRows) -> str:
+        """The format whose exponents count."""
+        return "f16" if self._tile.rule.sums == 2 else matrix.kind.name
+
+    def _decoded(
+        self, source: Fragment | StoredRows, start: int, count: int, type_name: str, *, is_negated: bool = False
+    ) -> _Matrix:
+        """The numbers and exponents of a matrix, by the format of a type; special ones are noted."""
+        b, kind, matrix = self._builder, source.kind, self._matrix(count)
         base = at(b, self._shown, start)
-        with counted(b, i32(32)) as lane:
-            own = b.mul(lane, i32(fragment.count))
-            for index in range(fragment.count):
-                number = kind.widened(self._emitter, kind.load_bits(self._emitter, base, b.add(own, i32(index))))
-                self._store(matrix, fragment.place(b, lane, index), number, type_name)
+
+        def decode(index: ir.Value, position: ir.Value) -> None:
+            number = kind.widened(self._emitter, kind.load_bits(self._emitter, base, index))
+            self._store(matrix, position, b.fneg(number) if is_negated else number, type_name)
+
+        source.visit(b, decode)
         return matrix
 
     def _store(self, matrix: _Matrix, position: ir.Value, number: ir.Value, kind: str) -> None:
@@ -215,7 +291,7 @@ class _TileBuilder:
         field = b.and_(b.lshr(bits_of(self._emitter, number), i64(52)), i64(0x7FF))
         exponent = b.sub(b.trunc(field, I32), i32(1023))
         self._special.set_bits(b.icmp_signed("==", exponent, i32(1024)))
-        least = i32(-126 if kind in ("bf16", "tf32", "f32") else -14)
+        least = i32(_LEAST_EXPONENTS[kind])
         exponent = b.select(b.icmp_signed("<", exponent, least), least, exponent)
         zero = b.fcmp_ordered("==", number, F64(0.0))
         b.store(number, element(b, matrix.numbers, position, F64))
@@ -262,17 +338,17 @@ class _TileBuilder:
         b = self._builder
         m, n, _ = self._tile.shape
         total = self._matrix(m * n)
-        with counted(b, i32(m)) as row:
-            for column in range(0, n, _COLUMNS):
-                own = b.add(b.mul(row, i32(n)), i32(column))
+        with counted(b, i32(m)) as row, counted(b, i32(n // _COLUMNS)) as group:
+            column = b.mul(group, i32(_COLUMNS))
+            own = b.add(b.mul(row, i32(n)), column)
 
-                def terms(step: ir.Value, column: int = column, row: ir.Value = row) -> tuple[ir.Value, ir.Value]:
-                    left, right = self._factors(row, depth_of(step))
-                    return left, b.add(right, i32(column))
+            def terms(step: ir.Value) -> tuple[ir.Value, ir.Value]:
+                left, right = self._factors(row, depth_of(step))
+                return left, b.add(right, column)
 
-                exponent = self._greatest_exponent(addend, own, steps, terms)
-                sums = self._sum(addend, own, steps, terms, exponent)
-                b.store(sums, element(b, total.numbers, own, F64), align=64)
+            exponent = self._greatest_exponent(addend, own, steps, terms)
+            sums = self._sum(addend, own, steps, terms, exponent)
+            b.store(sums, element(b, total.numbers, own, F64), align=64)
         with b.if_then(self._special.get(), likely=False):
             self._special_sums(addend, total, steps, depth_of)
         return total
@@ -296,12 +372,12 @@ class _TileBuilder:
         terms: Callable[[ir.Value], tuple[ir.Value, ir.Value]],
         exponent: ir.Value,
     ) -> ir.Value:
-        b = self._builder
+        b, fraction = self._builder, self._tile.rule.fraction or self._core.fraction
         scale, unit = (
             b.bitcast(b.shl(b.zext(power, _LONGS), _vector_of(52, I64)), _NUMBERS)
             for power in (
-                b.sub(_vector_of(1023 + self._core.fraction), exponent),
-                b.add(_vector_of(1023 - self._core.fraction), exponent),
+                b.sub(_vector_of(1023 + fraction), exponent),
+                b.add(_vector_of(1023 - fraction), exponent),
             )
         )
         start = b.fptosi(b.fmul(self._vector(addend.numbers, own, F64), scale), _INTEGERS)
@@ -349,6 +425,11 @@ class _TileBuilder:
         beyond = b.and_(beyond, b.fcmp_ordered("<", size, F64(2.0**128)))
         lower = float_of(self._emitter, b.sub(bits_of(self._emitter, nearest), i32(1)))
         truncated = b.select(beyond, lower, nearest)
+        if (dropped := 23 - self._tile.rule.mantissa) > 0:
+            kept = b.and_(bits_of(self._emitter, truncated), i32(-1 << dropped))
+            # Infinities and NaNs keep their bits: those of a NaN are replaced later.
+            finite = b.fcmp_ordered("<", size, F64(float("inf")))
+            truncated = b.select(finite, float_of(self._emitter, kept), truncated)
         return b.fadd(b.fpext(truncated, F64), F64(0.0))
 
     def _round_all(self, total: _Matrix) -> None:
@@ -360,16 +441,17 @@ class _TileBuilder:
         """Write the fragment D over C."""
         b, fragment = self._builder, self._tile.c
         size = 2 if self._tile.result == "f16" else 4
-        with counted(b, i32(32)) as lane:
-            own = at(b, self._shown, self._start_c)
-            own = at(b, own, b.zext(b.mul(lane, i32(size * fragment.count)), I64))
-            for index in range(fragment.count):
-                number = result_at(fragment.place(b, lane, index))
-                if self._tile.result == "f16":
-                    value = round_to(self._emitter, number, F16, "rn")
-                else:
-                    value = canonical(self._emitter, b.fptrunc(number, F32))
-                b.store(value, at(b, own, size * index), align=size)
+        own = at(b, self._shown, self._start_c)
+
+        def write(index: ir.Value, position: ir.Value) -> None:
+            number = result_at(position)
+            if self._tile.result == "f16":
+                value = round_to(self._emitter, number, F16, "rn")
+            else:
+                value = canonical(self._emitter, b.fptrunc(number, F32))
+            b.store(value, element(b, own, index, value.type), align=size)
+
+        fragment.visit(b, write)
 
     # --- vectors ----------------------------------------------------------------------------------------------------
 
@@ -395,11 +477,11 @@ def _vector_of(value: int, kind: ir.IntType = I32) -> ir.Constant:
     return ir.Constant(ir.VectorType(kind, _COLUMNS), [ir.Constant(kind, value)] * _COLUMNS)
 
 
-def _behind(b: ir.IRBuilder, first: int, step: ir.Value) -> ir.Value:
-    """The k of a step of a later sum of the same row."""
-    return b.add(step, i32(first))
-
-
 def _of_four(b: ir.IRBuilder, first: int, step: ir.Value) -> ir.Value:
     """The k of a step among those whose k % 4 is `first` or `first + 1`."""
     return b.add(b.add(b.shl(b.lshr(step, i32(1)), i32(2)), b.and_(step, i32(1))), i32(first))
+
+
+def _behind(b: ir.IRBuilder, first: int, step: ir.Value) -> ir.Value:
+    """The k of a step of a later sum of the same row."""
+    return b.add(step, i32(first))

@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.builder.structured import at, i32
 from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.isa.matrix import half_precision_m8n8k4
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
-from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Place, Sparsity, Tile
+from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Fragment, Place, Sparsity, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show, show_factors
 from gpuregress.devices.cpu.ptx.errors import unsupported
@@ -92,7 +92,9 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
     b = Fragment(form.b, form.b_registers * form.b.parts, _place_of_b(form))
     if form.sparsity is not None:
         name += f".sp{form.sparsity.selector}"
-    multiply(emitter, instruction, Tile(name, (form.rows, 8, form.depth), a, b, sums, form.result, form.sparsity))
+    rule = NARROW_MMA if form.a.bits == 8 else ORDINARY
+    tile = Tile(name, (form.rows, 8, form.depth), a, b, sums, form.result, form.sparsity, rule)
+    multiply(emitter, instruction, tile)
 
 
 def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:

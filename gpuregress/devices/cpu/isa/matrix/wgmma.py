@@ -1,0 +1,237 @@
+"""Products of a warpgroup: wgmma.mma_async, with A in registers or in shared memory and B in shared memory.
+
+Each of the four warps computes its 16 rows, when all its lanes have come. The manual leaves open when the matrices are
+read and D is written, between the instruction and the wait for its group. Here both happen at once;
+`wgmma_results` finds reads of D before the wait.
+
+PTX ISA manual, 9.7.15.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.address_resolution import set_field
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, i32, i64
+from gpuregress.devices.cpu.builder.threads import dimension, linear_thread
+from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Fragment, StoredRows, Tile
+from gpuregress.devices.cpu.isa.matrix.integer_sum import IntegerTile
+from gpuregress.devices.cpu.isa.matrix.matrix_descriptor import DescribedMatrix
+from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
+from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Symbol, Vector, elements
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_RESULT, FAULT_WARPGROUP, SHARED_WINDOW
+
+_ROWS = 16
+"""Rows of a warp."""
+_ROW_BYTES = 32
+"""Bytes of a row of A and of a column of B, of every type."""
+_TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "s8", "u8", "s32", "b1")
+_TRANSPOSABLE = ("f16", "bf16")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Types and columns of a wgmma, and what its immediates say."""
+
+    columns: int
+    result: str
+    a: MatrixElement
+    b: MatrixElement
+    a_in_registers: bool
+    is_negated: bool
+    a_transposed: bool
+    b_transposed: bool
+    limited: bool
+
+    @property
+    def depth(self) -> int:
+        """Elements of a row of A."""
+        return _ROW_BYTES * 8 // self.a.bits
+
+    @property
+    def name(self) -> str:
+        """The name of the subroutine."""
+        flags = ("registers" if self.a_in_registers else "shared") + (".negated" if self.is_negated else "")
+        return f"wgmma.n{self.columns}.{self.a.name}.{self.b.name}.{flags}"
+
+
+def _form(instruction: Instruction) -> _Form:
+    words = instruction.modifiers
+    if "sp" in words:
+        raise unsupported(instruction, "sparse products of warpgroups are not there")
+    shape = next((word for word in words if word.startswith("m64n")), "")
+    types = [word for word in words if word in _TYPES]
+    columns, _, depth = shape.removeprefix("m64n").partition("k")
+    if len(types) != 3 or not columns.isdigit() or not depth.isdigit():
+        raise unsupported(instruction, "this shape is not there")
+    result, left, right = types
+    in_registers = isinstance(instruction.operands[1], Vector)
+    # Behind scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
+    numbers = [_immediate(instruction, item) for item in instruction.operands[4:-1]]
+    signs, transposed = numbers[:2], numbers[2:]
+    a_transposed, b_transposed = [*([0] if in_registers else []), *transposed, 0, 0][:2]
+    kind = [element_of("b32" if name == "b1" else name) for name in (left, right)]
+    form = _Form(
+        int(columns), result, kind[0], kind[1], in_registers,
+        signs.count(-1) == 1, bool(a_transposed), bool(b_transposed), "satfinite" in words,
+    ) if len(transposed) == (0 if left not in _TRANSPOSABLE else 1 if in_registers else 2) else None  # fmt: skip
+    if form is None or int(depth) != form.depth * (32 if left == "b1" else 1):
+        raise unsupported(instruction, "this shape is not there")
+    return form
+
+
+def _immediate(instruction: Instruction, operand: Operand) -> int:
+    if not isinstance(operand, Integer):
+        raise unsupported(instruction, "a sign or a transposition that is no constant")
+    return operand.value
+
+
+def _mma_async(emitter: Services, instruction: Instruction) -> None:
+    form = _form(instruction)
+    target, left, right, scale = instruction.operands[:4]
+    addend = instruction.operands[-1]
+    a = _of_a(form)
+    b = StoredRows(form.b, form.columns, form.depth, is_b=True)
+    c = _accumulators(form)
+    if form.a_in_registers:
+        show(emitter, 0, [emitter.read(item, "b32") for item in elements(left)])
+    start = a.bytes + b.bytes
+    is_added = emitter.read(scale, "pred")
+    words = [emitter.builder.select(is_added, emitter.read(item, "b32"), i32(0)) for item in elements(addend)]
+    end = show(emitter, start, words)
+    builder = emitter.builder
+    builder.store(i32(0), at(builder, area(emitter), end), align=4)
+    _check_warpgroup(emitter, instruction)
+    meet(emitter, MULTIPLY)
+    builder, shown = emitter.builder, area(emitter)
+    is_computed = at(builder, shown, end)
+    compute, after = (builder.append_basic_block(name) for name in ("multiply", "multiplied"))
+    todo = builder.icmp_unsigned("==", builder.load(is_computed, typ=I32, align=4), i32(0))
+    builder.cbranch(todo, compute, after)
+    builder.position_at_end(compute)
+    if not form.a_in_registers:
+        rows = DescribedMatrix(_ROWS, _ROW_BYTES, form.a_transposed)
+        warp = builder.and_(_warp(emitter), i32(3))
+        _copy(emitter, instruction, rows, left, shown, builder.mul(warp, i32(_ROWS)))
+    columns = DescribedMatrix(form.columns, _ROW_BYTES, form.b_transposed)
+    _copy(emitter, instruction, columns, right, at(emitter.builder, shown, a.bytes), i32(0))
+    _tile(form, a, b, c).compute(emitter, shown)
+    builder = emitter.builder
+    builder.store(i32(1), is_computed, align=4)
+    builder.branch(after)
+    builder.position_at_end(after)
+    registers = elements(target)
+    own = at(builder, shown, builder.add(i64(start), builder.zext(
+        builder.mul(own_lane(emitter), i32(4 * len(registers))), I64)))  # fmt: skip
+    for number, register in enumerate(registers):
+        emitter.write(register, builder.load(at(builder, own, 4 * number), typ=I32, align=4), "b32")
+
+
+def _tile(form: _Form, a: Fragment | StoredRows, b: StoredRows, c: Fragment) -> Tile | IntegerTile:
+    shape = (_ROWS, form.columns, form.depth)
+    if form.result == "s32":
+        return IntegerTile(form.name, shape, a, b, c, form.limited)
+    rule = NARROW_WGMMA if form.a.bits == 8 else ORDINARY
+    return Tile(form.name, shape, a, b, c, form.result, None, rule, form.is_negated)
+
+
+def _of_a(form: _Form) -> Fragment | StoredRows:
+    if not form.a_in_registers:
+        return StoredRows(form.a, _ROWS, form.depth, is_b=False)
+    parts = form.a.parts
+
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        register, part = divmod(index, parts)
+        row = b.add(b.lshr(lane, i32(2)), i32(8 * (register % 2)))
+        step = b.add(b.mul(b.and_(lane, i32(3)), i32(parts)), i32(part + 4 * parts * (register // 2)))
+        return b.add(b.mul(row, i32(form.depth)), step)
+
+    return Fragment(form.a, 4 * parts, place)
+
+
+def _accumulators(form: _Form) -> Fragment:
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        row = b.add(b.lshr(lane, i32(2)), i32(8 * (index // 2)))
+        column = b.add(b.shl(b.and_(lane, i32(3)), i32(1)), i32(index % 2))
+        return b.add(b.mul(row, i32(form.columns)), column)
+
+    return Fragment(element_of(form.result), 4, place, form.columns // 8, 8)
+
+
+def _warp(emitter: Services) -> ir.Value:
+    b = emitter.builder
+    return b.lshr(linear_thread(b, emitter.view, emitter.thread), i32(5))
+
+
+def _check_warpgroup(emitter: Services, instruction: Instruction) -> None:
+    """Four warps, of which the first has a number that is a multiple of four, must be there."""
+    b, view = emitter.builder, emitter.view
+    threads = b.mul(dimension(view, "block_x"), b.mul(dimension(view, "block_y"), dimension(view, "block_z")))
+    end = b.mul(b.add(b.lshr(_warp(emitter), i32(2)), i32(1)), i32(128))
+    wrong, right = b.append_basic_block("no_warpgroup"), b.append_basic_block("warpgroup")
+    b.cbranch(b.icmp_unsigned("<", threads, end), wrong, right).set_weights([1, 4000])
+    emitter.builder = ir.IRBuilder(wrong)
+    emitter.fail(FAULT_WARPGROUP, instruction)
+    emitter.builder = ir.IRBuilder(right)
+
+
+def _copy(
+    emitter: Services,
+    instruction: Instruction,
+    matrix: DescribedMatrix,
+    descriptor: Operand,
+    target: ir.Value,
+    first: ir.Value,
+) -> None:
+    """Copy a matrix from shared memory to the warp's area; a row that is not there is a fault."""
+    b, unit, view = emitter.builder, emitter.unit, emitter.view
+    resolve = unit.resolve_in("shared")
+    site = i64(unit.site(instruction, "read", "shared", 16))
+    window = i64(SHARED_WINDOW)
+    if view.clustered:
+        window = b.add(window, view.field("shared_base"))
+    place = (view.machine, emitter.thread.local, emitter.read(descriptor, "b64"), window, site)
+    is_there = matrix.copy(emitter, resolve, place, target, first)
+    after = b.append_basic_block("copied")
+    b.cbranch(is_there, after, emitter.fault_block).set_weights([4000, 1])
+    b.position_at_end(after)
+
+
+def _check(emitter: Services, instruction: Instruction) -> None:
+    """Check a read that `wgmma_results` cannot exclude to come before the wait."""
+    stamp, done, *described = instruction.operands
+    b = emitter.builder
+    in_flight = b.icmp_signed(">", emitter.read(stamp, "s32"), emitter.read(done, "s32"))
+    wrong, right = b.append_basic_block("in_flight"), b.append_basic_block("complete")
+    b.cbranch(in_flight, wrong, right).set_weights([1, 4000])
+    emitter.builder = ir.IRBuilder(wrong)
+    name, reader, origin = (item.name for item in described if isinstance(item, Symbol))
+    read = replace(instruction, opcode=reader, modifiers=())
+    set_field(emitter.builder, emitter.view.machine, "fault_kind", i64(FAULT_RESULT))
+    set_field(emitter.builder, emitter.view.machine, "fault_site", i64(emitter.unit.site(read, origin, buffer=name)))
+    emitter.builder.branch(emitter.fault_block)
+    emitter.builder = ir.IRBuilder(right)
+
+
+def _nothing(emitter: Services, instruction: Instruction) -> None:
+    """Lower an instruction that `wgmma_results` has evaluated."""
+    del emitter, instruction
+
+
+_FORMS = {"mma_async": _mma_async, "fence": _nothing, "commit_group": _nothing, "wait_group": _nothing, "check": _check}
+
+
+def _wgmma(emitter: Services, instruction: Instruction) -> None:
+    form = _FORMS.get(instruction.modifiers[0])
+    if form is None:
+        raise unsupported(instruction)
+    form(emitter, instruction)
+
+
+TABLE = {"wgmma": _wgmma}
