@@ -64,7 +64,7 @@ class IntegerTile:
             with counted(b, i32(k)) as step:
                 left = b.load(element(b, x, b.add(b.mul(row, i32(k)), step), I32), typ=I32)
                 right = b.load(element(b, y, b.add(b.mul(step, i32(n)), column), I32), typ=_VECTOR, align=32)
-                products.add(self._product(b, left, right))
+                products.add(self._product(emitter, left, right))
             addend = b.load(own, typ=_VECTOR, align=32)
             b.store(self._sum(emitter, products.get(), addend), own, align=32)
 
@@ -86,10 +86,13 @@ class IntegerTile:
         source.visit(b, decode)
         return matrix
 
-    def _product(self, b: ir.IRBuilder, left: ir.Value, right: ir.Value) -> ir.Value:
+    def _product(self, emitter: Services, left: ir.Value, right: ir.Value) -> ir.Value:
+        b = emitter.builder
         single = b.insert_element(ir.Constant(_VECTOR, ir.Undefined), left, i32(0))
         wide = b.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(_VECTOR, [0] * _COLUMNS))
-        return b.ctpop(b.and_(wide, right)) if self.a.kind.name == "b32" else b.mul(wide, right)
+        if self.a.kind.name != "b32":
+            return b.mul(wide, right)
+        return emitter.intrinsic(f"llvm.ctpop.v{_COLUMNS}i32", _VECTOR, b.and_(wide, right))
 
     def _sum(self, emitter: Services, products: ir.Value, addend: ir.Value) -> ir.Value:
         if not self.limited:

@@ -1,10 +1,12 @@
 """Matrices in shared memory that a 64-bit descriptor names: their layouts, strides and swizzles.
 
 A descriptor has the start address (bits 0-13), the leading (16-29) and the stride byte offset (32-45), each in units of
-16 bytes, and the swizzle (62-63: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32). Memory is read in rows of 16 bytes. Eight
-of them, as far apart as the swizzle is wide, are a core matrix. The swizzle exchanges bits of the whole address.
+16 bytes, the base offset (49-51) and the swizzle (62-63: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32). Memory is read in
+rows of 16 bytes. Eight of them, as far apart as the swizzle is wide, are a core matrix. The swizzle changes bits 4 to 6
+of the whole address by its bits 7 to 9, from which the base offset is subtracted.
 
-PTX ISA manual, 9.7.15.5.1 "Register Fragments and Shared Memory Matrix Layouts".
+PTX ISA manual, 9.7.15.5.1 "Register Fragments and Shared Memory Matrix Layouts". An H200 read the same bytes for 736
+descriptors with random addresses, offsets and swizzles.
 """
 
 from __future__ import annotations
@@ -77,6 +79,7 @@ class _Geometry:
     is_plain: ir.Value
     width: ir.Value
     mask: ir.Value
+    base: ir.Value
 
     @classmethod
     def of(cls, b: ir.IRBuilder, descriptor: ir.Value, window: ir.Value) -> _Geometry:
@@ -88,12 +91,13 @@ class _Geometry:
         is_plain = b.icmp_unsigned("==", mode, i64(0))
         width = b.select(is_plain, i64(ROW_BYTES), b.lshr(i64(256), mode))
         mask = b.sub(b.lshr(width, i64(4)), i64(1))
-        return cls(window, start, leading, stride, is_plain, width, mask)
+        base = b.and_(b.lshr(descriptor, i64(49)), i64(7))
+        return cls(window, start, leading, stride, is_plain, width, mask, base)
 
     def address(self, b: ir.IRBuilder, offset: ir.Value) -> ir.Value:
         """The generic address of a row at an offset, swizzled."""
         linear = b.add(self.start, offset)
-        exchanged = b.shl(b.and_(b.lshr(linear, i64(7)), self.mask), i64(4))
+        exchanged = b.shl(b.and_(b.sub(b.lshr(linear, i64(7)), self.base), self.mask), i64(4))
         return b.add(b.xor(linear, exchanged), self.window)
 
     def along(self, b: ir.IRBuilder, row: ir.Value, chunk: ir.Value) -> ir.Value:

@@ -1,4 +1,4 @@
-"""Products of a warpgroup: wgmma.mma_async, with A in registers or in shared memory and B in shared memory.
+"""Products of a warpgroup: wgmma.mma_async, with B, and A or not, in shared memory.
 
 Each of the four warps computes its 16 rows, when all its lanes have come. The manual leaves open when the matrices are
 read and D is written, between the instruction and the wait for its group. Here both happen at once;
@@ -68,22 +68,35 @@ def _form(instruction: Instruction) -> _Form:
     shape = next((word for word in words if word.startswith("m64n")), "")
     types = [word for word in words if word in _TYPES]
     columns, _, depth = shape.removeprefix("m64n").partition("k")
-    if len(types) != 3 or not columns.isdigit() or not depth.isdigit():
+    if len(types) != 3 or not columns.isdigit() or not depth.isdigit() or not _is_width(int(columns), types[0]):
         raise unsupported(instruction, "this shape is not there")
     result, left, right = types
     in_registers = isinstance(instruction.operands[1], Vector)
     # Behind scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
     numbers = [_immediate(instruction, item) for item in instruction.operands[4:-1]]
+    expected = 0 if left not in _TRANSPOSABLE else 1 if in_registers else 2
     signs, transposed = numbers[:2], numbers[2:]
     a_transposed, b_transposed = [*([0] if in_registers else []), *transposed, 0, 0][:2]
-    kind = [element_of("b32" if name == "b1" else name) for name in (left, right)]
+    x, y = (element_of("b32" if name == "b1" else name) for name in (left, right))
     form = _Form(
-        int(columns), result, kind[0], kind[1], in_registers,
-        signs.count(-1) == 1, bool(a_transposed), bool(b_transposed), "satfinite" in words,
-    ) if len(transposed) == (0 if left not in _TRANSPOSABLE else 1 if in_registers else 2) else None  # fmt: skip
-    if form is None or int(depth) != form.depth * (32 if left == "b1" else 1):
+        columns=int(columns),
+        result=result,
+        a=x,
+        b=y,
+        a_in_registers=in_registers,
+        is_negated=signs.count(-1) == 1,
+        a_transposed=bool(a_transposed),
+        b_transposed=bool(b_transposed),
+        limited="satfinite" in words,
+    )
+    if len(transposed) != expected or int(depth) != form.depth * (32 if left == "b1" else 1):
         raise unsupported(instruction, "this shape is not there")
     return form
+
+
+def _is_width(columns: int, result: str) -> bool:
+    """Whether there are so many columns: multiples of 8, of integers above 24 of 16."""
+    return 8 <= columns <= 256 and columns % (16 if result == "s32" and columns > 24 else 8) == 0
 
 
 def _immediate(instruction: Instruction, operand: Operand) -> int:

@@ -1,4 +1,4 @@
-"""Results of wgmma.mma_async in flight: a data-flow analysis, and checks where a read may come before the wait.
+"""Results of wgmma.mma_async in flight: a data-flow analysis, and checks of reads before the wait.
 
 A result is in flight until a `wgmma.wait_group` waits for its group. The manual leaves its value open until then, so
 that reading it is a fault. A plain `mov` is no read: compilers copy accumulators freely, and the copy is in flight,
@@ -194,12 +194,12 @@ class _Checked:
 
     def function(self) -> Function:
         """The function with its checks."""
-        body: list[Statement] = []
+        names = [_COMMITTED, _DONE, _NEXT, *(f"{_STAMP}{name}" for name in sorted(self._followed))]
+        body: list[Statement] = [Instruction("mov", ("s32",), (Register(name), Integer(0))) for name in names]
         for index, statement in enumerate(self._function.body or ()):
             body += [self._check(statement, name, origin) for name, origin in self._reads.get(index, {}).items()]
             body.append(statement)
             body += self._counts(statement)
-        names = [_COMMITTED, _DONE, _NEXT, *(f"{_STAMP}{name}" for name in sorted(self._followed))]
         registers = (*self._function.registers, *(RegisterDeclaration(name, "s32") for name in names))
         return replace(self._function, body=tuple(body), registers=registers)
 
