@@ -26,6 +26,7 @@ from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, ow
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Symbol, Vector, elements
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_RESULT, FAULT_WARPGROUP, SHARED_WINDOW
+from gpuregress.records import SM_90
 
 _ROWS = 16
 """Rows of a warp."""
@@ -241,6 +242,8 @@ _FORMS = {"mma_async": _mma_async, "fence": _nothing, "commit_group": _nothing, 
 
 
 def _wgmma(emitter: Services, instruction: Instruction) -> None:
+    if (card := emitter.unit.schedule.card) != SM_90.name:
+        raise unsupported(instruction, f"a card {card} has no warpgroups")
     form = _FORMS.get(instruction.modifiers[0])
     if form is None:
         raise unsupported(instruction)
