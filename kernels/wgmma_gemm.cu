@@ -1,3 +1,4 @@
+// $Revision: 1.1 $
 // C = A B in half precision by the tensor cores of a warpgroup, sums in float; all matrices row by row.
 // Tiles of 64 x 64 of A and 64 x 128 of B come by cp.async, one pair ahead. The sizes are multiples of the tile's.
 #include "wgmma.cuh"

@@ -23,6 +23,8 @@ from tests.conformance.kernels import images
 
 FOLDER = Path(__file__).with_name("cuda")
 ARCHITECTURES = ("sm_80", "sm_90")
+WARPGROUPS = "sm_90a"
+"""Only for the programs and jobs that name it."""
 FLAGS: dict[str, tuple[str, ...]] = {
     "default": (),
     "fast": ("-use_fast_math",),
@@ -42,7 +44,7 @@ OPEN: dict[str, str] = {
 UNASKED: dict[str, str] = {}
 
 # Jobs whose source only some architectures have: a pattern of cases → which.
-JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {"jobs/cluster/*": ("sm_90",)}
+JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {"jobs/cluster/*": ("sm_90",), "jobs/wgmma_*": (WARPGROUPS,)}
 
 # Where only the payload of float64 NaNs is left open: every bit is compared with all of them made one.
 ANY_NAN: dict[str, str] = dict.fromkeys(
@@ -80,7 +82,7 @@ class Variant:
         return f"{self.arch}/{self.flags}"
 
 
-VARIANTS = tuple(Variant(arch, flags) for arch in ARCHITECTURES for flags in FLAGS)
+VARIANTS = tuple(Variant(arch, flags) for arch in (*ARCHITECTURES, WARPGROUPS) for flags in FLAGS)
 
 
 def names() -> tuple[str, ...]:
