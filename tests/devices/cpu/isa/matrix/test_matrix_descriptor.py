@@ -31,7 +31,8 @@ def _elements(count: int, start: int, base: int, *, transposed: bool, leading: i
     """The numbers of the halves that a descriptor names, [row or column][step]."""
     linear = start + _offsets(count, transposed=transposed, leading=leading, stride=stride, swizzle=swizzle)
     mask = (256 >> swizzle if swizzle else 16) // 16 - 1
-    return (linear ^ (((linear >> 7) - base & mask) << 4)) // 2
+    elements: Array = (linear ^ (((linear >> 7) - base & mask) << 4)) // 2
+    return elements
 
 
 @pytest.mark.parametrize("transposed", [False, True])
