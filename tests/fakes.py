@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -89,7 +89,7 @@ class FakeDevice(Device):
     def vary(self, run: int) -> str:
         return f"order {run}" if self.varies else ""
 
-    def load(self, program: Program, threads: int | None = None) -> FakeModule:
+    def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> FakeModule:
         return FakeModule(is_optimised=self.is_optimised)
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> FakeMemory:

@@ -7,6 +7,7 @@ run, `DeviceError` for all other problems.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -133,12 +134,15 @@ class Device(Protocol):
             the order in words; "" where the hardware's scheduler decides.
         """
 
-    def load(self, program: Program, threads: int | None = None) -> DeviceModule:
+    def load(
+        self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None
+    ) -> DeviceModule:
         """Make a compiled program ready to launch.
 
         Args:
             program: from the toolchain.
             threads: how many its launches have in all, where that is known: for few a device need not optimise much.
+            kernels: the mangled names of those that may be launched; None: any. A device need not compile the others.
         """
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Memory:

@@ -50,6 +50,19 @@ class LoadedSource:
         return self.module.symbol(self.program.symbols.get(buffer.symbol, buffer.symbol))
 
 
+def load_source(device: Device, source: Source, program: Program, threads: int | None) -> LoadedSource:
+    """Load a source's program onto a device: only the kernels that the job names need be compiled.
+
+    Args:
+        device: which one.
+        source: what was compiled.
+        program: the result.
+        threads: see `devices.base.Device.load`.
+    """
+    kernels = tuple(program.entries[name].mangled for name in source.kernels) or None
+    return LoadedSource(source, program, device.load(program, threads, kernels))
+
+
 @dataclass(slots=True)
 class Launcher:
     """A device that runs the launches of one case.
@@ -97,7 +110,7 @@ class Launcher:
             threads: of all launches, where few are worth no optimisation; see `devices.base.Device.load`.
         """
         sources = zip(self.case.sources, self.task.programs, strict=True)
-        return [LoadedSource(source, program, self.device.load(program, threads)) for source, program in sources]
+        return [load_source(self.device, source, program, threads) for source, program in sources]
 
     def prepare(
         self, loaded: Sequence[LoadedSource], filled: Mapping[str, Array], poison: bytes = POISON

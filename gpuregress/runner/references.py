@@ -22,7 +22,7 @@ from gpuregress.records import Buffer, Case, Dump, ReferenceKernel
 from gpuregress.runner import python_reference, shared_references, watched_case
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder
-from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
+from gpuregress.runner.launcher import Launcher, load_source, thread_count
 from gpuregress.runner.shared_references import SharedReferences, SharedResult
 
 Array = npt.NDArray[np.generic]
@@ -169,7 +169,7 @@ class ReferenceDumps:
         launcher = self.launcher
         kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
         launcher.device.free_all()
-        loaded = [LoadedSource(kernel.source, program, launcher.device.load(program, thread_count(kernel.launches)))]
+        loaded = [load_source(launcher.device, kernel.source, program, thread_count(kernel.launches))]
         memory = launcher.prepare(loaded, filled)
         launcher.phase = _PHASE
         try:

@@ -15,7 +15,7 @@ from gpuregress.records import Dump, InstructionChange, Program, Source, Variant
 from gpuregress.runner import float_instructions
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder, digest_of
-from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
+from gpuregress.runner.launcher import Launcher, load_source, thread_count
 from gpuregress.runner.status_check import check_status
 
 Array = npt.NDArray[np.generic]
@@ -86,7 +86,7 @@ class VariantRuns:
         launcher, case = self.launcher, self.launcher.case
         launcher.device.free_all()
         threads = thread_count(case.launches)
-        loaded = [LoadedSource(source, program, launcher.device.load(program, threads)) for source, program in built]
+        loaded = [load_source(launcher.device, source, program, threads) for source, program in built]
         memory = launcher.prepare(loaded, filled)
         launcher.variant = name
         try:

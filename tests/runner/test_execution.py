@@ -165,7 +165,7 @@ def test_what_was_never_written_is_counted_where_the_launches_left_it(
 
 def test_a_symbol_is_filled_and_keeps_its_bytes_where_it_has_no_fill(tmp_path: Path) -> None:
     class Preset(fakes.FakeDevice):
-        def load(self, program: Any, threads: int | None = None) -> Any:
+        def load(self, program: Any, threads: int | None = None, kernels: Any = None) -> Any:
             module = super().load(program, threads)
             module.memory.data.view(np.float32)[:] = 5.0
             return module
@@ -223,7 +223,7 @@ def test_a_known_dump_is_copied_not_formatted(tmp_path: Path) -> None:
 
 def test_an_unsupported_instruction_is_an_error_with_its_class(tmp_path: Path) -> None:
     class Poor(fakes.FakeDevice):
-        def load(self, program: Any, threads: int | None = None) -> Any:
+        def load(self, program: Any, threads: int | None = None, kernels: Any = None) -> Any:
             raise UnsupportedError("wmma.load at kernel.cu:3")
 
     outcome = run(fakes.case("double"), tmp_path, Poor())
@@ -252,7 +252,7 @@ def test_the_clock_covers_the_launches_only(tmp_path: Path) -> None:
     order: list[str] = []
 
     class Watching(fakes.FakeDevice):
-        def load(self, program: Any, threads: int | None = None) -> Any:
+        def load(self, program: Any, threads: int | None = None, kernels: Any = None) -> Any:
             order.append("load")
             return super().load(program, threads)
 
@@ -276,7 +276,7 @@ def test_a_device_is_told_how_many_threads_a_case_launches(tmp_path: Path) -> No
     told: list[int | None] = []
 
     class Curious(fakes.FakeDevice):
-        def load(self, program: Any, threads: int | None = None) -> Any:
+        def load(self, program: Any, threads: int | None = None, kernels: Any = None) -> Any:
             told.append(threads)
             return super().load(program, threads)
 

@@ -71,7 +71,7 @@ def of_kernel(ptx: str, kernel: str) -> Accesses:
         UnsupportedError: the PTX cannot be parsed.
         KeyError: there is no such entry.
     """
-    functions = {item.name: item for item in inlined(parser.parse(ptx)).functions}
+    functions = {item.name: item for item in inlined(parser.parse(ptx, (kernel,))).functions}
     return _Collector(_without_copies(functions[kernel])).collect()
 
 

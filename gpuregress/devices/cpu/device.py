@@ -8,7 +8,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -155,7 +155,7 @@ class CpuDevice(base.Device):
         self._order = block_order.of_run(run)
         return str(self._order)
 
-    def load(self, program: Program, threads: int | None = None) -> CpuModule:
+    def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> CpuModule:
         """Translate a program's PTX, or find it in the cache; see `devices.base.Device.load`.
 
         Raises:
@@ -169,7 +169,7 @@ class CpuDevice(base.Device):
             text = Path(program.ptx).read_text(encoding="utf-8")
         except OSError as error:
             raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
-        kernels = tuple(entry.mangled for entry in program.entries.values())
+        launched = tuple(entry.mangled for entry in program.entries.values()) if kernels is None else tuple(kernels)
         has_many = threads is None or threads > FEW_THREADS
         is_optimised = has_many or slow_programs.known(program)
         schedule = Schedule(
@@ -178,7 +178,7 @@ class CpuDevice(base.Device):
             is_optimised=is_optimised,
             card=program.card or SM_90.name,
         )
-        module = CpuModule(program, compiled(text, kernels, schedule), self._space, is_optimised=is_optimised)
+        module = CpuModule(program, compiled(text, launched, schedule), self._space, is_optimised=is_optimised)
         self._modules.append(module)
         return module
 

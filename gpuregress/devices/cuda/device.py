@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from types import TracebackType
@@ -105,7 +105,12 @@ class CudaDevice(Device):
         """Nothing: the hardware's scheduler decides; see `devices.base.Device.vary`."""
         return ""
 
-    def load(self, program: Program, threads: int | None = None) -> CudaModule:  # noqa: ARG002 - of no use to a GPU
+    def load(
+        self,
+        program: Program,
+        threads: int | None = None,  # noqa: ARG002 - of no use to a GPU
+        kernels: Collection[str] | None = None,  # noqa: ARG002 - a GPU is given the whole program
+    ) -> CudaModule:
         """Load a program: its cubin, or its PTX through the driver where no assembler is installed.
 
         Raises:

@@ -83,7 +83,8 @@ def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
         names: set[str] = set()
         if function := functions.get(name):
             names = names_used(function)
-            shared += [item for item in function.variables if item.space == "shared" and item.name in names]
+            own = [item for item in function.variables if item.space == "shared"]
+            shared += [item for item in own if item.name in names or function.is_skipped]
         elif variable := variables.get(name):
             shared += [variable] if variable.space == "shared" else []
             names = {item.name for item in variable.initializer if isinstance(item, Symbol)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
 from gpuregress.devices.cpu.builder.initializers import variable_facts
@@ -36,7 +37,8 @@ def translate(
         UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
         DeviceError: there is no such kernel.
     """
-    unit = Unit(with_results(inlined(with_warp_barriers(with_stack(with_addresses(tree))))), schedule)
+    needed = replace(tree, functions=tuple(item for item in tree.functions if not item.is_skipped))
+    unit = Unit(with_results(inlined(with_warp_barriers(with_stack(with_addresses(needed))))), schedule)
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)
@@ -59,7 +61,7 @@ def llvm_text(text: str, kernels: Sequence[str]) -> str:
         DeviceError: there is no such kernel.
         CompileError: the PTX does not follow the grammar.
     """
-    unit, _ = translate(parse(text), kernels)
+    unit, _ = translate(parse(text, kernels), kernels)
     return str(unit.module)
 
 
@@ -70,7 +72,7 @@ def entries(tree: Module) -> list[str]:
 
 def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
     """Compile a PTX text; see `object_cache.compiled`."""
-    tree = parse(text)
+    tree = parse(text, kernels)
     check(tree)
     wanted = list(kernels or entries(tree))
     refused: dict[str, str] = {}

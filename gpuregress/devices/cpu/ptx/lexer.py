@@ -38,7 +38,7 @@ class Token(NamedTuple):
 
 _TOKEN = re.compile(
     r"""(?P<skip>[ \t\r\f]+|//[^\n]*)
-      |(?P<newline>\n)
+      |(?P<newline>\n+)
       |(?P<comment>/\*.*?\*/)
       |(?P<number>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
                  |\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)
@@ -67,7 +67,7 @@ def tokens(text: str) -> list[Token]:
         kind = item.lastgroup or ""
         position = item.end()
         if kind == "newline":
-            line += 1
+            line += position - item.start()
         elif kind == "comment":
             line += item.group().count("\n")
         elif kind != "skip":

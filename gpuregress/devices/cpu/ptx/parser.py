@@ -5,9 +5,11 @@ PTX ISA manual, chapters 5 and 11.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from gpuregress.devices.cpu.ptx import declarations
+from gpuregress.devices.cpu.ptx.abridged import Abridged, abridge
 from gpuregress.devices.cpu.ptx.cursor import Cursor
 from gpuregress.devices.cpu.ptx.lexer import PtxError, tokens
 from gpuregress.devices.cpu.ptx.source_locations import Locations
@@ -15,17 +17,24 @@ from gpuregress.devices.cpu.ptx.statement_parser import BodyParser
 from gpuregress.devices.cpu.ptx.tree import Function, Module, Variable
 
 
-def parse(text: str) -> Module:
-    """Parse a whole PTX text.
+def parse(text: str, kernels: Collection[str] = ()) -> Module:
+    """Parse a PTX text.
+
+    Args:
+        text: the whole text.
+        kernels: the mangled names of the kernels whose code is needed; none: all. Functions that they cannot reach are
+            `is_skipped` and have no statements.
 
     Raises:
         PtxError: the text does not follow the grammar; the message names the line.
     """
-    return _ModuleParser(text).read()
+    abridged = abridge(text, kernels) if kernels else Abridged(text)
+    return _ModuleParser(abridged.text, abridged.skipped).read()
 
 
 class _ModuleParser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, skipped: frozenset[str]) -> None:
+        self._skipped = skipped
         self._cursor = Cursor(tokens(text))
         self._locations = Locations(text)
         self._version, self._target, self._address_size = "", "", 64
@@ -140,6 +149,7 @@ class _ModuleParser:
             directives=directives,
             linkage=linkage,
             ptx_line=start.line,
+            is_skipped=name in self._skipped,
         )
 
     def _function_attributes(self) -> dict[str, tuple[int, ...]]:

@@ -261,6 +261,7 @@ class Function:
 
     Attributes:
         directives: `maxntid`, `reqntid`, `minnctapersm`, `noreturn` … → their numbers.
+        is_skipped: whether its statements were not parsed, because no launched kernel reaches them.
     """
 
     name: str
@@ -275,6 +276,7 @@ class Function:
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
     linkage: str = ""
     ptx_line: int = 0
+    is_skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
