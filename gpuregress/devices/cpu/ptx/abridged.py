@@ -1,4 +1,4 @@
-"""Reachability of functions in PTX text: the bodies that launched kernels do not need are left out before parsing.
+"""PTX text without the bodies of functions that the launched kernels do not reach.
 
 A library's module may have 150 kernels of which one is launched. Lexing and parsing the others takes seconds.
 """
