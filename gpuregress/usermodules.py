@@ -68,18 +68,39 @@ def load(path: str) -> UserFunction:
     file, _, name = path.rpartition(":")
     if not file or not name:
         raise UserModuleError(f"{path!r} names no function: write file.py:function")
-    if not Path(file).is_file():
-        raise UserModuleError(f"there is no file {file}")
-    namespace = _namespace(str(Path(file).resolve().parent))
-    try:
-        module = namespace.module(file)
-    except Exception as wrong:
-        raise UserModuleError(f"{file} cannot be imported: {describe_error(wrong, file)}") from wrong
+    namespace, module = _imported(file)
     function = getattr(module, name, None)
     if not callable(function):
         known = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
         raise UserModuleError(f"{file} has no function {name!r}; it has: {', '.join(known) or 'none'}")
     return UserFunction(namespace, function)
+
+
+def _imported(file: str) -> tuple[_Namespace, ModuleType]:
+    """Import a file; the namespace of its folder, and its module."""
+    if not Path(file).is_file():
+        raise UserModuleError(f"there is no file {file}")
+    namespace = _namespace(str(Path(file).resolve().parent))
+    try:
+        return namespace, namespace.module(file)
+    except Exception as wrong:
+        raise UserModuleError(f"{file} cannot be imported: {describe_error(wrong, file)}") from wrong
+
+
+def call_with(file: str, code: Callable[[ModuleType], R]) -> R:
+    """Import a file of the user, and call code with its module, among the modules of the file's folder.
+
+    Args:
+        file: absolute.
+        code: what is called.
+
+    Raises:
+        UserModuleError: there is no such file, or it cannot be imported.
+        UserCodeExit: the code raised another BaseException.
+        Exception: whatever the code raises.
+    """
+    namespace, module = _imported(file)
+    return namespace.run(lambda: code(module))
 
 
 def files(path: str) -> dict[str, tuple[int, int]]:

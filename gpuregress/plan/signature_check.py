@@ -10,6 +10,7 @@ from gpuregress import dtypes
 from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
+from gpuregress.plan import compiled_launches
 from gpuregress.plan.case_planning import default_memory
 from gpuregress.plan.functions import compiled_types
 from gpuregress.records import (
@@ -37,6 +38,7 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
         An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
     """
     errors: dict[Key, str] = {}
+    case = compiled_launches.completed(case, programs)
     for at, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
         launches = [launch for launch in case.launches if launch.source == at]
         errors |= _contradictions(case, launches, program, source, ("launches",))

@@ -7,18 +7,40 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.records import Buffer
 from gpuregress.spec.load import JobFile
+from gpuregress.spec.models.job import JobSpec
+from gpuregress.spec.models.values import PythonSourceSpec
 from gpuregress.spec.resolve import paths
+from gpuregress.spec.resolve.python_kernels import Language
 from gpuregress.spec.resolve.scope import Scope
 from gpuregress.toolchain import SourceInputs, cxx_declarations, include_scanner, ptx_declarations
 from gpuregress.toolchain.demangle import demangle
 
 SUFFIXES = (*include_scanner.SUFFIXES, ".ptx", ".cubin")
+_OWN_SETTINGS = frozenset({"signature", "constants", "num_warps", "num_stages", "num_ctas"})
 _QUALIFIED = re.compile(rf"(?P<file>.+(?:{'|'.join(map(re.escape, SUFFIXES))})):(?P<name>[^:].*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePath:
+    """The path of a source; of a Python source, also what of it is compiled.
+
+    Attributes:
+        path: absolute.
+        language: of a Python source; "" of others.
+        function: in a Python source.
+        launch: the entry of `launches` whose own settings a Python source is compiled with; None: the job's.
+    """
+
+    path: Path
+    language: Language | Literal[""] = ""
+    function: str = ""
+    launch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +52,11 @@ class SourcePaths:
         of_launch: entry of `launches` → its source.
     """
 
-    own: Path | None
-    of_launch: Mapping[int, Path]
+    own: SourcePath | None
+    of_launch: Mapping[int, SourcePath]
 
     @property
-    def launched(self) -> tuple[Path, ...]:
+    def launched(self) -> tuple[SourcePath, ...]:
         """The sources that launches take kernels from, the job's own first; that alone where no launch is valid."""
         used = dict.fromkeys(self.of_launch.values())
         own = [self.own] if self.own is not None and (self.own in used or not used) else []
@@ -43,10 +65,28 @@ class SourcePaths:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A source of a job: its path, and the files that it is made of."""
+    """A source of a job, and the files that it is made of."""
 
-    path: Path
+    located: SourcePath
     inputs: SourceInputs
+
+    @property
+    def path(self) -> Path:
+        """Its path, absolute."""
+        return self.located.path
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A source as its job writes it, the templates filled.
+
+    Attributes:
+        text: a path, with `:function` behind it for a Python source.
+        language: of a Python source; "" of others.
+    """
+
+    text: str
+    language: Language | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +98,8 @@ class SourceTexts:
         of_launch: entry of `launches` and its own source, None without one.
     """
 
-    own: str | None
-    of_launch: tuple[tuple[int, str | None], ...]
+    own: SourceText | None
+    of_launch: tuple[tuple[int, SourceText | None], ...]
 
 
 def texts(file: JobFile, scope: Scope) -> SourceTexts | None:
@@ -70,13 +110,24 @@ def texts(file: JobFile, scope: Scope) -> SourceTexts | None:
         scope: the case's values.
     """
     job, before = file.job, scope.problems.reported
-    own = scope.text(job.source, ("source",)) if job.source is not None else None
+    own = _text(scope, job, job.source, ("source",))
     numbered = zip(file.positions("launches"), job.launches, strict=True)
-    of_launch = tuple(
-        (at, scope.text(launch.source, ("launches", at, "source")) if launch.source is not None else None)
-        for at, launch in numbered
-    )
+    of_launch = tuple((at, _text(scope, job, launch.source, ("launches", at, "source"))) for at, launch in numbered)
     return SourceTexts(own, of_launch) if scope.problems.reported == before else None
+
+
+def _text(scope: Scope, job: JobSpec, given: str | PythonSourceSpec | None, key: Key) -> SourceText | None:
+    """Fill the templates of one source; one of another file type than `.py` has no language."""
+    if given is None:
+        return None
+    if isinstance(given, PythonSourceSpec):
+        function = scope.text(given.python, (*key, "python"))
+        return None if function is None else SourceText(function, "python")
+    text = scope.text(given, key)
+    if text is None:
+        return None
+    is_python = job.language is not None and Path(text.rpartition(":")[0] or text).suffix == ".py"
+    return SourceText(text, job.language or "" if is_python else "")
 
 
 def locate(file: JobFile, problems: Problems, given: SourceTexts) -> SourcePaths | None:
@@ -88,22 +139,43 @@ def locate(file: JobFile, problems: Problems, given: SourceTexts) -> SourcePaths
         given: from `texts`.
     """
     before = problems.reported
-    own = existing(problems, ("source",), given.own) if given.own is not None else None
-    of_launch: dict[int, Path] = {}
+    own = _located(problems, ("source",), given.own) if given.own is not None else None
+    of_launch: dict[int, SourcePath] = {}
+    settings = dict(zip(file.positions("launches"), file.job.launches, strict=True))
     for position, text in given.of_launch:
-        path = own if text is None else existing(problems, ("launches", position, "source"), text)
+        path = own if text is None else _located(problems, ("launches", position, "source"), text)
         if path is not None:
-            of_launch[position] = path
+            has_own = path.language and _OWN_SETTINGS & settings[position].model_fields_set
+            of_launch[position] = replace(path, launch=position) if has_own else path
     if given.own is None:
         _report_missing(file, problems)
     return SourcePaths(own, of_launch) if problems.reported == before and (own or of_launch) else None
 
 
+def _located(problems: Problems, key: Key, given: SourceText) -> SourcePath | None:
+    """Locate one source; None if it is not there, which is reported."""
+    if not given.language:
+        path = existing(problems, key, given.text)
+        return SourcePath(path) if path is not None else None
+    if given.language == "python":
+        key = (*key, "python")
+    if not given.text.rpartition(":")[0].endswith(".py"):
+        problems.add(key, f"names no function: write {given.text}:FUNCTION")
+        return None
+    found = paths.existing_function(problems, key, given.text)
+    if found is None:
+        return None
+    file, _, name = found.rpartition(":")
+    return SourcePath(Path(file), given.language, name)
+
+
 def existing(problems: Problems, key: Key, text: str) -> Path | None:
     """Return the absolute path of a source; None if it is not there or no kernel source, which is reported."""
-    path = paths.existing(problems, key, text, "source")
+    is_python = re.fullmatch(r".+\.py:\w+", text)  # its language is missing
+    path = paths.existing(problems, key, text.rpartition(":")[0] if is_python else text, "source")
     if path is not None and path.suffix not in SUFFIXES:
-        problems.add(key, f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin")
+        hint = "; for a kernel in Python add language: triton or numba" if path.suffix == ".py" else ""
+        problems.add(key, f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin{hint}")
         return None
     return path
 
@@ -162,6 +234,8 @@ def _variables(file: SourceFile) -> set[str]:
     if file.path.suffix in include_scanner.SUFFIXES:
         texts = (content.decode(errors="replace") for content in file.inputs.contents)
         return {name for text in texts for name in cxx_declarations.variable_names(text)}
+    if file.path.suffix == ".py":
+        return set()
     if file.path.suffix == ".ptx":
         mangled = ptx_declarations.parse(file.inputs.contents[0].decode(errors="replace")).variables
         return {name for one in mangled for name in (one, (demangle(one) or one).rpartition("::")[2])}

@@ -11,14 +11,15 @@ from gpuregress import records, revision, storage, toolchain
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.plan import source_files
-from gpuregress.plan.source_files import SourceFile, SourceTexts
+from gpuregress.plan.source_files import SourceFile, SourcePath, SourceTexts
 from gpuregress.project import Project
 from gpuregress.revision import Labels
 from gpuregress.spec import templates
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.compilation import CompileSpec
 from gpuregress.spec.models.job import JobSpec
-from gpuregress.spec.resolve import paths
+from gpuregress.spec.models.values import PythonSourceSpec
+from gpuregress.spec.resolve import paths, python_kernels
 from gpuregress.spec.resolve.compilation import CompileSettings, compile_settings
 from gpuregress.spec.resolve.scope import Scope
 from gpuregress.toolchain import cxx_declarations, include_scanner
@@ -31,7 +32,7 @@ class SourceFacts:
     Attributes:
         files: those that the launches take kernels from.
         of_launch: entry of `launches` → the position of its source among them.
-        own: the job's own source, None without one.
+        own: the job's own source, None without one, or where it is in Python.
         include: folders, absolute.
         digest: of the sources and all they include.
         revision: the label of the dumps.
@@ -112,17 +113,19 @@ class JobSources:
         """Locate the sources of a job whose parameters are wrong, to report what else is; None if they need them."""
         job, scope = self._file.job, Scope({}, self._problems)
         sources = [job.source, *(launch.source for launch in job.launches)]
-        if any(templates.is_template(text or "") for text in sources) or self._file.is_broken("source"):
+        texts = [one.python if isinstance(one, PythonSourceSpec) else one for one in sources]
+        if any(templates.is_template(text or "") for text in texts) or self._file.is_broken("source"):
             return None
         plain = {"options": job.compile.options, "include": job.compile.include}
         settings = compile_settings(scope, CompileSpec.model_validate(plain), ("compile",), job.card)
-        texts = source_files.texts(self._file, scope)
-        return self._located(texts, settings or _folders_only(scope, job), {}) if texts is not None else None
+        filled = source_files.texts(self._file, scope)
+        return self._located(filled, settings or _folders_only(scope, job), {}) if filled is not None else None
 
     def _located(self, texts: SourceTexts, settings: CompileSettings, telling: Mapping[str, str]) -> SourceFacts | None:
         job, problems = self._file.job, self._problems
         located = source_files.locate(self._file, problems, texts)
-        _check_effect(self._file, problems, located.launched if located is not None else ())
+        launched = [one.path for one in located.launched] if located is not None else []
+        _check_effect(self._file, problems, launched)
         folders = _folders(problems, settings, ("compile",))
         wrong = revision.problem(job.revision) if job.revision != "auto" else None
         if wrong:
@@ -136,17 +139,23 @@ class JobSources:
         label = self._labels.of_all(given) if job.revision == "auto" else job.revision
         digest = revision.digest_of_all([inputs for _, inputs in given])
         of_launch = {origin: located.launched.index(path) for origin, path in located.of_launch.items()}
-        return self._labelled(SourceFacts(files, of_launch, located.own, folders, digest, label))
+        own = located.own.path if located.own is not None and not located.own.language else None
+        return self._labelled(SourceFacts(files, of_launch, own, folders, digest, label))
 
     def _read(
-        self, sources: Sequence[Path], include: tuple[Path, ...], settings: CompileSettings, telling: Mapping[str, str]
+        self,
+        sources: Sequence[SourcePath],
+        include: tuple[Path, ...],
+        settings: CompileSettings,
+        telling: Mapping[str, str],
     ) -> tuple[SourceFile, ...] | None:
         """Read the files of the sources; None if one cannot be read, which is reported."""
         files: list[SourceFile] = []
-        for path in sources:
+        for located in sources:
+            path = located.path
             probe = records.Source(str(path), settings.options, tuple(str(folder) for folder in include), telling)
             try:
-                files.append(SourceFile(path, toolchain.inputs(probe)))
+                files.append(SourceFile(located, toolchain.inputs(probe)))
             except OSError as error:
                 text = f"{error.filename or path} cannot be read: {error.strerror or error}"
                 self._problems.add(("source",), text)
@@ -192,14 +201,40 @@ def of_programs(
 
 
 def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) -> None:
-    """Report settings of the compilation of sources that are not compiled."""
+    """Report settings of the compilation that have no effect on any of the sources."""
+    _check_language(file, problems, sources)
     if not sources or any(path.suffix in include_scanner.SUFFIXES for path in sources):
         return
     shown = " and ".join(path.name for path in sources)
     taken = f"{shown} {'is taken as it is' if len(sources) == 1 else 'are taken as they are'}, not compiled"
-    for name in ("options", "include", "defines", "arch"):
+    is_python = any(path.suffix == ".py" for path in sources)
+    if is_python:
+        taken = f"{shown} {'is' if len(sources) == 1 else 'are'} in Python, and macros and folders are for C++"
+    for name in ("include", "defines") if is_python else ("options", "include", "defines", "arch"):
         if name in file.job.compile.model_fields_set and not file.is_broken("compile"):
             problems.add(("compile", name), f"has no effect: {taken}")
+
+
+def _check_language(file: JobFile, problems: Problems, sources: Sequence[Path]) -> None:
+    """Report settings of kernels in Python in a job that has none, and launch settings that Triton fills in."""
+    job = file.job
+    names = ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas")
+    if sources and not any(path.suffix == ".py" for path in sources):
+        shown = " and ".join(dict.fromkeys(path.name for path in sources))
+        for name in names:
+            if name in job.model_fields_set and not file.is_broken(name):
+                problems.add((name,), f"is for kernels in Python, and the source is {shown}")
+    elif job.language is None and any(name in job.model_fields_set for name in names[1:]):
+        problems.add(("language",), "missing key: triton or numba")
+    if job.language == "triton" and job.function is not None:
+        problems.add(("function",), "is for C++: a Triton function cannot be called alone")
+    written = file.document.data.get("launches") if job.language == "triton" else None
+    for position, launch in enumerate(written if isinstance(written, list) else []):
+        for name in ("block", "shared"):
+            if isinstance(launch, dict) and name in launch and ".py" in str(launch.get("source", job.source)):
+                problems.add(
+                    ("launches", position, name), "is filled in by Triton (num_warps * 32 threads): leave it out"
+                )
 
 
 def of_case(
@@ -225,8 +260,22 @@ def of_case(
     for at, one in enumerate(known.files):
         own = tuple(launch for launch in launches if launch.source == at)
         source = _compiled(one.path, known.include, settings, own, _symbols(buffers, at))
-        compiled.append(dataclasses.replace(source, digest=one.inputs.digest))
+        kernel = _python_kernel(file, scope, one, settings) if one.located.language else None
+        if kernel is not None:
+            python_kernels.check_arguments(scope, kernel, own, buffers)
+        compiled.append(dataclasses.replace(source, digest=one.inputs.digest, python=kernel))
     return tuple(compiled)
+
+
+def _python_kernel(
+    file: JobFile, scope: Scope, source: SourceFile, settings: CompileSettings
+) -> records.PythonKernel | None:
+    located = source.located
+    assert located.language
+    content = source.inputs.contents[0]
+    return python_kernels.resolve(
+        file, scope, located.function, located.language, located.launch, content, settings.options
+    )
 
 
 def of_reference(

@@ -85,12 +85,14 @@ from gpuregress.records.parameter_spaces import ParameterSpace as ParameterSpace
 from gpuregress.records.programs import HARNESS_FILE as HARNESS_FILE
 from gpuregress.records.programs import HARNESS_KERNEL as HARNESS_KERNEL
 from gpuregress.records.programs import CardFacts as CardFacts
+from gpuregress.records.programs import CompiledLaunch as CompiledLaunch
 from gpuregress.records.programs import DeviceInfo as DeviceInfo
 from gpuregress.records.programs import Entry as Entry
 from gpuregress.records.programs import FunctionArgument as FunctionArgument
 from gpuregress.records.programs import FunctionCall as FunctionCall
 from gpuregress.records.programs import Parameter as Parameter
 from gpuregress.records.programs import Program as Program
+from gpuregress.records.programs import PythonKernel as PythonKernel
 from gpuregress.records.rules import CheckSetting as CheckSetting
 from gpuregress.records.rules import ElementCount as ElementCount
 from gpuregress.records.rules import ExpectedSum as ExpectedSum

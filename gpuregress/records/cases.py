@@ -10,7 +10,7 @@ from typing import Literal
 
 from gpuregress import dtypes
 from gpuregress.records.fills import FillOptions
-from gpuregress.records.programs import FunctionCall
+from gpuregress.records.programs import FunctionCall, PythonKernel
 from gpuregress.records.rules import CheckSetting, StatisticLimits
 from gpuregress.records.serialization import Sparse
 from gpuregress.records.tensors.tensor_maps import TensorMap
@@ -187,7 +187,7 @@ class Source:
     """A kernel source and the options of its compilation.
 
     Attributes:
-        path: absolute; `.cu`, `.ptx` or `.cubin`.
+        path: absolute; `.cu`, `.ptx`, `.cubin`, or `.py`.
         options: handed to NVRTC.
         include: absolute folders.
         defines: macro → its text.
@@ -198,6 +198,7 @@ class Source:
         digest: of its text and of all that it includes when it was planned; "": it may be what it is.
         harness: C++ text behind the source that calls a device function; then `kernels` has that function's name alone.
         card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
+        python: the function of a `.py` that becomes the program; None for other sources.
     """
 
     path: str
@@ -211,6 +212,13 @@ class Source:
     digest: str = ""
     harness: str = ""
     card: str = ""
+    python: PythonKernel | None = None
+
+    @property
+    def name(self) -> str:
+        """Its file's name, with the function behind it where that is the source: `softmax.py:softmax_kernel`."""
+        file = os.path.basename(self.path)  # noqa: PTH119 - text in, text out
+        return file if self.python is None else f"{file}:{self.python.function}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,7 +511,7 @@ class Case:
     def source_names(self) -> tuple[str, ...]:
         """Name each source by its file, or by its path from the job's folder where two files share a name."""
         paths = [source.path for source in self.sources]
-        names = [os.path.basename(path) for path in paths]  # noqa: PTH119 - text in, text out
+        names = [source.name for source in self.sources]
         folder = os.path.dirname(self.path)  # noqa: PTH120 - as above
         return tuple(
             name if names.count(name) == 1 else os.path.relpath(path, folder)

@@ -29,11 +29,63 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class PythonKernel:
+    """A function in Python of which a compiler makes PTX.
+
+    Attributes:
+        language: `triton` and `numba` compile the function; `python`: it returns PTX.
+        function: its name in the file.
+        signature: parameter → its type in the compiler's words, in the function's order.
+        constants: parameter → the value that is compiled in; for `python`, what it is called with.
+        settings: `num_warps`, `num_stages`, `num_ctas`, and further options of the compiler.
+    """
+
+    language: Literal["triton", "numba", "python"]
+    function: str
+    signature: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, bool | int | float | str | None] = field(default_factory=dict)
+    settings: Mapping[str, bool | int | float | str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Write what it is compiled with as options: `x: *fp32`, `BLOCK=1024`, `num_warps=4`."""
+        types = tuple(f"{name}: {text}" for name, text in self.signature.items())
+        return (*types, *(f"{name}={value}" for name, value in {**self.constants, **self.settings}.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledLaunch(Sparse):
+    """What a kernel's compiler decided about its launches, and a job need not say.
+
+    Attributes:
+        block: threads along x, y, z; None: the job says it.
+        shared: dynamic shared memory, bytes.
+        cluster: blocks of a cluster along x; the job's grid counts clusters.
+        arguments: for each argument of the job the number of its axes, where it is passed as the fields of an array;
+            0: as it is.
+        hidden: for each pointer behind the job's arguments the bytes of memory that a block needs there; 0: it is null.
+    """
+
+    block: tuple[int, int, int] | None = None
+    shared: int | None = None
+    cluster: int | None = None
+    arguments: tuple[int, ...] = ()
+    hidden: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel in a compiled program: its mangled name and its parameters."""
+    """A kernel in a compiled program.
+
+    Attributes:
+        mangled: its name in the program.
+        parameters: in order.
+        launch: what its compiler decided about its launches; None: nothing.
+    """
 
     mangled: str
     parameters: tuple[Parameter, ...]
+    launch: CompiledLaunch | None = None
 
 
 @dataclass(frozen=True, slots=True)

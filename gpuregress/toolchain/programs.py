@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,10 +12,12 @@ from typing import Any
 
 from gpuregress import storage
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
-from gpuregress.records import Program, Source, from_json, to_json
+from gpuregress.records import Entry, Program, PythonKernel, Source, from_json, to_json
 from gpuregress.toolchain import cache, compiler_messages, cubin, cxx_declarations, ptx_declarations
 from gpuregress.toolchain.demangle import demangle
 from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.python_kernels import compiler as python_compiler
+from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
 
 PINNED = "13.5"
@@ -25,6 +28,9 @@ Compiled results change with it, and a host without a compiler must find what wa
 
 _TAKEN = (".ptx", ".cubin")
 """Suffixes of what is not compiled."""
+
+_ANY_VERSION = "built elsewhere"
+"""Stands for the version of a compiler in the key that a host without that compiler looks for."""
 
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
@@ -46,6 +52,8 @@ def inputs(source: Source) -> SourceInputs:
     path = Path(source.path)
     if path.suffix in _TAKEN:
         return SourceInputs((path,), (path.read_bytes(),), "", "")
+    if path.suffix == ".py":
+        return source_inputs.inputs(path)
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - loads the compiler's bindings only when called, but is not free
 
     return nvrtc.inputs(source)
@@ -55,7 +63,8 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
     """Compile a source to a program on disk, or find it in the cache.
 
     Args:
-        source: `.cu` (or any C++ suffix) is compiled; `.ptx` is taken as it is, but for the pin; `.cubin` as it is.
+        source: `.cu` (or any C++ suffix) and `.py` are compiled; `.ptx` is taken as it is, but for the pin; `.cubin` as
+            it is.
 
     Raises:
         CompileError: it does not compile, cannot be read, or a kernel or variable asked for is not there.
@@ -85,6 +94,8 @@ def _find(source: Source) -> Program | None:
         return _take_ptx(source, files.contents[0])
     if files.unknown:
         return None
+    if source.python is not None:
+        return _find_python(source, source.python, files)
     try:
         return next((program for key in _cxx_keys(source, files) if (program := _cached(key))), None)
     except InfeasibleSource as refused:
@@ -101,6 +112,8 @@ def make(source: Source) -> Program:
     """
     for _ in range(_ATTEMPTS):
         files = _inputs(source)
+        if source.python is not None:
+            return _make_python(source, source.python, files)
         try:
             program, ptx, complaints = _compile_cxx(source, files)
         except InfeasibleSource as refused:
@@ -222,6 +235,55 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
         files.unknown,
     )
     return program, ptx, compiled.warnings
+
+
+def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> Program | None:
+    """Find the program of a Python source; without its compiler here, the one that was built last elsewhere."""
+    key, *others = _python_keys(source, kernel, files)
+    if python_compiler.version(kernel.language) or not others:
+        return _cached(key)
+    built = cache.load(others[0]) or {}
+    return _cached(str(built.get("built", key)))
+
+
+def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> tuple[str, ...]:
+    """Return the cache keys of a Python source: for the version here, then for a host without the compiler."""
+    content = [source.contract, source.arch, *source.options, "", *source.kernels, "", *source.symbols, ""]
+    content += [json.dumps(to_json(kernel)), files.structure, *(path.name for path in files.files)]
+    installed = python_compiler.version(kernel.language)
+    versions = dict.fromkeys((installed, _ANY_VERSION))
+    return tuple(cache.digest(("python", version, *content, *files.contents)) for version in versions)
+
+
+def _make_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> Program:
+    compiled = python_compiler.compile_source(source)
+    ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
+    module = ptx_declarations.parse(ptx)
+    key, *others = _python_keys(source, kernel, files)
+    named = _other_names(module, set())
+    if kernel.language != "python":  # the compiler decides the name in the PTX
+        named = {kernel.function: next(iter(module.entries))}
+    program = _given(source, module, named, cache.digest((key, ptx)) if files.unknown else key, compiled.compiler)
+    entries = {
+        name: replace(_with_parameter_names(entry, kernel), launch=compiled.launch)
+        for name, entry in program.entries.items()
+    }
+    arch = module.target if module.target.rstrip("af") == source.arch.rstrip("af") else source.arch
+    program = replace(program, entries=entries, arch=arch, options=kernel.words, unknown=files.unknown)
+    for other in others if not files.unknown else ():
+        cache.store(other, {"built": program.key}, {})
+    return _stored(program, ptx, "")
+
+
+def _with_parameter_names(entry: Entry, kernel: PythonKernel) -> Entry:
+    """Name the parameters as the function does, where each is one of the kernel's."""
+    if kernel.language != "triton":
+        return entry
+    names = [*kernel.signature, *("" for _ in entry.parameters)]
+    return replace(
+        entry,
+        parameters=tuple(replace(one, name=name) for one, name in zip(entry.parameters, names, strict=False)),
+    )
 
 
 def _take_ptx(source: Source, data: bytes) -> Program:

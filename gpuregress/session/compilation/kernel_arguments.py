@@ -53,7 +53,9 @@ def _by_kernels(cases: Iterable[Case]) -> dict[tuple[object, ...], list[Case]]:
     """Job and kernels that are launched → the cases that launch them."""
     alike: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
-        launched = tuple((source.path, source.kernels, source.symbols, source.harness) for source in sources_of(case))
+        launched = tuple(
+            (source.path, source.name, source.kernels, source.symbols, source.harness) for source in sources_of(case)
+        )
         alike.setdefault((case.path, case.job, *launched), []).append(case)
     return alike
 

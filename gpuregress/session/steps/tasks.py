@@ -47,6 +47,7 @@ class TaskFactory:
 
     def __call__(self, case: Case, built: CasePrograms) -> Task:
         """Make the task of a case; its revision is recorded from here on."""
+        case = plan.completed(case, built.programs)
         case, note = plan.of_programs(case, built.programs, self._recorded)
         if note:
             self._remark(note)

@@ -32,6 +32,7 @@ from gpuregress.spec.models.reference import ReferenceSpec
 from gpuregress.spec.models.rules import CheckSpec, RuleSpec
 from gpuregress.spec.models.values import (
     NUMBER_SCHEMA,
+    Constant,
     Expr,
     FunctionPath,
     Name,
@@ -39,6 +40,7 @@ from gpuregress.spec.models.values import (
     ParameterValue,
     Seconds,
     Size,
+    SourceText,
     StatusCode,
     Text,
 )
@@ -218,12 +220,34 @@ def _launches(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
+def _with_language(data: dict[str, Any]) -> dict[str, Any]:
+    """Name the kernel of each launch by the function of its source, and take Triton's block from its warps."""
+    language = data.get("language")
+    if language not in ("triton", "numba"):
+        return data
+    launches = [_launch_with_language(data, one) if isinstance(one, dict) else one for one in data["launches"]]
+    return {**data, "launches": launches}
+
+
+def _launch_with_language(data: dict[str, Any], launch: dict[str, Any]) -> dict[str, Any]:
+    source = launch.get("source", data.get("source"))
+    filled: dict[str, Any] = {}
+    if isinstance(source, str) and ".py:" in source:
+        filled["kernel"] = source.rpartition(":")[2]
+    warps = launch.get("num_warps", data.get("num_warps", 4))
+    if data["language"] == "triton" and isinstance(warps, int | float | str):
+        filled["block"] = [f"({warps}) * 32"]
+    return {**filled, **launch}
+
+
 _OWN_SOURCES = {"properties": {"launches": {"items": {"required": ["source"]}}}}
 _FORMS: dict[str, Any] = {
     "oneOf": [
         {"required": ["launches"], "anyOf": [{"required": ["source"]}, _OWN_SOURCES]},
         {"required": ["function", "source"]},
-    ]
+    ],
+    "if": {"not": {"required": ["language"]}},
+    "then": {"properties": {"launches": {"items": {"required": ["kernel", "block"]}}}},
 }
 
 
@@ -237,11 +261,24 @@ class JobSpec(Spec):
     )
 
     job: Text | None = Field(None, description="the job's name; default: the file's name without .yaml")
-    source: Text | None = Field(
+    source: SourceText | None = Field(
         None,
-        description=".cu and .cuh are compiled, .ptx and .cubin are loaded; relative to the job; may be left out where "
-        "every launch names its own",
+        description=".cu and .cuh are compiled, .ptx and .cubin are loaded; with language, softmax.py:softmax_kernel; "
+        "{python: build.py:function} returns PTX; relative to the job; may be left out where every launch names its "
+        "own",
     )
+    language: Literal["triton", "numba"] | None = Field(
+        None, description="the language of a kernel in Python, in place of CUDA C++"
+    )
+    signature: dict[Name, Text] = Field(
+        {}, description="with language: parameter → its type, in the kernel's order: *fp32, i32, float32[::1]"
+    )
+    constants: dict[Name, Constant] = Field(
+        {}, description="with language: triton: parameter → the value that is compiled in"
+    )
+    num_warps: Expr | None = Field(None, description="with language: triton: warps of a block; default 4")
+    num_stages: Expr | None = Field(None, description="with language: triton: stages of pipelined loops; default 3")
+    num_ctas: Expr | None = Field(None, description="with language: triton: blocks of a cluster; default 1")
     revision: Text = Field("auto", description="auto, or a literal label for the dumps")
     compile: CompileSpec = CompileSpec.model_validate({})
     card: Literal[tuple(CARDS)] | None = Field(  # type: ignore[valid-type] # from the one table
@@ -317,6 +354,12 @@ class JobSpec(Spec):
     )
     resources: ResourcesSpec | None = None
     variants: VariantsSpec | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in(cls, data: Any) -> Any:
+        """Fill in what the language of a kernel tells about its launches."""
+        return _with_language(data) if isinstance(data, dict) and isinstance(data.get("launches"), list) else data
 
     @property
     def status_buffer(self) -> str | None:

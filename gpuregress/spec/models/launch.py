@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from gpuregress import dtypes
 from gpuregress.document.problems import show, suggestion
 from gpuregress.spec import templates
 from gpuregress.spec.models.base import Spec
-from gpuregress.spec.models.values import LITERAL_SCHEMA, Expr, LiteralValue, Name, Text
+from gpuregress.spec.models.values import LITERAL_SCHEMA, Constant, Expr, LiteralValue, Name, SourceText, Text
 from gpuregress.toolchain import cxx_types
 
 
@@ -152,20 +152,33 @@ def count_problem(element: dtypes.ElementType, count: int) -> str | None:
     return f"{element.name} takes {wanted}, not {count}"
 
 
+def _language_fills(schema: dict[str, Any]) -> None:
+    """Leave out the keys that a language fills in: `JobSpec` asks for them where there is none."""
+    schema["required"] = [name for name in schema["required"] if name not in ("kernel", "block")]
+
+
 class LaunchSpec(Spec):
     """One launch of one kernel, or a step that is repeated."""
 
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_language_fills)
+
     kernel: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
-        description="its C++ name, with namespace and template arguments: block_sum<float>"
+        description="its C++ name, with namespace and template arguments: block_sum<float>; with language, the "
+        "function of source"
     )
     grid: GridSpec = Field(description="blocks along x, y, z, or {problem: …, divide: …}")
-    block: Extents = Field(description="threads along x, y, z")
+    block: Extents = Field(description="threads along x, y, z; Triton fills them in")
     shared: Expr = Field(0, description="dynamic shared memory, bytes")
     args: list[ArgumentSpec] = Field([], description="in the kernel's order")
     repeat: Expr = Field(1, description="the number of repetitions; `step` counts 0, 1, … in expressions")
-    source: Text | None = Field(
+    source: SourceText | None = Field(
         None, description="the kernel's own source file, relative to the job; default: the job's source"
     )
+    signature: dict[Name, Text] | None = Field(None, description="as the job's, for this kernel")
+    constants: dict[Name, Constant] | None = Field(None, description="as the job's, for this kernel")
+    num_warps: Expr | None = Field(None, description="as the job's, for this kernel")
+    num_stages: Expr | None = Field(None, description="as the job's, for this kernel")
+    num_ctas: Expr | None = Field(None, description="as the job's, for this kernel")
     swap: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
         [], description="pairs of buffers that exchange their memory after each step"
     )

@@ -39,6 +39,12 @@ class PlainTextSpec(Spec):
     text: str = Field(description="taken as it is")
 
 
+class PythonSourceSpec(Spec):
+    """A Python function that returns PTX."""
+
+    python: str
+
+
 def _parameter_value(value: Any) -> int | float | str | PlainTextSpec:
     """A number, a constant expression, true, false, or any text."""
     if isinstance(value, bool | str):
@@ -85,6 +91,28 @@ def _function(value: Any) -> str:
     if not isinstance(value, str) or not _FUNCTION.fullmatch(value):
         raise ValueError(f"expected path.py:function, such as reference.py:block_sums, got {show(value)}")
     return value
+
+
+def _constant(value: Any) -> int | float | str | bool | PlainTextSpec:
+    """A number, an expression, true, false, or {text: …}."""
+    if isinstance(value, dict) and list(value) == ["text"] and isinstance(value["text"], str):
+        return PlainTextSpec(text=value["text"])
+    if isinstance(value, dict):
+        raise ValueError(f"expected a number, an expression, true, false or {{text: …}}, got {show(value)}")
+    try:
+        return _literal(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; other text is written {{text: {value}}}" if isinstance(value, str) else str(error)
+        ) from None
+
+
+def _source(value: Any) -> str | PythonSourceSpec:
+    if isinstance(value, dict):
+        if list(value) != ["python"]:
+            raise ValueError(f"expected a file, or {{python: build.py:function}}, got {show(value)}")
+        return PythonSourceSpec(python=_function(value["python"]))
+    return _text(value)
 
 
 def _row(value: Any) -> str:
@@ -184,3 +212,26 @@ Seconds = Annotated[
 ]
 Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_amount_schema("bytes, or a size as `4GiB`", units.BYTES))]
 Text = Annotated[str, PlainValidator(_text), WithJsonSchema(_TEXT_SCHEMA)]
+_PYTHON_SOURCE_SCHEMA = {
+    "type": "object",
+    "properties": {"python": _FUNCTION_SCHEMA},
+    "required": ["python"],
+    "additionalProperties": False,
+}
+SourceText = Annotated[
+    str | PythonSourceSpec,
+    PlainValidator(_source),
+    WithJsonSchema(
+        {"$comment": "a file, or `{python: build.py:function}`", "anyOf": [_TEXT_SCHEMA, _PYTHON_SOURCE_SCHEMA]}
+    ),
+]
+Constant = Annotated[
+    int | float | str | bool | PlainTextSpec,
+    PlainValidator(_constant),
+    WithJsonSchema(
+        {
+            "$comment": "expression, `true`, `false` or `{text: …}`",
+            "anyOf": [*LITERAL_SCHEMA["anyOf"], TEXT_MAPPING_SCHEMA],
+        }
+    ),
+]

@@ -1,0 +1,288 @@
+"""Resolution of kernels in Python: types, constants and settings of one case, checked against the function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from gpuregress import dtypes, records
+from gpuregress.document.problems import suggestion
+from gpuregress.document.reader import Key
+from gpuregress.records import PythonKernel
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.models.values import PlainTextSpec
+from gpuregress.spec.resolve.scope import Scope
+from gpuregress.toolchain.python_kernels import function_parameters
+from gpuregress.toolchain.python_kernels.function_parameters import FunctionParameter
+
+Language = Literal["triton", "numba", "python"]
+_TRITON_TYPES = {
+    "i1": ("bool",),
+    **{f"i{bits}": (f"int{bits}",) for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": (f"uint{bits}",) for bits in (8, 16, 32, 64)},
+    "fp16": ("float16",),
+    "bf16": ("bfloat16",),
+    "fp32": ("float32",),
+    "fp64": ("float64",),
+    "fp8e4nv": ("uint8", "int8"),
+    "fp8e5": ("uint8", "int8"),
+}
+"""Triton's name of a type → the dtypes of buffers and scalars that it takes."""
+
+_TRITON = re.compile(r"(?P<pointer>\*k?)?(?P<type>\w+)(?P<aligned>:16)?")
+_NUMBA = re.compile(r"(?P<type>\w+)(?:\[(?P<axes>[:1, ]+)\])?")
+_NUMBA_TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_NUMBA_FLOATS = ("float16", "float32", "float64")
+_COUNTS = {"num_warps": 32, "num_stages": 16, "num_ctas": 16}
+_ALIGNMENT = 16
+
+
+class _KernelResolver:
+    """One kernel in one case.
+
+    Args:
+        file: the job.
+        scope: the case's values; errors are reported there.
+        language: of the kernel.
+        launch: the entry of `launches` that has settings of its own; None: the job's.
+    """
+
+    def __init__(self, file: JobFile, scope: Scope, language: Language, launch: int | None) -> None:
+        self._file, self._scope, self._language, self._launch = file, scope, language, launch
+
+    def resolved(self, function: str, content: bytes, options: Sequence[str]) -> PythonKernel | None:
+        before = self._scope.problems.reported
+        if self._language == "python":
+            return PythonKernel("python", function, constants=self._scope.parameters)
+        signature = self._signature()
+        constants = self._constants()
+        settings = {**self._settings(), **_options(options)}
+        parameters = function_parameters.of_function(content, function)
+        if parameters is not None:
+            signature = self._checked(function, parameters, signature, constants)
+        if self._scope.problems.reported > before:
+            return None
+        return PythonKernel(self._language, function, signature, constants, settings)
+
+    def _given(self, name: str) -> tuple[Any, Key]:
+        """A setting and its key: the launch's own, or the job's."""
+        if self._launch is not None:
+            position = self._file.positions("launches").index(self._launch)
+            value = getattr(self._file.job.launches[position], name)
+            if value is not None:
+                return value, ("launches", self._launch, name)
+        return getattr(self._file.job, name), (name,)
+
+    def _signature(self) -> dict[str, str]:
+        given, key = self._given("signature")
+        filled = {name: self._scope.text(text, (*key, name)) for name, text in given.items()}
+        for name, text in filled.items():
+            problem = _type_problem(self._language, text) if text is not None else None
+            if problem:
+                self._scope.error((*key, name), problem, given[name])
+        return {name: text for name, text in filled.items() if text is not None}
+
+    def _constants(self) -> dict[str, bool | int | float | str | None]:
+        given, key = self._given("constants")
+        if given and self._language != "triton":
+            self._scope.error(key, f"is for language: triton, and this is {self._language}")
+        values: dict[str, bool | int | float | str | None] = {}
+        for name, item in given.items():
+            value: bool | int | float | str | None
+            if isinstance(item, PlainTextSpec):
+                value = self._scope.text(item.text, (*key, name))
+            elif isinstance(item, bool | float):
+                value = item
+            else:
+                value = self._scope.value(item, (*key, name))
+            values |= {} if value is None else {name: value}
+        return values
+
+    def _settings(self) -> dict[str, bool | int | float | str]:
+        settings: dict[str, bool | int | float | str] = {}
+        for name, most in _COUNTS.items():
+            given, key = self._given(name)
+            if given is None:
+                continue
+            if self._language != "triton":
+                self._scope.error(key, f"is for language: triton, and this is {self._language}")
+                continue
+            number = self._scope.whole(given, key, low=1 - (name == "num_stages"), high=most, what=name)
+            if number is not None and name != "num_stages" and number & (number - 1):
+                self._scope.error(key, f"is {number}: {name} must be a power of two", given)
+            settings |= {} if number is None else {name: number}
+        return settings
+
+    def _checked(
+        self,
+        function: str,
+        parameters: Sequence[FunctionParameter],
+        signature: Mapping[str, str],
+        constants: Mapping[str, object],
+    ) -> dict[str, str]:
+        """Compare the types and constants with the function's parameters; the types in its order."""
+        key_types, key_constants = self._given("signature")[1], self._given("constants")[1]
+        by_name = {one.name: one for one in parameters}
+        for name in (*signature, *constants):
+            key = (*(key_types if name in signature else key_constants), name)
+            if name not in by_name:
+                self._scope.error(key, f"{function} has no parameter {name!r}{suggestion(name, by_name)}")
+            elif name in signature and name in constants:
+                self._scope.error(key, f"{name!r} is in constants, too: leave one out")
+            elif name in signature and by_name[name].is_constant:
+                text = f"parameter {name!r} of {function} is a tl.constexpr: its value belongs into constants"
+                self._scope.error(key, text)
+        for one in parameters:
+            if one.name in signature or one.name in constants or one.has_default:
+                continue
+            if one.is_constant:
+                self._scope.error(
+                    key_constants, f"parameter {one.name!r} of {function} has no value: constants: {{{one.name}: …}}"
+                )
+            else:
+                example = "*fp32" if self._language == "triton" else "float32[::1]"
+                text = f"parameter {one.name!r} of {function} has no type: signature: {{{one.name}: {example!r}}}"
+                self._scope.error(key_types, text)
+        return {one.name: signature[one.name] for one in parameters if one.name in signature}
+
+
+def resolve(
+    file: JobFile,
+    scope: Scope,
+    function: str,
+    language: Language,
+    launch: int | None,
+    content: bytes,
+    options: Sequence[str],
+) -> PythonKernel | None:
+    """Resolve a kernel in Python; None if it is invalid, which is reported.
+
+    Args:
+        file: the job.
+        scope: the case's values.
+        function: its name.
+        language: its compiler.
+        launch: the entry of `launches` that has settings of its own; None: the job's.
+        content: of its file.
+        options: further settings of the compiler: `--maxnreg=128`.
+    """
+    return _KernelResolver(file, scope, language, launch).resolved(function, content, options)
+
+
+def check_arguments(
+    scope: Scope, kernel: PythonKernel, launches: Sequence[records.Launch], buffers: Mapping[str, records.Buffer]
+) -> None:
+    """Compare the arguments of launches with the types of the kernel's signature.
+
+    Args:
+        scope: the case's values.
+        kernel: what is launched.
+        launches: those of it.
+        buffers: of the case.
+    """
+    if kernel.language == "python":
+        return
+    for launch in {one.origin: one for one in reversed(launches)}.values():
+        key: Key = ("launches", launch.origin, "args")
+        if len(launch.args) != len(kernel.signature):
+            count, names = len(kernel.signature), ", ".join(kernel.signature)
+            text = f"{kernel.function} takes {count} argument{'' if count == 1 else 's'} ({names}), not"
+            scope.error(key, f"{text} {len(launch.args)}")
+            continue
+        for position, (argument, (name, text)) in enumerate(zip(launch.args, kernel.signature.items(), strict=True)):
+            problem = _argument_problem(kernel.language, argument, text, buffers)
+            if problem:
+                scope.error((*key, position), f"{problem}, and signature.{name} is {text}")
+    _check_alignment(scope, kernel, launches)
+
+
+def _check_alignment(scope: Scope, kernel: PythonKernel, launches: Sequence[records.Launch]) -> None:
+    """Report numbers that are no multiples of 16 although the signature promises it."""
+    promised = [at for at, text in enumerate(kernel.signature.values()) if text.endswith(":16")]
+    for launch in launches if promised else ():
+        for at in promised:
+            argument = launch.args[at] if at < len(launch.args) else None
+            if argument is not None and argument.kind == "scalar" and _integer(argument) % _ALIGNMENT:
+                name = tuple(kernel.signature)[at]
+                text = f"is {argument.text}, and signature.{name} promises a multiple of {_ALIGNMENT} (:16)"
+                scope.error(("launches", launch.origin, "args", at), text)
+                return
+
+
+def _integer(argument: records.Argument) -> int:
+    return int.from_bytes(bytes.fromhex(argument.data), "little")
+
+
+def _options(options: Sequence[str]) -> dict[str, bool | int | float | str]:
+    """`--maxnreg=128` as a setting; `--debug` is true."""
+    pairs = (option.lstrip("-").partition("=") for option in options)
+    return {name.replace("-", "_"): _option_value(text) if sign else True for name, sign, text in pairs}
+
+
+def _option_value(text: str) -> bool | int | float | str:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _type_problem(language: str, text: str) -> str | None:
+    if language == "triton":
+        match = _TRITON.fullmatch(text)
+        if match and match["type"] in _TRITON_TYPES:
+            return None
+        if text.startswith(("tensordesc", "nvTmaDesc")):
+            return f"{text} is a descriptor, which a job cannot pass: make it in the kernel, or pass a pointer"
+        known = next((name for name, takes in _TRITON_TYPES.items() if text.strip("* ") in takes), None)
+        hint = f"; Triton's name of it is {known!r}" if known else f"; it has {', '.join(_TRITON_TYPES)}"
+        return f"unknown type {text!r}{hint}; a pointer begins with *, and :16 behind it promises a multiple of 16"
+    match = _NUMBA.fullmatch(text)
+    if match and match["type"] in (*_NUMBA_TYPES, *_NUMBA_FLOATS):
+        return None
+    types = ", ".join((*_NUMBA_TYPES, *_NUMBA_FLOATS))
+    return f"unknown type {text!r}; it has {types}, and arrays as float32[:], float32[::1] or float32[:, ::1]"
+
+
+def _argument_problem(
+    language: str, argument: records.Argument, text: str, buffers: Mapping[str, records.Buffer]
+) -> str | None:
+    if language == "triton":
+        match = _TRITON.fullmatch(text)
+        if match is None or match["type"] not in _TRITON_TYPES:
+            return None
+        return _mismatch(argument, _TRITON_TYPES[match["type"]], buffers, pointer=bool(match["pointer"]))
+    match = _NUMBA.fullmatch(text)
+    if match is None:
+        return None
+    if match["axes"] is None:
+        return _mismatch(argument, (match["type"],), buffers, pointer=False)
+    if argument.kind == "null":
+        return "null is no array"
+    axes = match["axes"].count(",") + 1
+    buffer = buffers.get(argument.buffer)
+    if buffer is not None and len(buffer.shape) != axes:
+        return f"{buffer.name} has {len(buffer.shape)} axes"
+    return _mismatch(argument, (match["type"],), buffers, pointer=True)
+
+
+def _mismatch(
+    argument: records.Argument, takes: Sequence[str], buffers: Mapping[str, records.Buffer], *, pointer: bool
+) -> str | None:
+    if argument.kind == "struct":
+        return "a struct is given"
+    if argument.kind == "scalar":
+        if pointer:
+            return f"{argument.dtype} is a number: name a buffer"
+        is_same = dtypes.parse(argument.dtype).size == dtypes.parse(takes[0]).size
+        is_float = dtypes.parse(argument.dtype).is_float == dtypes.parse(takes[0]).is_float
+        return None if is_same and is_float else f"{argument.dtype} is given: write {{{takes[0]}: …}}"
+    if not pointer:
+        what = f"{argument.buffer} is a buffer" if argument.buffer else "null is a pointer"
+        return f"{what}: write {{{takes[0]}: …}}"
+    buffer = buffers.get(argument.buffer)
+    return None if buffer is None or buffer.dtype in takes else f"{buffer.name} is {buffer.dtype}"

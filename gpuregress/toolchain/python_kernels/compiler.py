@@ -1,0 +1,92 @@
+"""Compilation of a Python source by the compiler of its language."""
+
+from __future__ import annotations
+
+import importlib
+import sysconfig
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol
+
+from gpuregress import usermodules
+from gpuregress.errors import CompileError, InfeasibleSource
+from gpuregress.records import CompiledLaunch, PythonKernel, Source
+from gpuregress.toolchain import compiler_messages
+
+_MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "python": "ptx_function"}
+_EXTRAS = {"triton": "triton", "numba": "numba-cuda"}
+
+
+class _Compiler(Protocol):
+    """A compiler of one language: a module of this package."""
+
+    def compile_kernel(
+        self, module: ModuleType, kernel: PythonKernel, arch: str
+    ) -> tuple[str, CompiledLaunch | None]: ...
+
+    def describe_error(self, wrong: BaseException, file: str) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPython:
+    """What a Python source was compiled to.
+
+    Attributes:
+        ptx: a whole module.
+        launch: what the compiler decided about its launches; None: nothing.
+        compiler: `triton 3.9.0`.
+    """
+
+    ptx: str
+    launch: CompiledLaunch | None
+    compiler: str
+
+
+@cache
+def version(language: str) -> str:
+    """Return the version of a language's compiler; "" where it is not installed, or where there is none."""
+    if language not in _EXTRAS:
+        return ""
+    from importlib import metadata  # noqa: PLC0415 - slow, and few jobs need it
+
+    try:
+        return metadata.version(_EXTRAS[language])
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def compile_source(source: Source) -> CompiledPython:
+    """Compile a Python source to PTX.
+
+    Raises:
+        CompileError: it does not compile; names the file and line.
+        InfeasibleSource: its compiler is not installed.
+    """
+    kernel = source.python
+    assert kernel is not None
+    shown = compiler_messages.shown(Path(source.path))
+    extra = kernel.language
+    if extra in _EXTRAS and not version(extra):
+        advice = f"pip install 'gpuregress[{extra}]'"
+        raise InfeasibleSource(f"{shown} needs {_EXTRAS[extra]}, which is not installed: {advice}")
+    compiler: _Compiler = importlib.import_module(f"{__package__}.{_MODULES[extra]}")
+
+    def compiled(module: ModuleType) -> tuple[str, CompiledLaunch | None]:
+        if not hasattr(module, kernel.function):
+            raise CompileError(f"there is no {kernel.function!r}")
+        return compiler.compile_kernel(module, kernel, source.arch)
+
+    try:
+        ptx, launch = usermodules.call_with(source.path, compiled)
+    except CompileError as error:
+        raise CompileError(f"{shown}: {error}") from error
+    except usermodules.UserModuleError as error:
+        raise CompileError(str(error).replace(source.path, shown)) from error
+    except (Exception, usermodules.UserCodeExit) as wrong:
+        text = compiler.describe_error(wrong, shown) or f"{shown}: {usermodules.describe_error(wrong, source.path)}"
+        raise CompileError(text) from wrong
+    folders = [Path(source.path).parent, *(Path(folder) for folder in (sysconfig.get_path("purelib"),) if folder)]
+    ptx = compiler_messages.portable_paths(ptx, folders)
+    return CompiledPython(ptx, launch, f"{_EXTRAS.get(extra, 'python')} {version(extra)}".strip())

@@ -1,0 +1,160 @@
+"""Compiler of Triton kernels to PTX; needs no GPU, no driver and no PyTorch.
+
+Triton's own cache is not used: its folder is a new one for each process, and gpuregress keeps the PTX by its content.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from gpuregress.document.problems import suggestion
+from gpuregress.errors import CompileError
+from gpuregress.records import CompiledLaunch, PythonKernel
+
+PACKAGE = "triton"
+_ARGUMENT = re.compile(r"(?P<type>.+?)(?P<aligned>:16)?")
+_DEFAULTS = {"enable_fp_fusion": True}
+"""Triton 3.9 announces another default: what the numbers depend on is written down."""
+
+
+def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple[str, CompiledLaunch]:
+    """Compile a kernel to PTX.
+
+    Args:
+        module: the user's, imported.
+        kernel: what is compiled.
+        arch: `sm_90`.
+
+    Returns:
+        The PTX, and what Triton decided about the launch.
+
+    Raises:
+        CompileError: there is no such kernel, or it takes other arguments.
+        Exception: what Triton raises where it does not compile.
+    """
+    import triton  # noqa: PLC0415 - an extra, and heavy
+    from triton.backends.compiler import GPUTarget  # noqa: PLC0415 - as above
+    from triton.backends.nvidia.compiler import CUDAOptions  # noqa: PLC0415 - as above
+    from triton.compiler import ASTSource  # noqa: PLC0415 - as above
+
+    function = _kernel(getattr(module, kernel.function))
+    names = list(function.arg_names)
+    constants = {name: _constant(value) for name, value in kernel.constants.items()}
+    signature = dict.fromkeys(names, "constexpr")
+    attributes: dict[tuple[int, ...], list[list[object]]] = {}
+    for name, text in kernel.signature.items():
+        if name not in names:
+            raise CompileError(f"{kernel.function} has no parameter {name!r}; it has {', '.join(names)}")
+        match = _ARGUMENT.fullmatch(text)
+        assert match is not None
+        signature[name] = match["type"]
+        if match["aligned"]:
+            attributes[names.index(name),] = [["tt.divisibility", 16]]
+    constants |= _defaults(function, {*kernel.signature, *constants})
+    missing = [name for name in names if name not in kernel.signature and name not in constants]
+    if missing:
+        raise CompileError(f"{kernel.function}: parameter {missing[0]!r} has neither a type nor a value")
+    source = ASTSource(
+        function, signature, {(names.index(name),): value for name, value in constants.items()}, attributes
+    )
+    known = {one.name for one in dataclasses.fields(CUDAOptions)}
+    odd = [name for name in kernel.settings if name not in known]
+    if odd:
+        raise CompileError(f"Triton has no option {odd[0]!r}{suggestion(odd[0], sorted(known))}")
+    target = GPUTarget("cuda", int(re.sub(r"\D", "", arch)), 32)
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="gpuregress-triton-") as folder:
+        warnings.simplefilter("ignore")
+        triton.knobs.cache.dir = folder
+        triton.knobs.runtime.add_stages_inspection_hook = _without_assembler
+        compiled = triton.compile(source, target=target, options={**_DEFAULTS, **kernel.settings})
+        ptx = compiled.asm["ptx"]
+    return ptx, _launch(ptx, compiled.metadata)
+
+
+def describe_error(wrong: BaseException, file: str) -> str:
+    """Describe an error of Triton with the line of the user's file: `softmax.py:9: …`; "" if it names none.
+
+    Args:
+        wrong: what Triton raised.
+        file: the user's, for messages.
+    """
+    named = [one for one in _chain(wrong) if getattr(one, "node", None) is not None]
+    if not named:
+        return ""
+    inner = named[-1]
+    text = str(getattr(inner, "error_message", None) or _reason(inner))
+    line = _line(inner)
+    return (
+        f"{file}{f':{line}' if line else ''}: {text.strip().splitlines()[0] if text.strip() else type(inner).__name__}"
+    )
+
+
+def _reason(wrong: BaseException) -> str:
+    cause = wrong.__cause__
+    return f"{type(cause).__name__}: {cause}" if cause is not None else str(wrong).strip().rpartition("\n")[2]
+
+
+def _line(wrong: Any) -> int:
+    """The line in the file: Triton counts from the function's first."""
+    begin = getattr(wrong, "begin_line", None)
+    if begin is None:
+        src = getattr(wrong, "src", None)
+        begin = getattr(src, "begin_line", 1)
+    return int(getattr(wrong.node, "lineno", 0)) + int(begin or 1) - 1
+
+
+def _chain(wrong: BaseException | None) -> Iterator[BaseException]:
+    while wrong is not None:
+        yield wrong
+        wrong = wrong.__cause__
+
+
+def _kernel(given: Any) -> Any:
+    """The kernel behind `@triton.autotune` and `@triton.heuristics`, whose configurations are the job's parameters."""
+    while not hasattr(given, "arg_names") or (hasattr(given, "fn") and hasattr(given.fn, "arg_names")):
+        if not hasattr(given, "fn"):
+            raise CompileError(f"{getattr(given, '__name__', given)} is no Triton kernel: it needs @triton.jit")
+        given = given.fn
+    if not hasattr(given, "params"):
+        raise CompileError(f"{getattr(given, '__name__', given)} is no Triton kernel: it needs @triton.jit")
+    return given
+
+
+def _defaults(function: Any, given: set[str]) -> Mapping[str, Any]:
+    """The defaults of the function's parameters that are not given."""
+    return {one.name: one.default for one in function.params if one.name not in given and one.has_default}
+
+
+def _constant(value: Any) -> Any:
+    """A value of the job as Triton takes it: `tl.float16` is the type."""
+    if isinstance(value, str) and value.startswith("tl."):
+        import triton.language as tl  # noqa: PLC0415 - as above
+
+        return getattr(tl, value.removeprefix("tl."), value)
+    return value
+
+
+def _launch(ptx: str, metadata: Any) -> CompiledLaunch:
+    """Read the launch from the PTX and from Triton's metadata."""
+    threads = re.search(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", ptx)
+    x, y, z = (int(number or 1) for number in threads.groups()) if threads else (metadata.num_warps * 32, 1, 1)
+    scratch = (metadata.global_scratch_size, metadata.profile_scratch_size)
+    return CompiledLaunch(
+        block=(x, y, z),
+        shared=metadata.shared,
+        cluster=metadata.num_ctas if metadata.num_ctas > 1 else None,
+        hidden=tuple(size * metadata.num_ctas for size in scratch),
+    )
+
+
+def _without_assembler(_backend: Any = None, stages: Any = None, *_: Any) -> tuple[str, str]:
+    """Take out Triton's run of ptxas: gpuregress assembles the PTX itself."""
+    if stages is not None:
+        stages["cubin"] = lambda _ptx, _metadata: b""
+    return "gpuregress", "gpuregress"
