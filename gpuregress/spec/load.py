@@ -26,6 +26,8 @@ _AS_WRITTEN = ("job", "revision", "tags")
 _SECTIONS = (
     "buffers",
     "launches",
+    "signature",
+    "constants",
     "function",
     "parameters",
     "where",

@@ -222,8 +222,7 @@ def _launches(value: Any, info: ValidationInfo) -> Any:
 
 def _with_language(data: dict[str, Any]) -> dict[str, Any]:
     """Name the kernel of each launch by the function of its source, and take Triton's block from its warps."""
-    language = data.get("language")
-    if language not in ("triton", "numba"):
+    if "language" not in data and ".py:" not in str(data.get("source")):
         return data
     launches = [_launch_with_language(data, one) if isinstance(one, dict) else one for one in data["launches"]]
     return {**data, "launches": launches}
@@ -232,10 +231,10 @@ def _with_language(data: dict[str, Any]) -> dict[str, Any]:
 def _launch_with_language(data: dict[str, Any], launch: dict[str, Any]) -> dict[str, Any]:
     source = launch.get("source", data.get("source"))
     filled: dict[str, Any] = {}
-    if isinstance(source, str) and ".py:" in source:
+    if isinstance(source, str) and ".py" in source:
         filled["kernel"] = source.rpartition(":")[2]
     warps = launch.get("num_warps", data.get("num_warps", 4))
-    if data["language"] == "triton" and isinstance(warps, int | float | str):
+    if data.get("language") != "numba" and isinstance(warps, int | float | str):
         filled["block"] = [f"({warps}) * 32"]
     return {**filled, **launch}
 

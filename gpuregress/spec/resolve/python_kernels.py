@@ -72,7 +72,8 @@ class _KernelResolver:
             value = getattr(self._file.job.launches[position], name)
             if value is not None:
                 return value, ("launches", self._launch, name)
-        return getattr(self._file.job, name), (name,)
+        is_written = name in self._file.job.model_fields_set
+        return getattr(self._file.job, name), (name,) if is_written else ("source",)
 
     def _signature(self) -> dict[str, str]:
         given, key = self._given("signature")
@@ -133,6 +134,8 @@ class _KernelResolver:
             elif name in signature and by_name[name].is_constant:
                 text = f"parameter {name!r} of {function} is a tl.constexpr: its value belongs into constants"
                 self._scope.error(key, text)
+        if self._file.is_broken("signature", "constants", "launches"):
+            return dict(signature)
         for one in parameters:
             if one.name in signature or one.name in constants or one.has_default:
                 continue
