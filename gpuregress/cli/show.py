@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bool) -> int:
-    """Show the plan of a CASE: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing."""
+    """Show the plan of a CASE: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing.
+
+    A kernel in Python is compiled, because its compiler fills in the launch.
+    """
     from gpuregress import plan
     from gpuregress.errors import UsageError
     from gpuregress.records import to_json
@@ -43,9 +46,25 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
     else:
         from gpuregress.plan.explain import explain
 
-        for line in explain(cases[0]):
+        completed, trouble = _completed(cases[0])
+        for line in explain(completed):
             console.say(line)
+        if trouble:
+            console.say(f"note: it is not compiled, which decides the launch: {trouble}", err=True)
     return 0
+
+
+def _completed(case: Case) -> tuple[Case, str]:
+    """A case with what the compiler of a kernel in Python fills in; or why it is not known."""
+    from gpuregress import plan
+    from gpuregress.errors import GpuregressError
+
+    if all(source.python is None for source in case.sources):
+        return case, ""
+    try:
+        return plan.completed(case, _programs(case)), ""
+    except GpuregressError as error:
+        return case, str(error)
 
 
 def _ptx(case: Case) -> str:

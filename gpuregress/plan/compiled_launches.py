@@ -1,4 +1,7 @@
-"""Launches completed by what their kernels' compiler decided: block, shared memory, cluster, hidden arguments."""
+"""Launches, completed by what the compiler of a kernel in Python decided.
+
+It decides the block, shared memory, the cluster and hidden arguments.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuregress.document import units
 from gpuregress.plan import seeds
-from gpuregress.records import Argument, Buffer, Case, CheckSetting, KnownRows, Launch, Rule, to_json
+from gpuregress.records import Argument, Buffer, Case, CheckSetting, KnownRows, Launch, Rule, Source, to_json
 
 
 def explain(case: Case) -> tuple[str, ...]:
@@ -26,8 +26,11 @@ def _lines(case: Case) -> Iterator[str]:
     yield f"case      {case.name}"
     yield f"job       {case.path}"
     source, *others = case.sources
-    yield f"source    {source.path}, revision {case.revision}"
-    yield from (f"          {other.path}" for other in others)
+    yield f"source    {_source(source)}, revision {case.revision}"
+    yield from (f"          {_source(other)}" for other in others)
+    for one in case.sources:
+        if one.python is not None:
+            yield f"{one.python.language:<9} {', '.join(one.python.words) or one.python.function}"
     given = [*source.options, *(f"-D{name}={text}" if text else f"-D{name}" for name, text in source.defines.items())]
     given += [f"-I{folder}" for folder in source.include]
     yield f"compile   {shlex.join([source.arch, source.contract, *given])}"
@@ -63,6 +66,10 @@ def _lines(case: Case) -> Iterator[str]:
         yield f"variants  {'; '.join(case.variants.sources)}: compared with {case.variants.first}{agree}"
     for name, setting in to_json(dataclasses.replace(case.settings, on=())).items():
         yield f"{name:<9} {_options(setting)}"
+
+
+def _source(source: Source) -> str:
+    return source.path if source.python is None else f"{source.path}:{source.python.function}"
 
 
 def _judgement(case: Case) -> Iterator[str]:

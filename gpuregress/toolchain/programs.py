@@ -112,15 +112,15 @@ def make(source: Source) -> Program:
     """
     for _ in range(_ATTEMPTS):
         files = _inputs(source)
-        if source.python is not None:
-            return _make_python(source, source.python, files)
         try:
-            program, ptx, complaints = _compile_cxx(source, files)
+            program, ptx, complaints = (_compile_python if source.python else _compile_cxx)(source, files)
         except InfeasibleSource as refused:
-            if not files.unknown and _inputs(source) == files:
+            if source.python is None and not files.unknown and _inputs(source) == files:
                 _store_refusal(_cxx_keys(source, files)[-1], _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
+            for key in _python_keys(source, source.python, files)[1:] if source.python and not files.unknown else ():
+                cache.store(key, {"built": program.key}, {})
             return replace(_stored(program, ptx, complaints), card=source.card)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
 
@@ -255,11 +255,16 @@ def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> t
     return tuple(cache.digest(("python", version, *content, *files.contents)) for version in versions)
 
 
-def _make_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> Program:
+def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
+    """The program of a Python source, its PTX, and no warnings."""
+    kernel = source.python
+    assert kernel is not None
     compiled = python_compiler.compile_source(source)
     ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
     module = ptx_declarations.parse(ptx)
-    key, *others = _python_keys(source, kernel, files)
+    if not module.entries:
+        raise CompileError(f"{source.name} made PTX without an .entry: no kernel can be launched from it")
+    key = _python_keys(source, kernel, files)[0]
     named = _other_names(module, set())
     if kernel.language != "python":  # the compiler decides the name in the PTX
         named = {kernel.function: next(iter(module.entries))}
@@ -270,9 +275,7 @@ def _make_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> P
     }
     arch = module.target if module.target.rstrip("af") == source.arch.rstrip("af") else source.arch
     program = replace(program, entries=entries, arch=arch, options=kernel.words, unknown=files.unknown)
-    for other in others if not files.unknown else ():
-        cache.store(other, {"built": program.key}, {})
-    return _stored(program, ptx, "")
+    return program, ptx, ""
 
 
 def _with_parameter_names(entry: Entry, kernel: PythonKernel) -> Entry:

@@ -253,16 +253,43 @@ resources: {registers: 64, spills: 0}
 }
 """Model → a piece of a job that shows all its keys."""
 
-OTHER_EXAMPLES: dict[str, str] = {
-    "Job": """
+OTHER_EXAMPLES: dict[str, tuple[str, ...]] = {
+    "Job": (
+        """
 source: ../kernels/reduce.cu
 buffers: {v: {dtype: float32, shape: [8, 128], fill: ones}, result: {dtype: float32, shape: [8]}}
 function: block_sum<float>
 scope: block
 block: [128]
 """,
+        """
+source: ../kernels/triton/softmax.py:softmax
+language: triton
+signature: {out: "*fp32", x: "*fp32", columns: i32, stride: i32}
+constants: {BLOCK: 1024}
+num_warps: 8
+num_stages: 2
+num_ctas: 1
+buffers: {x: {dtype: float32, shape: [16, 781], fill: ones}, out: {dtype: float32, shape: [16, 781]}}
+launches: [{grid: [16], args: [out, x, {int32: 781}, {int32: 781}]}]
+""",
+    ),
+    "Launch": (
+        """
+language: triton
+launches:
+  - source: softmax.py:softmax
+    signature: {out: "*fp32", x: "*fp32", columns: i32, stride: i32}
+    constants: {BLOCK: 1024}
+    num_warps: 8
+    num_stages: 2
+    num_ctas: 1
+    grid: [16]
+    args: [out, x, {int32: 781}, {int32: 781}]
+""",
+    ),
 }
-"""Model → a second piece, for keys that cannot stand beside the others."""
+"""Model → further pieces, for keys that cannot stand beside the others."""
 
 SETTINGS_EXAMPLE = """
 folders: {configs: configs, baselines: baselines, runs: runs, dumps: s3://bucket/prefix}

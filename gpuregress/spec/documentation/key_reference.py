@@ -77,7 +77,7 @@ def _section(name: str, model: dict[str, Any]) -> str:
     if others:
         lines += ["", f"Takes {', or '.join(others)}, or a mapping:"]
     required = mapping.get("required", ())
-    pieces = [EXAMPLES[name], *([OTHER_EXAMPLES[name]] if name in OTHER_EXAMPLES else [])]
+    pieces = [EXAMPLES[name], *OTHER_EXAMPLES.get(name, ())]
     lines += ["", *_TABLE]
     for key, item in mapping["properties"].items():
         default = "**required**" if key in required else _default(item.get("default"))

@@ -1,4 +1,7 @@
-"""Resolution of kernels in Python: types, constants and settings of one case, checked against the function."""
+"""Resolution of kernels in Python: types, constants and settings of one case.
+
+They are checked against the function, whose file is read and not imported.
+"""
 
 from __future__ import annotations
 

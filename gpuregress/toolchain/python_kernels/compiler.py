@@ -26,7 +26,7 @@ class _Compiler(Protocol):
         self, module: ModuleType, kernel: PythonKernel, arch: str
     ) -> tuple[str, CompiledLaunch | None]: ...
 
-    def describe_error(self, wrong: BaseException, file: str) -> str: ...
+    def describe_error(self, wrong: BaseException, file: str, text: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,11 @@ def compile_source(source: Source) -> CompiledPython:
     except usermodules.UserModuleError as error:
         raise CompileError(str(error).replace(source.path, shown)) from error
     except (Exception, usermodules.UserCodeExit) as wrong:
-        text = compiler.describe_error(wrong, shown) or f"{shown}: {usermodules.describe_error(wrong, source.path)}"
+        content = Path(source.path).read_text(encoding="utf-8", errors="replace")
+        text = (
+            compiler.describe_error(wrong, shown, content)
+            or f"{shown}: {usermodules.describe_error(wrong, source.path)}"
+        )
         raise CompileError(text) from wrong
     folders = [Path(source.path).parent, *(Path(folder) for folder in (sysconfig.get_path("purelib"),) if folder)]
     ptx = compiler_messages.portable_paths(ptx, folders)

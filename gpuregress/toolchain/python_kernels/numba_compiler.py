@@ -52,7 +52,7 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     return text, CompiledLaunch(arguments=tuple(getattr(one, "ndim", 0) for one in arguments))
 
 
-def describe_error(wrong: BaseException, file: str) -> str:
+def describe_error(wrong: BaseException, file: str, _text: str) -> str:
     """Describe an error of Numba with the line of the user's file: `axpy.py:9: …`; "" if it names none.
 
     Args:
@@ -61,7 +61,8 @@ def describe_error(wrong: BaseException, file: str) -> str:
     """
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(wrong))
     named = re.search(r'File "[^"]*", line (\d+)', text)
-    if named is None:
-        return ""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Failed in ")]
-    return f"{file}:{named[1]}: {lines[0].strip() if lines else type(wrong).__name__}"
+    if not text.startswith("Failed in "):
+        return ""
+    where = f"{file}:{named[1]}" if named else file
+    return f"{where}: {lines[0].strip() if lines else type(wrong).__name__}"

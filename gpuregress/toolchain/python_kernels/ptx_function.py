@@ -45,6 +45,6 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     return text, None
 
 
-def describe_error(_wrong: BaseException, _file: str) -> str:
+def describe_error(_wrong: BaseException, _file: str, _text: str) -> str:
     """Return "": the traceback has the line."""
     return ""

@@ -77,36 +77,31 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     return ptx, _launch(ptx, compiled.metadata)
 
 
-def describe_error(wrong: BaseException, file: str) -> str:
+def describe_error(wrong: BaseException, file: str, text: str) -> str:
     """Describe an error of Triton with the line of the user's file: `softmax.py:9: …`; "" if it names none.
 
     Args:
         wrong: what Triton raised.
         file: the user's, for messages.
+        text: of that file. Triton counts lines from the function's first, so its text is looked up there.
     """
-    named = [one for one in _chain(wrong) if getattr(one, "node", None) is not None]
-    if not named:
-        return ""
-    inner = named[-1]
-    text = str(getattr(inner, "error_message", None) or _reason(inner))
-    line = _line(inner)
-    return (
-        f"{file}{f':{line}' if line else ''}: {text.strip().splitlines()[0] if text.strip() else type(inner).__name__}"
-    )
+    for one in reversed([one for one in _chain(wrong) if getattr(one, "node", None) is not None]):
+        source, begin = getattr(one, "src", None), -1
+        if isinstance(source, str) and source.strip():
+            begin = text.find(source.strip())
+        if begin >= 0:
+            line = text.count("\n", 0, begin) + int(getattr(one.node, "lineno", 1))  # type: ignore[attr-defined] # see above
+            return f"{file}:{line}: {_reason(one)}"
+    return ""
 
 
 def _reason(wrong: BaseException) -> str:
+    """The first line of the reason: Triton's own words, or the Python exception that they come from."""
+    words = str(getattr(wrong, "error_message", None) or "").strip()
     cause = wrong.__cause__
-    return f"{type(cause).__name__}: {cause}" if cause is not None else str(wrong).strip().rpartition("\n")[2]
-
-
-def _line(wrong: Any) -> int:
-    """The line in the file: Triton counts from the function's first."""
-    begin = getattr(wrong, "begin_line", None)
-    if begin is None:
-        src = getattr(wrong, "src", None)
-        begin = getattr(src, "begin_line", 1)
-    return int(getattr(wrong.node, "lineno", 0)) + int(begin or 1) - 1
+    if not words and cause is not None:
+        words = f"{type(cause).__name__}: {cause}".strip()
+    return words.splitlines()[0] if words else type(wrong).__name__
 
 
 def _chain(wrong: BaseException | None) -> Iterator[BaseException]:

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpuregress import toolchain
+from gpuregress.errors import CompileError, InfeasibleSource
+from gpuregress.records import PythonKernel, Source
+from gpuregress.toolchain.python_kernels import compiler
+from tests.toolchain.python_kernels.test_ptx_function import source
+
+
+def test_a_compiler_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "version", lambda _language: "")
+    one = replace(source(tmp_path), python=PythonKernel("triton", "k"))
+    with pytest.raises(InfeasibleSource, match=r"build.py needs triton, .*: pip install 'gpuregress\[triton\]'"):
+        toolchain.compile(one)
+    with pytest.raises(InfeasibleSource):
+        toolchain.compile(one)  # it is not remembered: the package may be installed meanwhile
+
+
+def test_a_file_that_cannot_be_imported(tmp_path: Path) -> None:
+    path = tmp_path / "build.py"
+    path.write_text("import nothing_of_this_name\n")
+    with pytest.raises(
+        CompileError, match=r"build.py cannot be imported: ModuleNotFoundError: .* \(line 1 of build.py\)"
+    ):
+        toolchain.compile(Source(str(path), kernels=("k",), python=PythonKernel("python", "ptx")))
+
+
+def test_a_program_that_was_built_where_the_compiler_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton")
+    path = tmp_path / "kernel.py"
+    path.write_text("import triton\n\n\n@triton.jit\ndef k(x):\n    pass\n")
+    one = Source(str(path), kernels=("k",), python=PythonKernel("triton", "k", {"x": "*fp32"}))
+    built = toolchain.compile(one)
+    monkeypatch.setattr(compiler, "version", lambda _language: "")
+    assert toolchain.find(one) == built, "as on a host without Triton"
+    monkeypatch.setattr(compiler, "version", lambda _language: "99.0")
+    assert toolchain.find(one) is None, "another version compiles anew"

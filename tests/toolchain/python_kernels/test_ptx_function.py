@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress import toolchain
+from gpuregress.errors import CompileError, UnknownNames
+from gpuregress.records import PythonKernel, Source
+
+TEXT = """\
+import helpers
+
+
+def ptx(arch, n=1):
+    return helpers.TEXT.replace("ARCH", arch).replace("COUNT", str(n))
+
+
+def encoded(**given):
+    return ptx(given["arch"], given["n"]).encode()
+
+
+def number():
+    return 3
+
+
+def wants(size):
+    return size
+
+
+def raises():
+    raise ValueError("not today")
+"""
+HELPERS = '''\
+TEXT = """.version 8.0
+.target ARCH
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n) { .reg .b32 %r<2>; mov.u32 %r1, COUNT; ret; }
+"""
+'''
+
+
+def source(folder: Path, function: str = "ptx", kernel: str = "k") -> Source:
+    (folder / "helpers.py").write_text(HELPERS)
+    path = folder / "build.py"
+    path.write_text(TEXT)
+    return Source(str(path), kernels=(kernel,), python=PythonKernel("python", function, constants={"n": 7, "m": 8}))
+
+
+@pytest.mark.parametrize("function", ["ptx", "encoded"])
+def test_the_function_is_called_with_what_it_asks_for(tmp_path: Path, function: str) -> None:
+    program = toolchain.compile(source(tmp_path, function))
+    ptx = Path(program.ptx).read_text()
+    assert ".target sm_90" in ptx
+    assert "mov.u32 %r1, 7;" in ptx
+    assert program.entries["k"].launch is None
+
+
+def test_it_is_called_once_for_a_text(tmp_path: Path) -> None:
+    one = source(tmp_path)
+    assert toolchain.find(one) is None
+    assert toolchain.compile(one) == toolchain.find(one)
+    (tmp_path / "helpers.py").write_text(HELPERS + "# changed\n")
+    assert toolchain.find(one) is None, "a helper counts"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("number", "build.py: number returned 3, and not PTX"),
+        ("wants", "build.py: wants has a parameter 'size': it is called with arch, n, m"),
+        ("raises", "build.py: ValueError: not today (line 21 of build.py)"),
+    ],
+)
+def test_errors_are_the_users(tmp_path: Path, function: str, message: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        toolchain.compile(source(tmp_path, function))
+    assert str(caught.value).endswith(message)
+
+
+def test_a_kernel_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNames, match="has no kernel 'other'; it has k"):
+        toolchain.compile(source(tmp_path, kernel="other"))

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.toolchain.python_kernels import source_inputs
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__in__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder / "kernel.py"
+
+
+def names(path: Path) -> list[str]:
+    return [file.relative_to(path.parent).as_posix() for file in source_inputs.inputs(path).files]
+
+
+def test_local_modules_count_and_installed_ones_do_not(tmp_path: Path) -> None:
+    text = "import numpy\nimport helpers\nfrom tools.deep import thing\n"
+    path = write(
+        tmp_path,
+        kernel=text,
+        helpers="from more import *\n",
+        more="x = 1\n",
+        tools__in____init__="",
+        tools__in__deep="from . import beside\nfrom .. import helpers\n",
+        tools__in__beside="",
+        unrelated="",
+    )
+    assert sorted(names(path)) == [
+        "helpers.py",
+        "kernel.py",
+        "more.py",
+        "tools/__init__.py",
+        "tools/beside.py",
+        "tools/deep.py",
+    ]
+    assert not source_inputs.inputs(path).unknown
+
+
+def test_the_digest_tells_a_changed_helper(tmp_path: Path) -> None:
+    path = write(tmp_path, kernel="import helpers\n", helpers="x = 1\n")
+    before = source_inputs.inputs(path).digest
+    write(tmp_path, helpers="x = 2\n")
+    assert source_inputs.inputs(path).digest != before
+
+
+def test_a_module_that_appears_later_changes_the_structure(tmp_path: Path) -> None:
+    path = write(tmp_path, kernel="import helpers\n")
+    before = source_inputs.inputs(path)
+    write(tmp_path, helpers="")
+    assert source_inputs.inputs(path).digest != before.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("text = open('x').read()\n", "kernel.py:1: open()"),
+        ("\nfrom pathlib import Path\nPath('x').read_text()\n", "kernel.py:3: read_text()"),
+        ("import random\n", "kernel.py:1: random"),
+        ("import os\nn = os.environ['N']\n", "kernel.py:2: environ"),
+    ],
+)
+def test_what_reads_more_than_its_text(tmp_path: Path, text: str, why: str) -> None:
+    assert source_inputs.inputs(write(tmp_path, kernel=text)).unknown == why
+
+
+def test_a_helper_that_opens_a_file(tmp_path: Path) -> None:
+    path = write(tmp_path, kernel="import helpers\n", helpers="open('x')\n")
+    assert source_inputs.inputs(path).unknown == "helpers.py:1: open()"
+
+
+def test_a_source_that_is_not_python_is_reported_later(tmp_path: Path) -> None:
+    assert names(write(tmp_path, kernel="def (:\n")) == ["kernel.py"]
+
+
+@given(st.text(alphabet="importfs .\n*abc(),:\t#'\"", max_size=60))
+def test_no_text_is_too_odd(text: str) -> None:
+    source_inputs._read(text.encode())  # it does not raise
