@@ -1,3 +1,4 @@
+# $Revision: 1.1 $
 """Attention of one head, softmax(Q K^T / sqrt(d)) V, without the whole matrix of scores (flash attention)."""
 
 import triton

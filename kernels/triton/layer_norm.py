@@ -1,3 +1,4 @@
+# $Revision: 1.1 $
 """Layer normalisation of the rows of a matrix: zero mean, unit variance, then scale and shift."""
 
 import triton

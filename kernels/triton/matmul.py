@@ -1,3 +1,4 @@
+# $Revision: 1.1 $
 """Matrix product with tensor cores; the programs of a group share rows of A in the L2 cache."""
 
 import triton

@@ -1,3 +1,4 @@
+# $Revision: 1.1 $
 """Softmax of the rows of a matrix, one program for each row."""
 
 import triton

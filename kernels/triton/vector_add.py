@@ -1,3 +1,4 @@
+# $Revision: 1.1 $
 """Sum of two vectors."""
 
 import triton
