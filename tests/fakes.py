@@ -101,6 +101,9 @@ class FakeDevice(Device):
         del memory, given
         return bytes(128)
 
+    def limit_heap(self, size: int) -> None:
+        self.heap = size
+
     def texture(self, memory: Memory, description: TextureDescription) -> int:
         raise UnsupportedError(f"{memory.name}: this device has no textures of {description.format}")
 

@@ -145,6 +145,13 @@ class Device(Protocol):
             kernels: the mangled names of those that may be launched; None: any. A device need not compile the others.
         """
 
+    def limit_heap(self, size: int) -> None:
+        """Set the size of the heap of kernels (`malloc`, `new`), which is empty then; before programs are loaded.
+
+        Args:
+            size: bytes, CUDA's default where none is asked for; a card has 4 MiB or more, and takes some for itself.
+        """
+
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Memory:
         """A new buffer of `size` bytes, its contents undefined; `itemsize` lets messages count elements."""
 

@@ -208,6 +208,7 @@ class _JobPlan:
                 self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout,
                 memory or 0,
                 self.job.limits.timeouts or self.project.settings.timeouts or 0,
+                self.job.limits.heap or records.DEFAULT_HEAP,
             ),
             devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(self.job.devices)),
             tags=tuple(self.job.tags),

@@ -10,7 +10,18 @@ from typing import Any
 
 from gpuregress.document import units
 from gpuregress.plan import seeds
-from gpuregress.records import Argument, Buffer, Case, CheckSetting, KnownRows, Launch, Rule, Source, to_json
+from gpuregress.records import (
+    DEFAULT_HEAP,
+    Argument,
+    Buffer,
+    Case,
+    CheckSetting,
+    KnownRows,
+    Launch,
+    Rule,
+    Source,
+    to_json,
+)
 
 
 def explain(case: Case) -> tuple[str, ...]:
@@ -53,7 +64,9 @@ def _lines(case: Case) -> Iterator[str]:
         yield f"  {_launch(launch, case.buffers, of)}{f'  x {count}' if count > 1 else ''}"
     yield f"dump      {', '.join(case.dump) or 'nothing'}"
     yield from _judgement(case)
-    yield f"limits    {case.limits.timeout:g} s, {_memory(case.limits.memory)}"
+    heap = case.limits.heap
+    more = "" if heap == DEFAULT_HEAP else f", a heap of {units.size_text(heap)} for kernels"
+    yield f"limits    {case.limits.timeout:g} s, {_memory(case.limits.memory)}{more}"
     yield f"devices   {', '.join(case.devices)}"
     if case.tags:
         yield f"tags      {', '.join(case.tags)}"

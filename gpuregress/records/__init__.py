@@ -12,6 +12,7 @@ from gpuregress.records.baselines import Acceptance as Acceptance
 from gpuregress.records.baselines import AcceptedTiming as AcceptedTiming
 from gpuregress.records.baselines import Baseline as Baseline
 from gpuregress.records.baselines import MadeOf as MadeOf
+from gpuregress.records.cases import DEFAULT_HEAP as DEFAULT_HEAP
 from gpuregress.records.cases import Argument as Argument
 from gpuregress.records.cases import Buffer as Buffer
 from gpuregress.records.cases import Case as Case

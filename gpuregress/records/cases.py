@@ -295,6 +295,10 @@ class Check:
     setting: CheckSetting = None
 
 
+DEFAULT_HEAP = 8 << 20
+"""Bytes of the heap of kernels where a job says nothing, as CUDA's own (`cudaLimitMallocHeapSize`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The resources that a case may use.
@@ -303,11 +307,13 @@ class Limits:
         timeout: seconds.
         memory: bytes of device memory; 0: all of the device.
         timeouts: of one kernel in a run, after which its other cases are skipped; 0: neither job nor project say.
+        heap: bytes that kernels may allocate themselves.
     """
 
     timeout: float = 30.0
     memory: int = 0
     timeouts: int = 0
+    heap: int = DEFAULT_HEAP
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
     outcome = Outcome(task.case.name, "done")
     error = ""
     try:
+        device.limit_heap(task.case.limits.heap)
         run.execute()
     except KernelFault as fault:
         position = launcher.position if run.is_first else None

@@ -196,6 +196,24 @@ class DeviceContract:
         assert all(end <= start for (_, end), (start, _) in pairwise(spans))
         assert all(memory.address % 256 == 0 for memory in memories)
 
+    def test_the_heap_has_the_size_that_is_asked_for(self, device: Device, tmp_path: Path) -> None:
+        """A card takes some for itself; what an earlier case left must not be missing in the next one."""
+        for size in (8 << 20, 32 << 20, 8 << 20, 8 << 20):
+            device.limit_heap(size)
+            bench = Bench(device, tmp_path, "heap")
+            y = bench.put("y", np.zeros(1, np.int64))
+            bench.launch("fill_heap", 1, 1, y, np.uint64(1 << 20))
+            count = read(y, np.int64)[0] * (1 << 20)
+            assert size // 2 <= count <= size
+            device.free_all()
+
+    def test_the_heap_outlives_a_launch(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "heap")
+        place, y = bench.put("place", np.zeros(1, np.int64)), bench.put("y", np.zeros(1, np.int32))
+        bench.launch("keep", 1, 1, place, np.int32(42))
+        bench.launch("give_back", 1, 1, place, y)
+        assert read(y, np.int32)[0] == 42
+
     def test_a_new_case_begins_afresh(self, device: Device, tmp_path: Path) -> None:
         for _ in range(2):
             bench = Bench(device, tmp_path, "symbols")

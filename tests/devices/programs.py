@@ -139,6 +139,19 @@ __global__ void __launch_bounds__(64) narrow(int* out) { out[threadIdx.x] = 1; }
 """,
         ("where", "narrow"),
     ),
+    "heap": Text(
+        """
+__global__ void fill_heap(long long* y, unsigned long long size)
+{
+    long long n = 0;
+    while (malloc(size)) ++n;
+    y[0] = n;
+}
+__global__ void keep(int** place, int value) { *place = new int(value); }
+__global__ void give_back(int** place, int* y) { *y = **place; delete *place; }
+""",
+        ("fill_heap", "keep", "give_back"),
+    ),
     "faults": Text(
         """
 #include <cassert>

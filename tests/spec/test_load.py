@@ -52,7 +52,9 @@ JOB = st.fixed_dictionaries(
         "compare": st.dictionaries(NAME, RULE, max_size=2),
         "seed": NUMBER,
         "tags": st.lists(st.sampled_from(["quick", "1.10", "on"]), max_size=2),
-        "limits": st.fixed_dictionaries({}, optional={"timeout": st.just("2min"), "memory": st.just("4GiB")}),
+        "limits": st.fixed_dictionaries(
+            {}, optional={"timeout": st.just("2min"), "memory": st.just("4GiB"), "heap": st.just("64MiB")}
+        ),
     },
 )
 

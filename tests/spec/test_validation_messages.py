@@ -20,7 +20,7 @@ JOB: dict[str, Any] = {
     [
         ({"sorce": "k.cu"}, ("sorce",), "unknown key; did you mean 'source'?"),
         ({"tags": "quick"}, ("tags",), "expected a list such as [quick], got 'quick'"),
-        ({"limits": 5}, ("limits",), "expected a mapping with the keys timeout, memory, timeouts, got 5"),
+        ({"limits": 5}, ("limits",), "expected a mapping with the keys timeout, memory, timeouts, heap, got 5"),
         ({"buffers": {"x": {"dtype": "int8"}}}, ("buffers", "x", "shape"), "missing key"),
         (
             {"launches": [{"kernel": "k", "grid": {"blocks": [1]}, "block": [1]}]},
@@ -47,7 +47,7 @@ def test_an_error_has_the_key_of_the_file_and_a_message(changes: dict[str, Any],
 
 
 def test_keys_of_a_mapping() -> None:
-    assert validation_messages.known_keys(("limits",)) == ("timeout", "memory", "timeouts")
+    assert validation_messages.known_keys(("limits",)) == ("timeout", "memory", "timeouts", "heap")
     assert "dtype" in validation_messages.known_keys(("buffers", "x"))
     assert validation_messages.known_keys(("buffers",)) == ()
     assert validation_messages.known_keys(("nothing",)) == ()

@@ -134,7 +134,6 @@ class CpuDevice(base.Device):
     def __init__(self) -> None:
         self._space = AddressSpace()
         self._textures = Textures()
-        self._heap: dict[int, int] = {}
         self._modules: list[CpuModule] = []
         self._partitions = partition.PartitionCache()
         self._arenas = [Arena()]
@@ -190,6 +189,10 @@ class CpuDevice(base.Device):
         """
         return self._space.allocate(name, size, itemsize)
 
+    def limit_heap(self, size: int) -> None:
+        """Set the size of the kernels' heap, which is empty then; see `devices.base.Device.limit_heap`."""
+        self._space.heap.clear(size)
+
     def texture(self, memory: base.Memory, description: TextureDescription) -> int:
         """A texture or surface object on a buffer; see `devices.base.Device.texture`.
 
@@ -219,7 +222,6 @@ class CpuDevice(base.Device):
             module.close()
         self._modules.clear()
         self._space.clear()
-        self._heap.clear()
         self._textures.clear()
         self._partitions.clear()
         for arena in self._arenas:
@@ -263,7 +265,9 @@ class CpuDevice(base.Device):
             block,
             launch.parameters,
             textures=self._textures,
+            modules=tuple(one.module_facts for one in self._modules),
         )
+        self._space.heap.enter(self._modules.index(module))
         report = self._run(module, facts, machines, sequence, context_of)
         if report.elapsed_ms > 1e3 * SLOW_S and not module.is_optimised:
             slow_programs.note(module.program)
@@ -284,6 +288,7 @@ class CpuDevice(base.Device):
             params_size=len(launch.parameters),
             table=self._space.table.ctypes.data,
             table_count=len(self._space.table),
+            heap=self._space.heap.control.ctypes.data,
             symbols=module.symbols.ctypes.data,
             tables=module.tables.ctypes.data,
             shared=arena.shared.ctypes.data,
@@ -310,7 +315,7 @@ class CpuDevice(base.Device):
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
         machine, arena = machines[0], self._arenas[0]
         bulk = BulkCopies(machine, self._space, program.shared, [site.mnemonic for site in program.sites])
-        calls = Syscalls(machine, self._space, facts.local_bytes, self._heap, bulk)
+        calls = Syscalls(machine, self._space, facts.local_bytes, bulk)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()
         start = time.perf_counter_ns()

@@ -18,6 +18,7 @@ from gpuregress.devices.cuda import (
     driver,
     faults,
     health_probe,
+    kernel_heap,
     nvml,
     output,
     redzone,
@@ -63,6 +64,7 @@ class CudaDevice(Device):
         self._zones: ZoneReader | None = None
         self._staging: Staging | None = None
         self._events: tuple[Any, Any] | None = None
+        self._heap = kernel_heap.Heap()
         self._hold: Any = None
 
     @property
@@ -75,10 +77,13 @@ class CudaDevice(Device):
     def __enter__(self) -> Self:
         """Acquire the card's primary context, which is created now if no other has."""
         with self.guard(f"opening {self._info.name}"):
-            self._context = driver.patiently(self._card.retain_primary_context)
-            self._context.push()
-            self._events = (self._api.Event(), self._api.Event())
+            self._acquire()
         return self
+
+    def _acquire(self) -> None:
+        self._context = driver.patiently(self._card.retain_primary_context)
+        self._context.push()
+        self._events = (self._api.Event(), self._api.Event())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -119,10 +124,36 @@ class CudaDevice(Device):
         """
         self._refuse_if_dead()
         self._check_architecture(program)
+        self._prepare_heap()
         with self.guard(f"loading the program onto {self._info.name}"):
             module = load_module(self, self._api, program)
         self._modules.append(module)
+        self._heap.is_used |= module.allocates
         return module
+
+    def limit_heap(self, size: int) -> None:
+        """Set the size of the kernels' heap; see `devices.base.Device.limit_heap`."""
+        self._heap.wanted = size
+
+    def _prepare_heap(self) -> None:
+        """Give the programs that are loaded next an empty heap of the size that is wanted.
+
+        Raises:
+            DeviceError: the card has not that much memory.
+        """
+        if self._modules or not self._heap.must_change:
+            return
+        if self._heap.is_used:
+            # What kernels allocated lives as long as the context, and so does the size of the heap.
+            with self.guard(f"emptying the heap of kernels on {self._info.name}"):
+                self._staging = self._events = self._zones = None
+                self._context.pop()
+                self._context.detach()
+                kernel_heap.reset_context(self._index)
+                self._acquire()
+                self._heap.begin()
+        with self.guard(f"making a heap of {_amount(self._heap.wanted)} for kernels (limits.heap)"):
+            self._heap.make(self._api)
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> CudaMemory:
         """A new buffer between two red zones.

@@ -67,6 +67,7 @@ class CudaModule(DeviceModule):
     Attributes:
         waiting: the mangled names of the kernels that wait for their whole grid, as far as its PTX shows.
         prints: whether it may write to the standard streams.
+        allocates: whether its kernels may allocate memory.
     """
 
     def __init__(self, device: Card, handle: Any, program: Program, image: bytes, ptx: str) -> None:
@@ -80,6 +81,7 @@ class CudaModule(DeviceModule):
         self._told = toolchain.resources(program)
         self._functions: dict[str, tuple[Any, KernelInfo]] = {}
         self.prints = b"vprintf" in image or b"__assertfail" in image
+        self.allocates = b"malloc" in image
 
     def kernel(self, name: str) -> KernelInfo:
         """Return the resources of a kernel.

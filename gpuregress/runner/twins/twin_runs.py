@@ -100,6 +100,7 @@ class Twins:
         launcher = Launcher(device, task, self.launcher.log, self.launcher.entering, self.launcher.current)
         launcher.entering("preparing")
         try:
+            device.limit_heap(self._case.limits.heap)
             loaded = launcher.load(thread_count(self._case.launches))
             memory = launcher.prepare(loaded, filled)
             for _ in launcher.run(self._case.launches, loaded, memory):

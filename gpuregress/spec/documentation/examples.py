@@ -236,7 +236,7 @@ reference:
     compare: {ulp: 2}
 """,
     "Limits": """
-limits: {timeout: 2min, memory: 4GiB, timeouts: 3}
+limits: {timeout: 2min, memory: 4GiB, timeouts: 3, heap: 64MiB}
 """,
     "KnownFailing": """
 known_failing: {until: 2026-12-24, why: the driver of the new card, where: [n > 1000]}

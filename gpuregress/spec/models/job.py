@@ -76,6 +76,9 @@ class LimitsSpec(Spec):
     timeouts: TimeoutCount | None = Field(
         None, description="timeouts of one kernel in a run, after which its other cases are skipped; at night 3"
     )
+    heap: Size | None = Field(
+        None, description="bytes that kernels may hold by `malloc` and `new`, or 64MiB; beyond them they get null; 8MiB"
+    )
 
 
 def _day(value: Any) -> str:

@@ -52,10 +52,16 @@ class FakeApi:
             MULTIPROCESSOR_COUNT="multiprocessors",
         )
         self.Device = _Devices(self)
-        self.Context = SimpleNamespace(synchronize=self.synchronize)
+        self.Context = SimpleNamespace(synchronize=self.synchronize, set_limit=self.set_limit)
+        self.limit = SimpleNamespace(MALLOC_HEAP_SIZE="heap")
+        self.limits: list[tuple[str, int]] = []
 
     def get_driver_version(self) -> int:
         return 13000
+
+    def set_limit(self, limit: str, value: int) -> None:
+        self._check("cuCtxSetLimit")
+        self.limits.append((limit, value))
 
     def mem_get_info(self) -> tuple[int, int]:
         self._check()

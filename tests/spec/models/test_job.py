@@ -34,6 +34,7 @@ def test_defaults() -> None:
         ({"known_failing": {"until": "2026-12-24"}}, "Field required"),
         ({"retries": "many"}, "expected a whole number from 0 to 10, got 'many'"),
         ({"retries": 11}, "expected a whole number from 0 to 10"),
+        ({"limits": {"heap": "64 frogs"}}, "got '64 frogs'"),
         ({"limits": {"timeouts": 0}}, "expected a whole number from 1 to 1,000,000, got 0"),
         ({"buffers": {"2x": {"dtype": "int32", "shape": [1]}}}, "invalid name '2x'"),
     ],
@@ -45,9 +46,12 @@ def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
 
 def test_the_day_of_a_known_failure_may_be_a_date() -> None:
     known = {"until": date(2026, 12, 24), "why": "the card"}
-    job = JobSpec.model_validate({**JOB, "known_failing": known, "retries": 2, "limits": {"timeouts": 3}})
+    job = JobSpec.model_validate(
+        {**JOB, "known_failing": known, "retries": 2, "limits": {"timeouts": 3, "heap": "64MiB"}}
+    )
     assert job.known_failing is not None
     assert (job.known_failing.until, job.retries, job.limits.timeouts) == ("2026-12-24", 2, 3)
+    assert job.limits.heap == 64 << 20
 
 
 def test_a_job_that_was_saved_in_part_may_be_empty() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.builder.heap_functions import held_memory
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
 from gpuregress.devices.cpu.runtime.machine_layout import (
@@ -163,6 +164,9 @@ class _Search:
         count = builder.load(at(builder, row, 8), typ=I64)
         offset = builder.sub(self._address, builder.load(at(builder, row, 16), typ=I64))
         self._return_if_inside(offset, count, at(builder, host, offset))
+        heap_class = builder.load(at(builder, row, 24), typ=POINTER)
+        with builder.if_then(builder.icmp_unsigned("!=", heap_class, ir.Constant(POINTER, None)), likely=False):
+            self._return_if_inside(*held_memory(builder, heap_class, self._address))
 
     def _return_if_inside(self, offset: ir.Value, count: ir.Value, host: ir.Value) -> None:
         builder = self._builder

@@ -121,7 +121,6 @@ class CoResidentGrid:
             return next((status for cluster in self._clusters() if (status := self._run_in_turns([cluster], call))), 0)
         workspace = self._space.allocate("the grid's barrier", _WORKSPACE_BYTES)
         workspace.data[:] = 0
-        machine.table, machine.table_count = self._space.table.ctypes.data, len(self._space.table)
         machine.workspace = workspace.address
         try:
             return self._run_in_turns(list(self._clusters()), call)

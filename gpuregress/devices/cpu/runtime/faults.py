@@ -12,6 +12,7 @@ import numpy as np
 
 from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.bulk.copies import BadAccess
+from gpuregress.devices.cpu.runtime.heap.device_heap import Allocation
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts, Site
@@ -57,6 +58,7 @@ class FaultContext:
         textures: all texture and surface objects.
         cluster: the blocks of the cluster, by rank, for a kernel that asks for clusters.
         bad_access: the access that is the fault, of an instruction with several.
+        modules: the facts of all loaded programs, by number: memory may be allocated by one and used by another.
     """
 
     module: ModuleFacts
@@ -70,6 +72,7 @@ class FaultContext:
     textures: Textures = field(default_factory=Textures)
     cluster: tuple[ClusterBlock, ...] = ()
     bad_access: BadAccess | None = None
+    modules: tuple[ModuleFacts, ...] = ()
 
 
 def explain(machine: Machine, scene: FaultContext) -> KernelFault:
@@ -84,6 +87,8 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
         site = replace(site, action=scene.bad_access.action, size=scene.bad_access.size)
     if kind in (machine_layout.FAULT_ACCESS, machine_layout.FAULT_FAR):
         return _access(machine, scene, site)
+    if kind == machine_layout.FAULT_FREE:
+        return _free(machine, scene, site)
     if kind == machine_layout.FAULT_TEXTURE:
         return _no_texture(machine, scene, site)
     if kind == machine_layout.FAULT_SURFACE:
@@ -132,7 +137,8 @@ def _block(machine: Machine) -> str:
 class _Target:
     """The object that an address was meant for: name, size, bytes of an element, offset of the access.
 
-    `rank` is that of the block whose shared memory it is in, where a kernel has clusters.
+    `rank` is that of the block whose shared memory it is in, where a kernel has clusters. `history` tells where memory
+    from malloc was allocated and freed.
     """
 
     name: str
@@ -140,6 +146,8 @@ class _Target:
     itemsize: int
     offset: int
     rank: int | None = None
+    history: str = ""
+    freed: bool = False
 
 
 def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
@@ -149,18 +157,45 @@ def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     if elsewhere := _beyond_its_space(scene, site, address):
         return KernelFault("illegal-access", f"{what} at {elsewhere}, {tail}")
     target = _target(scene, site, address)
+    # A card looks at the alignment first, wherever the address is.
+    kind = "misaligned" if address % max(1, site.size) else "out-of-bounds"
     if target is None:
-        return KernelFault("out-of-bounds", f"out-of-bounds {what} at {_nowhere(address)}, {tail}")
+        return KernelFault(kind, f"{kind} {what} at {_nowhere(address)}, {tail}")
     if target.rank is not None and (absent := _absent(scene, target.rank)):
         kind, why = absent
         return KernelFault(kind, f"{what} at {_element(target)} of block rank {target.rank}{why}, {tail}")
     inside = 0 <= target.offset <= target.size - site.size
     far = machine.fault_kind == machine_layout.FAULT_FAR and target.rank != machine.cluster_rank
-    kind = "misaligned" if inside and not far else "out-of-bounds"
+    if target.freed and inside and kind != "misaligned":
+        return KernelFault("illegal-access", f"{what} at {_element(target)} of freed memory ({target.history}), {tail}")
     count = target.size // target.itemsize
     whose = "" if target.rank in (None, machine.cluster_rank) else f" of block rank {target.rank}"
-    only = "; only .shared::cluster reaches it" if far else ""
-    return KernelFault(kind, f"{kind} {what} at {_element(target)}{whose} ({target.name} has {count}{only}), {tail}")
+    more = "; only .shared::cluster reaches it" if far else target.history and f"; {target.history}"
+    return KernelFault(kind, f"{kind} {what} at {_element(target)}{whose} ({target.name} has {count}{more}), {tail}")
+
+
+def _free(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
+    """A free of memory that is not allocated."""
+    address = int(machine.fault_address)
+    found, why = scene.space.heap.find(address), "which malloc did not give"
+    if found is not None and found.address == address:
+        why = f"which is free already ({_history(scene, found)})"
+    elif found is not None and 0 < address - found.address < found.size:
+        why = f"byte {address - found.address} of malloc'ed memory ({_history(scene, found)})"
+    return KernelFault("illegal-access", f"free of {hex(address)}, {why}, {thread_of(machine)}, {site.where}")
+
+
+def _history(scene: FaultContext, allocation: Allocation) -> str:
+    """`allocated at tree.cu:12, freed at tree.cu:30`."""
+    words = [f"allocated at {_heap_site(scene, allocation.born)}"]
+    if allocation.died is not None:
+        words.append(f"freed at {_heap_site(scene, allocation.died)}")
+    return ", ".join(words)
+
+
+def _heap_site(scene: FaultContext, place: int) -> str:
+    module, site = place >> 32, place & 0xFFFF_FFFF
+    return (scene.modules[module] if module < len(scene.modules) else scene.module).sites[site].where
 
 
 def _absent(scene: FaultContext, rank: int) -> tuple[str, str] | None:
@@ -201,6 +236,10 @@ def _target(scene: FaultContext, site: Site, address: int) -> _Target | None:
         return _Target("local memory", scene.kernel.local_bytes, 1, offset)
     if window == machine_layout.PARAM_WINDOW:
         return _Target("the parameters", len(scene.parameters), 1, address - machine_layout.PARAM_WINDOW)
+    if (found := scene.space.heap.find(address)) is not None:
+        offset, history = address - found.address, _history(scene, found)
+        freed = found.died is not None
+        return _Target("malloc'ed memory", found.size, max(1, site.size), offset, None, history, freed)
     region = scene.space.find(address) or _guessed(scene, site, address)
     return (
         None

@@ -33,6 +33,9 @@ SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, FUNCTION_WINDOW, TEXTURE_WINDOW = (
 """Windows of shared, local, parameter memory, function addresses, and handles of textures and surfaces."""
 FIRST_REGION = 16
 MAX_REGIONS = 1 << 16
+HEAP_CLASSES = 32
+HEAP_FIRST = MAX_REGIONS - HEAP_CLASSES
+"""The last numbers belong to the size classes of the kernels' heap."""
 TABLE_SHIFT = 5
 """A region's row in the table has 2^5 bytes."""
 TEXTURE_SHIFT = 7
@@ -58,12 +61,13 @@ BARRIERS = 17
 """Sixteen by number, and one for a cluster that is one block."""
 
 FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(1, 8)
-FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK, FAULT_BARRIER = range(8, 14)
+FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK, FAULT_BARRIER, FAULT_FREE = range(8, 15)
 FAULT_WARPGROUP, FAULT_RESULT = range(32, 34)
 """Values of `fault_kind`. FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
 out of turn; FAULT_FAR: another block's memory, by an instruction for the own; FAULT_STUCK: no block of a cluster can
-go on; FAULT_BARRIER: a barrier that no block has, or a part of a warp to be counted there; FAULT_WARPGROUP: too few
-warps for wgmma; FAULT_RESULT: a result of wgmma is read in flight."""
+go on; FAULT_BARRIER: a barrier that no block has, or a part of a warp to be counted there; FAULT_FREE: `free` of
+memory that is not allocated; FAULT_WARPGROUP: too few warps for wgmma; FAULT_RESULT: a result of wgmma is read in
+flight."""
 
 SUSPENDED, HELD = 2, 3
 """Status of a block that has used up its passes, or waits at a cluster's barrier; 0: done; otherwise a fault."""
@@ -79,9 +83,10 @@ SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctyp
 class Machine(ctypes.Structure):
     """The argument of a compiled kernel: the launch's numbers, and host pointers. Every field has 8 bytes.
 
-    `table` holds (host address, size, first address, 0) for each region, `symbols` (address, host address) for each of
-    the module's variables, `tables` one pointer for each special-function table that the module uses, `textures` a row
-    of `TEXTURE_WORDS` words for each texture and surface.
+    `table` holds (host address, size, first address, 0) for each region, and (0, 0, 0, pointer to its record) for each
+    size class of the heap; it never moves. `heap` points to the heap's records. `symbols` holds (address, host address)
+    for each of the module's variables, `tables` one pointer for each special-function table that the module uses,
+    `textures` a row of `TEXTURE_WORDS` words for each texture and surface.
     `workspace` is the address of the grid's barrier. A block that has made `passes_per_turn` passes (0: any number) is
     suspended, and continues from there when it is called with `resuming` set.
     `cluster_x` … are a cluster's blocks along each axis, `cluster_rank` the block's number in it. `cluster_shared` has
@@ -102,7 +107,7 @@ class Machine(ctypes.Structure):
             "inactive_reads", "instructions",
             "workspace", "passes_per_turn", "resuming", "textures", "texture_count", "fault_x", "fault_y", "fault_z",
             "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
-            "pending_loads", "bulk_copies",
+            "pending_loads", "bulk_copies", "heap",
         )
     ]  # fmt: skip
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.devices.cpu.runtime.heap.device_heap import Allocation, DeviceHeap
 from gpuregress.devices.cpu.runtime.machine_layout import (
     FIRST_REGION,
+    HEAP_FIRST,
     MAX_REGIONS,
     REGION_SHIFT,
     region_address,
@@ -40,6 +42,14 @@ class Region:
         self.data: Bytes = block[start : start + size]
         self.host = int(block.ctypes.data) + start
 
+    @classmethod
+    def of_heap(cls, found: Allocation) -> Region:
+        """An allocation of a kernel's as a region, which has no row in the table."""
+        region = cls.__new__(cls)
+        region.number, region.name, region.size, region.itemsize = 0, "malloc'ed memory", found.size, 1
+        region.address, region.data, region.host = found.address, found.data, found.data.ctypes.data
+        return region
+
     def write(self, data: Bytes, offset: int = 0) -> None:
         """Copy bytes (one dimension, uint8) to the region."""
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
@@ -58,13 +68,20 @@ class Region:
 
 
 class AddressSpace:
-    """All regions of a device."""
+    """All regions of a device, and the heap of its kernels.
+
+    Attributes:
+        table: a row for each region that there may ever be. Compiled code holds its address, so it never moves; rows
+            that were never used take no memory.
+        heap: of the kernels.
+    """
 
     def __init__(self) -> None:
         self._regions: dict[int, Region] = {}
         self._free: list[int] = []
         self._next = FIRST_REGION
-        self.table = np.zeros((64, 4), np.uint64)
+        self.table = np.zeros((MAX_REGIONS, 4), np.uint64)
+        self.heap = DeviceHeap(self.table)
 
     def allocate(self, name: str, size: int, itemsize: int = 1, *, zeros: bool = False) -> Region:
         """A new region, its contents undefined, or zeros.
@@ -75,12 +92,10 @@ class AddressSpace:
         if not 0 <= size < 1 << (REGION_SHIFT - 2):
             raise DeviceError(f"{name}: {size} bytes are more than an address can reach")
         number = self._free.pop() if self._free else self._next
-        if number >= MAX_REGIONS:
-            raise DeviceError(f"{name}: there are {MAX_REGIONS} regions already")
+        if number >= HEAP_FIRST:
+            raise DeviceError(f"{name}: there are {HEAP_FIRST - FIRST_REGION} regions already")
         region = Region(number, name, size, itemsize, zeros=zeros)
         self._next = max(self._next, number + 1)
-        if number >= len(self.table):
-            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
         self.table[number] = region.host, size, region.address, 0
         self._regions[number] = region
         return region
@@ -96,8 +111,11 @@ class AddressSpace:
         return True
 
     def find(self, address: int) -> Region | None:
-        """Return the region whose slot holds an address, inside the region or not."""
-        return self._regions.get(region_of(address))
+        """Return the region or held allocation whose slot or cell holds an address, inside of it or not."""
+        region = self._regions.get(region_of(address))
+        if region is None and (found := self.heap.find(address)) is not None and found.died is None:
+            return Region.of_heap(found)
+        return region
 
     def named(self, name: str) -> Region | None:
         """The first region of this name."""
@@ -107,8 +125,9 @@ class AddressSpace:
         """Free all."""
         self._regions.clear()
         self._free.clear()
+        self.table[: self._next] = 0
         self._next = FIRST_REGION
-        self.table[:] = 0
+        self.heap.clear()
 
 
 def offset_in(region: Region, address: int) -> int:

@@ -23,8 +23,6 @@ from gpuregress.errors import KernelFault
 
 OUTPUT_LIMIT = 1 << 20
 """Bytes of printf output kept of a launch, the size of CUDA's own buffer."""
-HEAP_LIMIT = 8 << 20
-"""Bytes that kernels may hold by malloc, as CUDA's default heap."""
 
 
 class Syscalls:
@@ -34,7 +32,6 @@ class Syscalls:
         machine: the launch's.
         space: all regions.
         local_bytes: of a thread's local memory.
-        heap: address → bytes of memory allocated by malloc; it outlives the launch.
         bulk: the launch's bulk copies.
 
     Attributes:
@@ -43,10 +40,8 @@ class Syscalls:
         is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
     """
 
-    def __init__(
-        self, machine: Machine, space: AddressSpace, local_bytes: int, heap: dict[int, int], bulk: BulkCopies
-    ) -> None:
-        self._machine, self._space, self._local_bytes, self._heap = machine, space, local_bytes, heap
+    def __init__(self, machine: Machine, space: AddressSpace, local_bytes: int, bulk: BulkCopies) -> None:
+        self._machine, self._space, self._local_bytes = machine, space, local_bytes
         self._local = 0
         self._output = bytearray()
         self._lost = 0
@@ -54,10 +49,7 @@ class Syscalls:
         self.bad_access: BadAccess | None = None
         self.is_bulk = False
         self._bulk = bulk
-        self._functions = {"vprintf": self._printf, "__assertfail": self._assert}
-        self._functions |= {"malloc": self._malloc, "free": self._free}
-        # `new` of an over-aligned type; every region starts at an address of a larger alignment.
-        self._functions |= {"__cuda_syscall_aligned_malloc": self._malloc}
+        self._functions = {"vprintf": self._printf, "__assertfail": self._assert, "malloc": self._add_class}
         self.callback = machine_layout.SYSCALL(self._call)
 
     @property
@@ -111,24 +103,9 @@ class Syscalls:
         name = file.rpartition("/")[2]
         raise KernelFault("assert", f"assertion `{expression}` failed in {function}, {name}:{values[2] & 0xFFFFFFFF}")
 
-    def _malloc(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
-        size = values[0]
-        if size == 0 or sum(self._heap.values()) + size > HEAP_LIMIT:
-            return 0
-        region = self._space.allocate(f"malloc'ed memory {len(self._heap) + 1}", size)
-        # The table may have grown, and so moved.
-        self._machine.table, self._machine.table_count = self._space.table.ctypes.data, len(self._space.table)
-        self._heap[region.address] = size
-        return region.address
-
-    def _free(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
-        address = values[0]
-        if address == 0:
-            return 0
-        if self._heap.pop(address, None) is None:
-            raise KernelFault("illegal-access", f"free of {hex(address)}, which malloc did not give")
-        self._space.free(address)
-        return 0
+    def _add_class(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
+        """Reserve the memory of a size class, of which compiled code makes an allocation."""
+        return int(self._space.heap.add_class(values[0]))
 
     # --- device memory, by generic address ----------------------------------------------------------------------------
 

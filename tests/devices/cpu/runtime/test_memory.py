@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpuregress.devices.cpu.runtime import memory
+from gpuregress.devices.cpu.runtime.machine_layout import FIRST_REGION
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, offset_in
 from gpuregress.errors import DeviceError
 
@@ -22,14 +24,26 @@ def test_a_region_is_in_the_table_until_it_is_freed() -> None:
     assert space.allocate("y", 1).number == region.number
 
 
-def test_the_table_grows_with_the_regions() -> None:
+def test_the_table_never_moves() -> None:
+    """Compiled code holds its address for the length of a launch."""
     space = AddressSpace()
+    place = space.table.ctypes.data
     regions = [space.allocate(str(number), 8) for number in range(200)]
     assert len({region.address for region in regions}) == 200
     assert all(space.table[region.number][2] == region.address for region in regions)
+    assert space.table.ctypes.data == place
     space.clear()
+    assert space.table.ctypes.data == place
     assert space.find(regions[0].address) is None
     assert not space.table.any()
+
+
+def test_the_rows_of_the_heap_are_no_regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = AddressSpace()
+    monkeypatch.setattr(memory, "HEAP_FIRST", FIRST_REGION + 1)
+    space.allocate("x", 1)
+    with pytest.raises(DeviceError, match="y: there are 1 regions already"):
+        space.allocate("y", 1)
 
 
 def test_reads_and_writes_stay_inside() -> None:

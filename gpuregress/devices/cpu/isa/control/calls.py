@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.address_resolution import set_field
+from gpuregress.devices.cpu.builder.address_resolution import field, set_field
+from gpuregress.devices.cpu.builder.heap_functions import build_free, build_malloc
 from gpuregress.devices.cpu.builder.python_calls import call_python
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
@@ -19,6 +20,9 @@ from gpuregress.devices.cpu.runtime.machine_layout import FAULT_CALL, SYSTEM_CAL
 from gpuregress.errors import UnsupportedError
 
 RETURNED, EXITED, FAULTED = range(3)
+_MALLOC = "heap.malloc", build_malloc
+_HEAP = {"malloc": _MALLOC, "free": ("heap.free", build_free), "__cuda_syscall_aligned_malloc": _MALLOC}
+"""`new` of an over-aligned type: every allocation starts at a multiple of 1024, more than is asked for."""
 MOST_CALLS = 2000
 """Calls inside calls before it is a stack overflow. Each takes some hundred bytes of the host's own stack."""
 
@@ -34,7 +38,7 @@ def lower_call(emitter: Services, call: Call) -> None:
     elif call.callee.name in emitter.unit.functions:
         _call_function(emitter, call, call.callee.name)
     elif call.callee.name in SYSTEM_CALLS:
-        _call_system(emitter, call, SYSTEM_CALLS.index(call.callee.name))
+        _call_system(emitter, call, call.callee.name)
     else:
         raise UnsupportedError(f"the function {call.callee.name}, called at {where(call)}, is not there")
 
@@ -103,22 +107,47 @@ def _candidates(unit: Unit, call: Call) -> list[str]:
     ]
 
 
-def _call_system(emitter: Services, call: Call, number: int) -> None:
-    """Pass the arguments, eight bytes each, to Python."""
-    b, machine = emitter.builder, emitter.view.machine
-    slots = entry_alloca(b.function, ir.ArrayType(I64, max(1, len(call.arguments))), align=8)
-    for index, operand in enumerate(call.arguments):
+def _call_system(emitter: Services, call: Call, name: str) -> None:
+    """Call a function of the device: the heap's are compiled code, the others Python."""
+    b, values = emitter.builder, []
+    for operand in call.arguments:
         variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
-        value = _argument(b, variable, _memory(emitter, operand, call))
-        b.store(value, at(b, slots, 8 * index))
-    set_field(b, machine, "fault_site", i64(emitter.unit.site(call)))
-    answer = call_python(emitter, number, slots)
+        values.append(_argument(b, variable, _memory(emitter, operand, call)))
+    site = i64(emitter.unit.site(call))
+    if name in _HEAP:
+        answer = _call_heap(emitter, name, site, values[0])
+    else:
+        answer = _call_with(emitter, SYSTEM_CALLS.index(name), site, values)
     for operand in call.results:
         variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
         assert variable is not None
         type_of = ir.IntType(8 * byte_size(variable))
         value = answer if type_of == I64 else emitter.builder.trunc(answer, type_of)
         emitter.builder.store(value, _memory(emitter, operand, call))
+
+
+def _call_heap(emitter: Services, name: str, site: ir.Value, value: ir.Value) -> ir.Value:
+    """Call malloc or free, which are compiled once for the module."""
+    b, machine = emitter.builder, emitter.view.machine
+    symbol, build = _HEAP[name]
+    function = emitter.unit.subroutine(symbol, I64, (POINTER, I64, I64), build)
+    answer = b.call(function, (machine, site, value))
+    fine = b.icmp_unsigned("==", field(b, machine, "fault_kind"), i64(0))
+    after = b.append_basic_block("answered")
+    b.cbranch(fine, after, emitter.fault_block)
+    emitter.builder = ir.IRBuilder(after)
+    emitter.forget_pointers()
+    return answer
+
+
+def _call_with(emitter: Services, number: int, site: ir.Value, values: list[ir.Value]) -> ir.Value:
+    """Pass the arguments, eight bytes each, to Python."""
+    b = emitter.builder
+    slots = entry_alloca(b.function, ir.ArrayType(I64, max(1, len(values))), align=8)
+    for index, value in enumerate(values):
+        b.store(value, at(b, slots, 8 * index))
+    set_field(b, emitter.view.machine, "fault_site", site)
+    return call_python(emitter, number, slots)
 
 
 def _argument(b: ir.IRBuilder, variable: Variable | None, memory: ir.Value) -> ir.Value:

@@ -1,0 +1,1 @@
+"""Heap of kernels: the memory behind `malloc`, `free`, `new` and `delete`."""
