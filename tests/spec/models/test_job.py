@@ -34,7 +34,7 @@ def test_defaults() -> None:
         ({"known_failing": {"until": "2026-12-24"}}, "Field required"),
         ({"retries": "many"}, "expected a whole number from 0 to 10, got 'many'"),
         ({"retries": 11}, "expected a whole number from 0 to 10"),
-        ({"limits": {"heap": "64 frogs"}}, "got '64 frogs'"),
+        ({"limits": {"heap": "64 frogs"}}, "invalid size '64 frogs'; expected bytes"),
         ({"limits": {"timeouts": 0}}, "expected a whole number from 1 to 1,000,000, got 0"),
         ({"buffers": {"2x": {"dtype": "int32", "shape": [1]}}}, "invalid name '2x'"),
     ],

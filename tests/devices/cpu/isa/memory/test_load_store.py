@@ -224,7 +224,7 @@ def test_accesses_at_the_edge_of_a_region_are_valid(edges: Running, k: int, valu
     [
         (1, "out-of-bounds read of 4 bytes at four[16] (four has 16)"),
         (2, "misaligned read of 4 bytes at four[2] (four has 16)"),
-        (3, "out-of-bounds read of 8 bytes at four[12] (four has 16)"),
+        (3, "misaligned read of 8 bytes at four[12] (four has 16)"),
         (4, "out-of-bounds read of 4 bytes at four[-4] (four has 16)"),
         (6, "out-of-bounds read of 4 bytes at box[4] (box has 4)"),
         (7, "out-of-bounds read of 4 bytes at x[6] (x has 3)"),
