@@ -12,12 +12,10 @@ from typing import Any, Self
 from gpuregress.devices import limits, parameters
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.devices.cuda import (
-    busy_kernel,
     card_properties,
     cooperative,
     driver,
     faults,
-    health_probe,
     kernel_heap,
     nvml,
     output,
@@ -25,6 +23,7 @@ from gpuregress.devices.cuda import (
 )
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
 from gpuregress.devices.cuda.module import CudaModule, load_module
+from gpuregress.devices.cuda.own_kernels import busy_kernel, health_probe
 from gpuregress.devices.cuda.tensors import map_encoding
 from gpuregress.devices.cuda.textures import CudaTexture
 from gpuregress.devices.tensor_maps import check_size

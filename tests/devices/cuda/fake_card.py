@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gpuregress.devices.cuda import busy_kernel, health_probe
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
+from gpuregress.devices.cuda.own_kernels import busy_kernel, health_probe
 from gpuregress.records import Entry, LaunchShape, Parameter, Program
 from tests.devices.cuda.fake_api import Error, FakeApi, Fault, pointer
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.cuda import busy_kernel, cooperative, health_probe, redzone
+from gpuregress.devices.cuda import cooperative, redzone
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
+from gpuregress.devices.cuda.own_kernels import busy_kernel, health_probe
 from gpuregress.errors import DeviceError, KernelFault
 from gpuregress.records import LaunchShape, Program
 from tests.devices.cuda.fake_api import FakeApi, pointer

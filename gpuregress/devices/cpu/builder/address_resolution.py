@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.heap_functions import held_memory
+from gpuregress.devices.cpu.builder.heap.records import held_memory
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
 from gpuregress.devices.cpu.runtime.machine_layout import (

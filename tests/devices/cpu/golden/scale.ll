@@ -29,17 +29,17 @@ entry:
   %".15" = getelementptr i8, ptr %".1", i64 136
   %".16" = load i64, ptr %".15", align 8
   %".19" = getelementptr i8, ptr %".1", i64 88
-  %".20" = load i32, ptr %".19", align 8, !range !0
+  %".20" = load i32, ptr %".19", align 8, !range !1
   %".22" = getelementptr i8, ptr %".1", i64 96
-  %".23" = load i32, ptr %".22", align 8, !range !0
+  %".23" = load i32, ptr %".22", align 8, !range !1
   %".40" = getelementptr i8, ptr %".1", i64 144
   %".41" = load i64, ptr %".40", align 8
   %".47" = getelementptr i8, ptr %".1", i64 112
-  %".48" = load i32, ptr %".47", align 8, !range !1
+  %".48" = load i32, ptr %".47", align 8, !range !2
   %".49" = getelementptr i8, ptr %".1", i64 120
-  %".50" = load i32, ptr %".49", align 8, !range !1
+  %".50" = load i32, ptr %".49", align 8, !range !2
   %".51" = getelementptr i8, ptr %".1", i64 128
-  %".52" = load i32, ptr %".51", align 8, !range !1
+  %".52" = load i32, ptr %".51", align 8, !range !2
   %".53" = mul i32 %".50", %".52"
   %".54" = mul i32 %".48", %".53"
   %".96" = load ptr, ptr %".1", align 8
@@ -182,14 +182,14 @@ b1:
   %".134" = sub i64 %".115", %".132"
   %".135" = call i64 @"llvm.fshr.i64"(i64 %".134", i64 %".134", i64 2)
   %".136" = icmp ult i64 %".135", %".133"
-  br i1 %".136", label %"fast", label %"slow", !prof !2
+  br i1 %".136", label %"fast", label %"slow", !prof !3
 fast:
   %".138" = getelementptr i8, ptr %".128", i64 %".134"
   br label %"after"
 slow:
   %".140" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".115", i64 4, i64 0)
   %".141" = icmp eq ptr %".140", null
-  br i1 %".141", label %"fault", label %"after", !prof !3
+  br i1 %".141", label %"fault", label %"after", !prof !4
 after:
   %".168" = phi  ptr [%".138", %"fast"], [%".140", %"slow"]
   %".169" = load i32, ptr %".168", align 4

@@ -1,7 +1,7 @@
 define internal i32 @"kernel_0.body"(ptr %".1") noinline nounwind
 {
 slots:
-  %".425" = alloca i64
+  %".423" = alloca i64
   %".371" = alloca i64
   %".269" = alloca i32
   %".267" = alloca i32
@@ -35,19 +35,19 @@ entry:
   %".15" = getelementptr i8, ptr %".1", i64 136
   %".16" = load i64, ptr %".15", align 8
   %".19" = getelementptr i8, ptr %".1", i64 88
-  %".20" = load i32, ptr %".19", align 8, !range !0
+  %".20" = load i32, ptr %".19", align 8, !range !1
   %".22" = getelementptr i8, ptr %".1", i64 96
-  %".23" = load i32, ptr %".22", align 8, !range !0
+  %".23" = load i32, ptr %".22", align 8, !range !1
   %".40" = getelementptr i8, ptr %".1", i64 144
   %".41" = load i64, ptr %".40", align 8
   %".47" = getelementptr i8, ptr %".1", i64 48
   %".48" = load ptr, ptr %".47", align 8
   %".51" = getelementptr i8, ptr %".1", i64 112
-  %".52" = load i32, ptr %".51", align 8, !range !1
+  %".52" = load i32, ptr %".51", align 8, !range !2
   %".53" = getelementptr i8, ptr %".1", i64 120
-  %".54" = load i32, ptr %".53", align 8, !range !1
+  %".54" = load i32, ptr %".53", align 8, !range !2
   %".55" = getelementptr i8, ptr %".1", i64 128
-  %".56" = load i32, ptr %".55", align 8, !range !1
+  %".56" = load i32, ptr %".55", align 8, !range !2
   %".57" = mul i32 %".54", %".56"
   %".58" = mul i32 %".52", %".57"
   %".108" = getelementptr i8, ptr %".48", i64 1024
@@ -74,10 +74,8 @@ entry:
   %".350" = getelementptr i8, ptr %".346", i64 16
   %".351" = load i64, ptr %".350"
   %".354" = lshr i64 %".349", 2
-  %".390" = getelementptr i8, ptr %".1", i64 80
-  %".391" = load ptr, ptr %".390", align 8
-  %".400" = load i64, ptr %".150", align 8
-  %".448" = load i64, ptr %".150", align 8
+  %".398" = load i64, ptr %".150", align 8
+  %".446" = load i64, ptr %".150", align 8
   br label %"first_block"
 first_block:
   store i64 %".16", ptr %".17"
@@ -107,22 +105,22 @@ block_body:
   store i32 0, ptr %".59"
   br label %"region1"
 end:
-  %".526" = getelementptr i8, ptr %".1", i64 248
-  %".527" = load i64, ptr %".526", align 8
-  %".528" = load i64, ptr %".13"
-  %".529" = add i64 %".527", %".528"
-  %".530" = getelementptr i8, ptr %".1", i64 248
-  store i64 %".529", ptr %".530", align 8
+  %".524" = getelementptr i8, ptr %".1", i64 248
+  %".525" = load i64, ptr %".524", align 8
+  %".526" = load i64, ptr %".13"
+  %".527" = add i64 %".525", %".526"
+  %".528" = getelementptr i8, ptr %".1", i64 248
+  store i64 %".527", ptr %".528", align 8
   ret i32 0
 next_block:
-  %".505" = load i64, ptr %".17"
-  %".506" = add i64 %".505", 1
-  store i64 %".506", ptr %".17"
-  %".508" = load i32, ptr %".30"
-  %".509" = add i32 %".508", 1
-  store i32 %".509", ptr %".30"
-  %".511" = icmp eq i32 %".509", %".20"
-  br i1 %".511", label %"next_block.if", label %"next_block.endif"
+  %".503" = load i64, ptr %".17"
+  %".504" = add i64 %".503", 1
+  store i64 %".504", ptr %".17"
+  %".506" = load i32, ptr %".30"
+  %".507" = add i32 %".506", 1
+  store i32 %".507", ptr %".30"
+  %".509" = icmp eq i32 %".507", %".20"
+  br i1 %".509", label %"next_block.if", label %"next_block.endif"
 region1:
   store i32 0, ptr %".62"
   store i32 0, ptr %".62"
@@ -288,7 +286,7 @@ b0.1:
   %".205" = sub i32 %".203", 1024
   %".206" = call i32 @"llvm.fshr.i32"(i32 %".205", i32 %".205", i32 2)
   %".207" = icmp ult i32 %".206", 32
-  br i1 %".207", label %"fast", label %"slow", !prof !2
+  br i1 %".207", label %"fast", label %"slow", !prof !3
 fast:
   %".209" = zext i32 %".205" to i64
   %".210" = getelementptr i8, ptr %".108", i64 %".209"
@@ -298,7 +296,7 @@ slow:
   %".213" = add i64 %".212", 3565187343784607744
   %".214" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".213", i64 4, i64 0)
   %".215" = icmp eq ptr %".214", null
-  br i1 %".215", label %"fault", label %"after", !prof !3
+  br i1 %".215", label %"fault", label %"after", !prof !4
 after:
   %".242" = phi  ptr [%".210", %"fast"], [%".214", %"slow"]
   store i32 %".180", ptr %".242", align 4
@@ -418,11 +416,11 @@ tid_y.1:
   %".366" = and i1 %".365", %".359"
   br i1 %".366", label %"proven_row.1", label %"checked_row.1"
 row_done.1:
-  %".494" = load i32, ptr %".269"
-  %".495" = add i32 %".494", 1
-  store i32 %".495", ptr %".269"
-  %".497" = icmp ult i32 %".495", %".54"
-  br i1 %".497", label %"tid_y.1", label %"tid_y_done.1"
+  %".492" = load i32, ptr %".269"
+  %".493" = add i32 %".492", 1
+  store i32 %".493", ptr %".269"
+  %".495" = icmp ult i32 %".493", %".54"
+  br i1 %".495", label %"tid_y.1", label %"tid_y_done.1"
 proven_row.1:
   %".368" = load i32, ptr %".267"
   %".369" = load i32, ptr %".269"
@@ -431,11 +429,11 @@ proven_row.1:
   store i64 0, ptr %".371"
   br label %"thread.2"
 checked_row.1:
-  %".422" = load i32, ptr %".267"
-  %".423" = load i32, ptr %".269"
-  %".424" = load i32, ptr %".264"
-  store i64 0, ptr %".425"
-  store i64 0, ptr %".425"
+  %".420" = load i32, ptr %".267"
+  %".421" = load i32, ptr %".269"
+  %".422" = load i32, ptr %".264"
+  store i64 0, ptr %".423"
+  store i64 0, ptr %".423"
   br label %"thread.3"
 thread.2:
   %".375" = load i64, ptr %".371"
@@ -453,132 +451,132 @@ thread.2:
   %".387" = mul i64 %".375", 4
   %".388" = getelementptr i8, ptr %".356", i64 %".387"
   store i32 %".377", ptr %".83"
-  %".393" = trunc i64 1024 to i32
-  %".394" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".395" = shl i32 %".377", %".394"
-  %".396" = icmp ult i32 2, 32
-  %".397" = select  i1 %".396", i32 %".395", i32 0
-  %".398" = add i32 %".393", %".397"
-  store i32 %".398", ptr %".90"
-  store i64 %".400", ptr %".142"
-  %".402" = load i64, ptr %".13"
-  %".403" = add i64 %".402", 6
-  store i64 %".403", ptr %".13"
-  %".405" = load i32, ptr %".83"
-  %".406" = sub i32 31, %".405"
-  %".407" = load i32, ptr %".386", align 4
-  %".408" = zext i32 %".405" to i64
-  %".409" = zext i32 4 to i64
-  %".410" = mul i64 %".408", %".409"
-  %".411" = load i64, ptr %".142"
-  %".412" = add i64 %".411", %".410"
-  store i32 %".407", ptr %".388", align 4
+  %".391" = trunc i64 1024 to i32
+  %".392" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".393" = shl i32 %".377", %".392"
+  %".394" = icmp ult i32 2, 32
+  %".395" = select  i1 %".394", i32 %".393", i32 0
+  %".396" = add i32 %".391", %".395"
+  store i32 %".396", ptr %".90"
+  store i64 %".398", ptr %".142"
+  %".400" = load i64, ptr %".13"
+  %".401" = add i64 %".400", 6
+  store i64 %".401", ptr %".13"
+  %".403" = load i32, ptr %".83"
+  %".404" = sub i32 31, %".403"
+  %".405" = load i32, ptr %".386", align 4
+  %".406" = zext i32 %".403" to i64
+  %".407" = zext i32 4 to i64
+  %".408" = mul i64 %".406", %".407"
+  %".409" = load i64, ptr %".142"
+  %".410" = add i64 %".409", %".408"
+  store i32 %".405", ptr %".388", align 4
   store i32 0, ptr %".59"
   br label %"next_thread.2"
 next_thread.2:
-  %".416" = add nuw nsw i64 %".375", 1
-  store i64 %".416", ptr %".371"
-  %".418" = add nuw nsw i32 %".378", 1
-  store i32 %".418", ptr %".264"
-  %".420" = icmp ult i64 %".416", %".376"
-  br i1 %".420", label %"thread.2", label %"row_done.1"
+  %".414" = add nuw nsw i64 %".375", 1
+  store i64 %".414", ptr %".371"
+  %".416" = add nuw nsw i32 %".378", 1
+  store i32 %".416", ptr %".264"
+  %".418" = icmp ult i64 %".414", %".376"
+  br i1 %".418", label %"thread.2", label %"row_done.1"
 before:
   unreachable
 thread.3:
-  %".429" = load i64, ptr %".425"
-  %".430" = zext i32 %".52" to i64
-  %".431" = trunc i64 %".429" to i32
-  %".432" = add nuw nsw i32 %".424", %".431"
-  store i32 %".431", ptr %".4"
-  store i32 %".423", ptr %".5"
-  store i32 %".422", ptr %".6"
+  %".427" = load i64, ptr %".423"
+  %".428" = zext i32 %".52" to i64
+  %".429" = trunc i64 %".427" to i32
+  %".430" = add nuw nsw i32 %".422", %".429"
+  store i32 %".429", ptr %".4"
+  store i32 %".421", ptr %".5"
+  store i32 %".420", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".431", ptr %".83"
-  %".441" = trunc i64 1024 to i32
-  %".442" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".443" = shl i32 %".431", %".442"
-  %".444" = icmp ult i32 2, 32
-  %".445" = select  i1 %".444", i32 %".443", i32 0
-  %".446" = add i32 %".441", %".445"
-  store i32 %".446", ptr %".90"
-  store i64 %".448", ptr %".142"
-  %".450" = load i64, ptr %".13"
-  %".451" = add i64 %".450", 6
-  store i64 %".451", ptr %".13"
-  %".453" = load i32, ptr %".83"
-  %".454" = sub i32 31, %".453"
-  %".455" = load i32, ptr %".90"
-  %".456" = sub i32 %".455", 1024
-  %".457" = call i32 @"llvm.fshr.i32"(i32 %".456", i32 %".456", i32 2)
-  %".458" = icmp ult i32 %".457", 32
-  br i1 %".458", label %"fast.1", label %"slow.1", !prof !2
+  store i32 %".429", ptr %".83"
+  %".439" = trunc i64 1024 to i32
+  %".440" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".441" = shl i32 %".429", %".440"
+  %".442" = icmp ult i32 2, 32
+  %".443" = select  i1 %".442", i32 %".441", i32 0
+  %".444" = add i32 %".439", %".443"
+  store i32 %".444", ptr %".90"
+  store i64 %".446", ptr %".142"
+  %".448" = load i64, ptr %".13"
+  %".449" = add i64 %".448", 6
+  store i64 %".449", ptr %".13"
+  %".451" = load i32, ptr %".83"
+  %".452" = sub i32 31, %".451"
+  %".453" = load i32, ptr %".90"
+  %".454" = sub i32 %".453", 1024
+  %".455" = call i32 @"llvm.fshr.i32"(i32 %".454", i32 %".454", i32 2)
+  %".456" = icmp ult i32 %".455", 32
+  br i1 %".456", label %"fast.1", label %"slow.1", !prof !3
 next_thread.3:
-  %".488" = add nuw nsw i64 %".429", 1
-  store i64 %".488", ptr %".425"
-  %".490" = add nuw nsw i32 %".432", 1
-  store i32 %".490", ptr %".264"
-  %".492" = icmp ult i64 %".488", %".430"
-  br i1 %".492", label %"thread.3", label %"row_done.1"
+  %".486" = add nuw nsw i64 %".427", 1
+  store i64 %".486", ptr %".423"
+  %".488" = add nuw nsw i32 %".430", 1
+  store i32 %".488", ptr %".264"
+  %".490" = icmp ult i64 %".486", %".428"
+  br i1 %".490", label %"thread.3", label %"row_done.1"
 before.1:
   unreachable
 fast.1:
-  %".460" = zext i32 %".456" to i64
-  %".461" = getelementptr i8, ptr %".108", i64 %".460"
+  %".458" = zext i32 %".454" to i64
+  %".459" = getelementptr i8, ptr %".108", i64 %".458"
   br label %"after.1"
 slow.1:
-  %".463" = zext i32 %".455" to i64
-  %".464" = add i64 %".463", 3565187343784607744
-  %".465" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".464", i64 4, i64 1)
-  %".466" = icmp eq ptr %".465", null
-  br i1 %".466", label %"fault", label %"after.1", !prof !3
+  %".461" = zext i32 %".453" to i64
+  %".462" = add i64 %".461", 3565187343784607744
+  %".463" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".462", i64 4, i64 1)
+  %".464" = icmp eq ptr %".463", null
+  br i1 %".464", label %"fault", label %"after.1", !prof !4
 after.1:
-  %".468" = phi  ptr [%".461", %"fast.1"], [%".465", %"slow.1"]
-  %".469" = load i32, ptr %".468", align 4
-  %".470" = zext i32 %".453" to i64
-  %".471" = zext i32 4 to i64
-  %".472" = mul i64 %".470", %".471"
-  %".473" = load i64, ptr %".142"
-  %".474" = add i64 %".473", %".472"
-  %".475" = sub i64 %".474", %".351"
-  %".476" = call i64 @"llvm.fshr.i64"(i64 %".475", i64 %".475", i64 2)
-  %".477" = icmp ult i64 %".476", %".354"
-  br i1 %".477", label %"fast.2", label %"slow.2", !prof !2
+  %".466" = phi  ptr [%".459", %"fast.1"], [%".463", %"slow.1"]
+  %".467" = load i32, ptr %".466", align 4
+  %".468" = zext i32 %".451" to i64
+  %".469" = zext i32 4 to i64
+  %".470" = mul i64 %".468", %".469"
+  %".471" = load i64, ptr %".142"
+  %".472" = add i64 %".471", %".470"
+  %".473" = sub i64 %".472", %".351"
+  %".474" = call i64 @"llvm.fshr.i64"(i64 %".473", i64 %".473", i64 2)
+  %".475" = icmp ult i64 %".474", %".354"
+  br i1 %".475", label %"fast.2", label %"slow.2", !prof !3
 fast.2:
-  %".479" = getelementptr i8, ptr %".347", i64 %".475"
+  %".477" = getelementptr i8, ptr %".347", i64 %".473"
   br label %"after.2"
 slow.2:
-  %".481" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".474", i64 4, i64 2)
-  %".482" = icmp eq ptr %".481", null
-  br i1 %".482", label %"fault", label %"after.2", !prof !3
+  %".479" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".472", i64 4, i64 2)
+  %".480" = icmp eq ptr %".479", null
+  br i1 %".480", label %"fault", label %"after.2", !prof !4
 after.2:
-  %".484" = phi  ptr [%".479", %"fast.2"], [%".481", %"slow.2"]
-  store i32 %".469", ptr %".484", align 4
+  %".482" = phi  ptr [%".477", %"fast.2"], [%".479", %"slow.2"]
+  store i32 %".467", ptr %".482", align 4
   store i32 0, ptr %".59"
   br label %"next_thread.3"
 tid_y_done.1:
-  %".499" = load i32, ptr %".267"
-  %".500" = add i32 %".499", 1
-  store i32 %".500", ptr %".267"
-  %".502" = icmp ult i32 %".500", %".56"
-  br i1 %".502", label %"tid_z.1", label %"tid_z_done.1"
+  %".497" = load i32, ptr %".267"
+  %".498" = add i32 %".497", 1
+  store i32 %".498", ptr %".267"
+  %".500" = icmp ult i32 %".498", %".56"
+  br i1 %".500", label %"tid_z.1", label %"tid_z_done.1"
 tid_z_done.1:
   br label %"next_block"
 next_block.if:
   store i32 0, ptr %".30"
-  %".514" = load i32, ptr %".33"
-  %".515" = add i32 %".514", 1
-  store i32 %".515", ptr %".33"
-  %".517" = icmp eq i32 %".515", %".23"
-  br i1 %".517", label %"next_block.if.if", label %"next_block.if.endif"
+  %".512" = load i32, ptr %".33"
+  %".513" = add i32 %".512", 1
+  store i32 %".513", ptr %".33"
+  %".515" = icmp eq i32 %".513", %".23"
+  br i1 %".515", label %"next_block.if.if", label %"next_block.if.endif"
 next_block.endif:
   br label %"block"
 next_block.if.if:
   store i32 0, ptr %".33"
-  %".520" = load i32, ptr %".36"
-  %".521" = add i32 %".520", 1
-  store i32 %".521", ptr %".36"
+  %".518" = load i32, ptr %".36"
+  %".519" = add i32 %".518", 1
+  store i32 %".519", ptr %".36"
   br label %"next_block.if.endif"
 next_block.if.endif:
   br label %"next_block.endif"

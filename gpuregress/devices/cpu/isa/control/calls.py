@@ -9,12 +9,12 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field, set_field
-from gpuregress.devices.cpu.builder.heap_functions import build_free, build_malloc
+from gpuregress.devices.cpu.builder.heap.functions import build_free, build_malloc
 from gpuregress.devices.cpu.builder.python_calls import call_python
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
-from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import Call, Operand, Symbol, Variable
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_CALL, SYSTEM_CALLS
 from gpuregress.errors import UnsupportedError

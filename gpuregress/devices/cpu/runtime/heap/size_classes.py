@@ -1,4 +1,4 @@
-"""Size classes of the kernels' heap, and the layout of the records that compiled code and Python share.
+"""Size classes of the heap of kernels, and the layout of its records.
 
 Each class has a slot of the address space, divided into cells of one power of two; an allocation starts a quarter into
 its cell. So an address names its allocation by a shift (low-fat pointers: Duck and Yap, CC 2016), and what follows or

@@ -1,4 +1,4 @@
-"""The kernels' heap in IR: malloc, free, and the look-up of an address.
+"""The kernels' heap in IR: malloc and free.
 
 Python reserves the memory of a size class when its first allocation is made; everything else happens here, in a few
 instructions. Free cells are reused in the order in which they were freed, and only when no other is left, so that
@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.builder.heap.records import Record, place
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
 from gpuregress.devices.cpu.runtime.heap.size_classes import (
-    CELL,
-    CELL_SHIFT,
     CLASS,
     CLASS_SHIFT,
     FREED,
@@ -38,33 +37,6 @@ _CALL = ir.FunctionType(I64, (I64, POINTER, POINTER)).as_pointer()
 _NULL = ir.Constant(POINTER, None)
 
 
-class _Record:
-    """Words of a record in memory.
-
-    Args:
-        builder: where code goes.
-        pointer: to the record.
-        words: their names.
-    """
-
-    def __init__(self, builder: ir.IRBuilder, pointer: ir.Value, words: tuple[str, ...]) -> None:
-        self._builder, self._pointer, self._words = builder, pointer, words
-
-    def load(self, name: str, type_: ir.Type = I64) -> ir.Value:
-        return self._builder.load(at(self._builder, self._pointer, 8 * self._words.index(name)), typ=type_, align=8)
-
-    def store(self, name: str, value: ir.Value) -> None:
-        self._builder.store(value, at(self._builder, self._pointer, 8 * self._words.index(name)), align=8)
-
-    def add(self, name: str, value: ir.Value) -> None:
-        self.store(name, self._builder.add(self.load(name), value))
-
-    def cell(self, number: ir.Value) -> _Record:
-        """The record of one of a class's cells."""
-        start = self.load("cells", POINTER)
-        return _Record(self._builder, at(self._builder, start, self._builder.shl(number, i64(CELL_SHIFT))), CELL)
-
-
 def _machine(b: ir.IRBuilder, machine: ir.Value, name: str, type_: ir.Type = I64) -> ir.Value:
     return b.load(at(b, machine, OFFSETS[name]), typ=type_, align=8)
 
@@ -79,7 +51,7 @@ def build_malloc(b: ir.IRBuilder, arguments: Arguments) -> ir.Value:
     """Build the body of `malloc(machine, site, size) → address`, which is 0 where the heap has no room."""
     machine, site, size = arguments
     heap = _machine(b, machine, "heap", POINTER)
-    header = _Record(b, heap, HEADER)
+    header = Record(b, heap, HEADER)
     limit, charge = header.load("limit"), _charge(b, size)
     room = b.sub(limit, header.load("used"))
     fits = b.and_(b.icmp_unsigned("<=", size, limit), b.icmp_unsigned("<=", charge, room))
@@ -89,7 +61,7 @@ def build_malloc(b: ir.IRBuilder, arguments: Arguments) -> ir.Value:
     number = b.sub(width, i64(LEAST_SHIFT))
     with b.if_then(b.icmp_unsigned(">=", number, i64(HEAP_CLASSES))):
         b.ret(i64(0))
-    record = _Record(b, at(b, heap, b.add(b.shl(number, i64(CLASS_SHIFT)), i64(HEADER_BYTES))), CLASS)
+    record = Record(b, at(b, heap, b.add(b.shl(number, i64(CLASS_SHIFT)), i64(HEADER_BYTES))), CLASS)
     with b.if_then(b.icmp_unsigned("==", record.load("cells"), i64(0)), likely=False):
         _reserve_class(b, machine, number)
         with b.if_then(b.icmp_unsigned("==", record.load("cells"), i64(0))):
@@ -115,7 +87,7 @@ def _reserve_class(b: ir.IRBuilder, machine: ir.Value, number: ir.Value) -> None
     b.call(call, (i64(SYSTEM_CALLS.index("malloc")), slot, _NULL))
 
 
-def _take_cell(b: ir.IRBuilder, record: _Record) -> ir.Value:
+def _take_cell(b: ir.IRBuilder, record: Record) -> ir.Value:
     """Take a cell that was never used, or else the one that has been free for longest; return 0 if there is none."""
     fresh = record.load("fresh")
     with b.if_else(b.icmp_unsigned("<", fresh, record.load("count"))) as (unused, used):
@@ -155,14 +127,14 @@ def build_free(b: ir.IRBuilder, arguments: Arguments) -> ir.Value:
     slot = b.mul(b.lshr(address, i64(REGION_SHIFT)), i64(GATHER))
     number = b.sub(b.and_(slot, i64((1 << SLOT_BITS) - 1)), i64(HEAP_FIRST))
     require(b.icmp_unsigned("<", number, i64(HEAP_CLASSES)))
-    record = _Record(b, at(b, heap, b.add(b.shl(number, i64(CLASS_SHIFT)), i64(HEADER_BYTES))), CLASS)
-    index, inner = _place(b, record, address)
+    record = Record(b, at(b, heap, b.add(b.shl(number, i64(CLASS_SHIFT)), i64(HEADER_BYTES))), CLASS)
+    index, inner = place(b, record, address)
     require(b.and_(b.icmp_unsigned("<", index, record.load("fresh")), b.icmp_unsigned("==", inner, i64(0))))
     cell = record.cell(index)
     size = cell.load("size")
     require(b.icmp_signed(">=", size, i64(0)))
     cell.store("size", b.or_(size, i64(FREED)))
-    header = _Record(b, heap, HEADER)
+    header = Record(b, heap, HEADER)
     cell.store("died", b.or_(site, header.load("module")))
     cell.store("next", i64(0))
     _append(b, record, b.add(index, i64(1)))
@@ -171,7 +143,7 @@ def build_free(b: ir.IRBuilder, arguments: Arguments) -> ir.Value:
     return i64(0)
 
 
-def _append(b: ir.IRBuilder, record: _Record, number: ir.Value) -> None:
+def _append(b: ir.IRBuilder, record: Record, number: ir.Value) -> None:
     """Append a cell, counted from 1, to those that are free again."""
     with b.if_else(b.icmp_unsigned("==", record.load("head"), i64(0))) as (empty, some):
         with empty:
@@ -179,29 +151,3 @@ def _append(b: ir.IRBuilder, record: _Record, number: ir.Value) -> None:
         with some:
             record.cell(b.sub(record.load("tail"), i64(1))).store("next", number)
     record.store("tail", number)
-
-
-def _place(b: ir.IRBuilder, record: _Record, address: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """The number of an address's cell, and its distance from the allocation there."""
-    offset, shift = b.sub(address, record.load("base")), record.load("cell_shift")
-    whole = b.shl(i64(1), shift)
-    inside = b.and_(offset, b.sub(whole, i64(1)))
-    return b.lshr(offset, shift), b.sub(inside, b.lshr(whole, i64(2)))
-
-
-def held_memory(b: ir.IRBuilder, class_record: ir.Value, address: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """Return an address's offset into the allocation that is held there, its size, 0 if there is none, and the host.
-
-    Args:
-        b: where code goes.
-        class_record: pointer to the record of its size class.
-        address: the address.
-    """
-    record = _Record(b, class_record, CLASS)
-    index, inner = _place(b, record, address)
-    used = b.icmp_unsigned("<", index, record.load("fresh"))
-    index = b.select(used, index, i64(0))
-    size = record.cell(index).load("size")
-    size = b.select(b.and_(used, b.icmp_signed(">=", size, i64(0))), size, i64(0))
-    start = at(b, record.load("arena", POINTER), b.shl(index, record.load("host_shift")))
-    return inner, size, at(b, start, inner)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress.devices.cuda import health_probe
+from gpuregress.devices.cuda.own_kernels import health_probe
 from gpuregress.toolchain import link, ptx_declarations
 
 

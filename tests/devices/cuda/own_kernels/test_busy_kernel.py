@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.devices.cuda import busy_kernel
+from gpuregress.devices.cuda.own_kernels import busy_kernel
 from gpuregress.toolchain import link, ptx_declarations
 
 

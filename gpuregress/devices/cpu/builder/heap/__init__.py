@@ -1,0 +1,1 @@
+"""IR of the kernels' heap."""

@@ -1,0 +1,1 @@
+"""Small kernels of our own that run on a card."""
