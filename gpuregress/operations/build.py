@@ -66,7 +66,7 @@ def build(
             continue
         varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
         for one in (*case.sources, *varied):
-            source = dataclasses.replace(one, arch=arch) if arch else one
+            source = dataclasses.replace(one, arch=architectures.named(one.arch, arch)) if arch else one
             key = source_key(source)
             distinct[key] = source
             skipping |= {key} if case.settings.infeasible else set()

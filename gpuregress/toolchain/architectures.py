@@ -28,3 +28,16 @@ def problem(arch: str) -> str | None:
         return None
     names = ", ".join(f"sm_{known}" for known in KNOWN)
     return f"unknown architecture {arch[:40]!r}; this compiler knows {names}, and sm_90a, sm_100a, sm_100f and so on"
+
+
+def is_specific(arch: str) -> bool:
+    """Tell whether code for an architecture runs on it alone: `sm_90a`."""
+    return arch.endswith("a")
+
+
+def named(own: str, wanted: str) -> str:
+    """Return what to build for when a GPU of architecture `wanted` is named, and a source says `own`.
+
+    Features of `sm_90a` are those of an sm_90: a GPU is called sm_90, and the code for it stays that for sm_90a.
+    """
+    return own if is_specific(own) and number(own) == number(wanted) else wanted

@@ -13,7 +13,7 @@ from typing import Any
 from gpuregress import storage
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
 from gpuregress.records import Entry, Program, PythonKernel, Source, from_json, to_json
-from gpuregress.toolchain import cache, compiler_messages, cubin, cxx_declarations, ptx_declarations
+from gpuregress.toolchain import architectures, cache, compiler_messages, cubin, cxx_declarations, ptx_declarations
 from gpuregress.toolchain.demangle import demangle
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
@@ -197,7 +197,7 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
         HarnessError: the compiler or the assembler is not installed.
         StorageError: the cache cannot be written.
     """
-    wanted = [replace(source, arch=arch) if arch else source for source in sources]
+    wanted = [replace(one, arch=architectures.named(one.arch, arch)) if arch else one for one in sources]
     distinct = {repr(source): source for source in wanted}
     return tuple(build_cubin(compile(source)) for source in distinct.values())
 
@@ -290,7 +290,7 @@ def _with_parameter_names(entry: Entry, kernel: PythonKernel) -> Entry:
 
 
 def _take_ptx(source: Source, data: bytes) -> Program:
-    key = cache.digest(("ptx", source.contract, source.arch, *source.kernels, "", *source.symbols, data))
+    key = cache.digest(("ptx 2", source.contract, source.arch, *source.kernels, "", *source.symbols, data))
     program = _cached(key)
     if program is not None:
         return program
@@ -301,7 +301,20 @@ def _take_ptx(source: Source, data: bytes) -> Program:
         shown = compiler_messages.shown(Path(source.path))
         raise CompileError(f"{shown} holds no .entry: no kernel can be launched from it")
     program = _given(source, module, _other_names(module, set()), key, "ptx as given")
-    return _stored(program, ptx, "")
+    return _stored(replace(program, arch=_ptx_architecture(source, module.target)), ptx, "")
+
+
+def _ptx_architecture(source: Source, target: str) -> str:
+    """Return the architecture that given PTX is built for: its own, where it runs on that one alone."""
+    if not architectures.is_specific(target) or target == source.arch:
+        return source.arch
+    if architectures.number(target) == architectures.number(source.arch):
+        return target
+    shown = compiler_messages.shown(Path(source.path))
+    raise CompileError(
+        f"{shown} is PTX for {target} alone (its .target); it cannot be built for {source.arch}: "
+        f"name {target} as --arch or compile.arch, or compile the kernel for {source.arch}"
+    )
 
 
 def _take_cubin(source: Source, data: bytes) -> Program:

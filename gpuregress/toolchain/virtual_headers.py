@@ -40,10 +40,22 @@ _MATH = """\
 #endif
 """
 
+# Templates, so that the toolkit's own definitions may stand beside them.
+_DEPENDENT_LAUNCHES = """\
+#if __CUDA_ARCH__ >= 900
+template <typename = void> static __inline__ __device__ void cudaGridDependencySynchronize() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+template <typename = void> static __inline__ __device__ void cudaTriggerProgrammaticLaunchCompletion() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+#endif
+"""
+
 _PRELUDE_TEXT = f"""{_MATH}typedef unsigned int uint;
 typedef unsigned short ushort;
 typedef unsigned long ulong;
-"""
+{_DEPENDENT_LAUNCHES}"""
 
 _MATH_FUNCTIONS = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor

@@ -20,7 +20,7 @@ BATCH = 100
 EDGES = 3000
 RANDOM = 1096
 
-_HEAD = f".version {VERSION}\n.target sm_90\n.address_size 64\n"
+_HEAD = ".version {}\n.target {}\n.address_size 64\n"
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,9 @@ def machine_batches() -> Iterator[Batch]:
 
 def module(chosen: dict[str, Form]) -> str:
     """The PTX of some kernels: name → form."""
-    shared = ".shared .align 16 .b8 cells[2048];\n" if any("cells" in form.text for form in chosen.values()) else ""
-    return _HEAD + shared + "".join(kernel(name, form) for name, form in chosen.items())
+    shared = ".shared .align 1024 .b8 cells[2048];\n" if any("cells" in form.text for form in chosen.values()) else ""
+    target = "sm_90a" if any("wgmma" in form.text for form in chosen.values()) else "sm_90"
+    return _HEAD.format(VERSION, target) + shared + "".join(kernel(name, form) for name, form in chosen.items())
 
 
 def size(kind: str) -> int:

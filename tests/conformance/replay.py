@@ -25,6 +25,7 @@ from gpuregress.devices.base import Device, DeviceModule
 from gpuregress.errors import GpuregressError
 from gpuregress.records import LaunchShape, Program
 from gpuregress.toolchain import ptx_declarations
+from tests.conformance.catalog import machine
 from tests.conformance.catalog.form import Form
 from tests.conformance.generate import EDGES, RANDOM, Batch, batches, machine_batches, size
 from tests.devices.cpu.isa.samples import operands
@@ -37,7 +38,7 @@ BLOCK = 128
 OPEN: dict[str, str] = {}
 
 # Forms that the card was not asked for yet: to be recorded.
-UNASKED: frozenset[str] = frozenset()
+UNASKED: frozenset[str] = frozenset(form.name for form in machine.forms("warpgroup"))
 
 
 def seed_of(form: Form) -> int:
@@ -82,7 +83,8 @@ def program(batch: Batch, folder: Path, build: Callable[[Program], Program] | No
     path = folder / f"{batch.name}.ptx"
     path.write_text(batch.ptx, encoding="utf-8")
     key = hashlib.sha256(batch.ptx.encode()).hexdigest()
-    made = Program(key, str(path), "", ptx_declarations.parse(batch.ptx).entries, {}, "none", (), "sm_90")
+    module = ptx_declarations.parse(batch.ptx)
+    made = Program(key, str(path), "", module.entries, {}, "none", (), module.target)
     return build(made) if build else made
 
 

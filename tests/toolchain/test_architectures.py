@@ -17,6 +17,19 @@ def test_anything_else_is_told_what_there_is(arch: str) -> None:
     assert "sm_90" in (architectures.problem(arch) or "")
 
 
+@pytest.mark.parametrize(
+    ("own", "wanted", "built"),
+    [
+        ("sm_90a", "sm_90", "sm_90a"),
+        ("sm_90", "sm_80", "sm_80"),
+        ("sm_90a", "sm_80", "sm_80"),
+        ("sm_90", "sm_90a", "sm_90a"),
+    ],
+)
+def test_a_gpu_is_named_without_the_letter(own: str, wanted: str, built: str) -> None:
+    assert architectures.named(own, wanted) == built
+
+
 def test_numbers() -> None:
     assert [architectures.number(name) for name in ("sm_90a", "sm_103", "compute")] == [90, 103, 0]
 

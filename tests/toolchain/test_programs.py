@@ -172,6 +172,17 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
             toolchain.compile(Source(str(tmp_path / name)))
 
 
+def test_ptx_of_one_architecture_is_built_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\nwgmma.fence.sync.aligned;\nret;\n}\n"
+    )
+    assert [toolchain.compile(Source(str(path), arch=arch)).arch for arch in ("sm_90", "sm_90a")] == ["sm_90a"] * 2
+    assert toolchain.build_cubin(toolchain.compile(Source(str(path)))).cubin
+    with pytest.raises(CompileError, match=r"k.ptx is PTX for sm_90a alone .*cannot be built for sm_100"):
+        toolchain.compile(Source(str(path), arch="sm_100"))
+
+
 def test_ptx_without_a_kernel(tmp_path: Path) -> None:
     path = tmp_path / "k.ptx"
     path.write_text(".version 8.0\n.target sm_90\n.address_size 64\n")

@@ -32,6 +32,15 @@ def test_nvcc_knows_the_constants_of_math_without_an_include(write: Write) -> No
     _compile(write, "__global__ void k(double* x) { x[0] = INFINITY; x[1] = M_PI; x[2] = NAN; uint n = 1; x[n] = n; }")
 
 
+def test_dependent_launches_are_there_from_sm_90_on(write: Write) -> None:
+    text = "__global__ void k() { cudaGridDependencySynchronize(); cudaTriggerProgrammaticLaunchCompletion(); }"
+    ptx = _compile(write, text, arch="sm_90a").ptx
+    assert "griddepcontrol.wait" in ptx
+    assert "griddepcontrol.launch_dependents" in ptx
+    own = "static inline __device__ void cudaGridDependencySynchronize() {}\n"
+    assert "griddepcontrol.wait" not in _compile(write, own + text).ptx
+
+
 def test_cudas_header_brings_what_it_brings_to_nvcc(write: Write) -> None:
     text = "#include <cuda.h>\n__global__ void k(uint8_t* x, CUtexObject t) { x[0] = sizeof(t); }"
     assert _compile(write, text, kernels=("k",)).kernels == {"k": "_Z1kPhy"}

@@ -14,6 +14,7 @@ from itertools import product
 from gpuregress.devices.cpu.ptx.types import BITS
 from tests.conformance.catalog.cluster import cluster
 from tests.conformance.catalog.form import Form
+from tests.conformance.catalog.warpgroups import warpgroups
 
 ALL = "0xffffffff"
 _INTEGERS = ("u32", "s32", "u64", "s64")
@@ -322,6 +323,7 @@ FAMILIES = {
     "access": access,
     "matrix": matrix,
     "cluster": clusters,
+    "warpgroup": warpgroups,
 }
 
 

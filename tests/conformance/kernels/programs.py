@@ -41,7 +41,7 @@ OPEN: dict[str, str] = {
 }
 
 # Changed since the card was last asked, and why: to be recorded again.
-UNASKED: dict[str, str] = {}
+UNASKED: dict[str, str] = dict.fromkeys(("warpgroups/*", "jobs/wgmma_*"), "new")
 
 # Jobs whose source only some architectures have: a pattern of cases → which.
 JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {"jobs/cluster/*": ("sm_90",), "jobs/wgmma_*": (WARPGROUPS,)}
