@@ -41,10 +41,14 @@ OPEN: dict[str, str] = {
 }
 
 # Changed since the card was last asked, and why: to be recorded again.
-UNASKED: dict[str, str] = dict.fromkeys(("warpgroups/*", "jobs/wgmma_*"), "new")
+UNASKED: dict[str, str] = dict.fromkeys(("warpgroups/*", "jobs/wgmma_*", "jobs/flash_attention/*"), "new")
 
 # Jobs whose source only some architectures have: a pattern of cases → which.
-JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {"jobs/cluster/*": ("sm_90",), "jobs/wgmma_*": (WARPGROUPS,)}
+JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {
+    "jobs/cluster/*": ("sm_90",),
+    "jobs/wgmma_*": (WARPGROUPS,),
+    "jobs/flash_attention/*": (WARPGROUPS,),
+}
 
 # Where only the payload of float64 NaNs is left open: every bit is compared with all of them made one.
 ANY_NAN: dict[str, str] = dict.fromkeys(
