@@ -6,6 +6,7 @@
     ├── CompileError              3   the source does not compile
     │   ├── UnknownNames          3   it has no such kernels or variables (a job that asks for them is wrong: 2)
     │   └── InfeasibleSource      3   a static_assert fails, or a kernel needs more memory than the architecture has
+    │       └── MissingCompiler   3   the compiler of a kernel in Python is not installed
     ├── KernelFault               3   the kernel failed on a device (becomes the verdict `fault`)
     ├── KernelTimeout             3   the kernel was killed at its time limit (becomes `timeout`)
     ├── HarnessError              4   the harness, a device or a disk failed
@@ -101,6 +102,10 @@ class UnknownNames(CompileError):
 
 class InfeasibleSource(CompileError):
     """A static_assert fails, or a kernel needs more memory than the architecture has; nothing else is wrong."""
+
+
+class MissingCompiler(InfeasibleSource):
+    """The compiler of a kernel in Python is not installed; the source may be right."""
 
 
 class KernelFault(GpuregressError):

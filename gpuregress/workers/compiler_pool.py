@@ -34,7 +34,7 @@ COMPILING_S = 900.0
 """The time limit of one source; a kernel of 2,000 mma instructions takes half a minute."""
 
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.workers.compile_child")
-_STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "LLVM_", "EDG_")
+_STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "LLVM_", "EDG_", "TRITON_", "MLIR_", "NUMBA_")
 """Environment variables that the compiler reads: they are in no cache's key."""
 
 _TAIL_BYTES = 4096

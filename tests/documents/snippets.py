@@ -3,6 +3,7 @@
 Each page runs in a folder of its own, from top to bottom. HTML comments steer it, invisible to a reader:
 
 - `<!-- project: examples -->` on a line of its own: the folder starts as a copy of this repository's examples.
+- `<!-- needs: MODULE -->`: the page is executed where this module is installed.
 - `<!-- setup: COMMAND -->`: a shell command that the page needs, but does not show.
 - `<!-- file: PATH -->` before a block: the block is saved under this name.
 - `<!-- not run: REASON -->` before a block: nothing of the block is executed.
@@ -37,7 +38,7 @@ COMMAND_TIMEOUT_S = 300.0
 _PLAIN = re.compile(r"gpuregress [^|&;<>$`\\*?~#]*")
 """A command in which a shell has nothing to do but to split it into words."""
 
-_MARK = re.compile(r"<!-- (project|setup|file|not run): (.*?) -->")
+_MARK = re.compile(r"<!-- (project|needs|setup|file|not run): (.*?) -->")
 _FENCE = re.compile(r"```(\w*)$")
 _VERDICT = re.compile(r"(pass|differ|new|fault|timeout|error|skip) ")
 _VOLATILE = (
@@ -53,7 +54,7 @@ class Step:
     """One executable thing of a page.
 
     Attributes:
-        kind: `project`, `setup`, `file`, or the language of a code block; `skipped` where a mark excepts it.
+        kind: `project`, `needs`, `setup`, `file`, or the language of a code block; `skipped` where a mark excepts it.
         line: where its text begins, from 1.
         argument: of the mark before it: a path, a command, a reason.
         text: of the code block, without its fences.
@@ -73,7 +74,7 @@ def steps(page: str) -> list[Step]:
     for number, line in lines:
         if observed := _MARK.fullmatch(line):
             kind, argument = observed.groups()
-            if kind in ("project", "setup"):
+            if kind in ("project", "needs", "setup"):
                 result.append(Step(kind, number, argument))
             else:
                 mark = kind, argument

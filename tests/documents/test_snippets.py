@@ -25,6 +25,8 @@ def test_every_block_of_the_page(page: str, tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     for step in steps(page):
         where = f"{page}:{step.line}"
+        if step.kind == "needs":
+            pytest.importorskip(step.argument, reason=f"{page} needs {step.argument}, which is not installed")
         prepare(step, shell)
         if step.kind == "console":
             run(step, shell, page)
@@ -34,7 +36,7 @@ def test_every_block_of_the_page(page: str, tmp_path: Path) -> None:
             exec(compile(step.text, where, "exec"), {})
         elif step.kind == "json":
             json.loads(step.text)
-        elif step.kind not in ("project", "setup", "file", "skipped", "text"):
+        elif step.kind not in ("project", "needs", "setup", "file", "skipped", "text"):
             pytest.fail(f"{where}: a {step.kind or 'nameless'} block is not executed")
 
 

@@ -85,7 +85,7 @@ class Twins:
         is_given = case.settings.arch is not None or not device.info.name.startswith("cuda")
         return tuple(
             program
-            if is_given or device.info.arch == program.arch or not source.path.endswith((".cu", ".cuh"))
+            if is_given or device.info.arch == program.arch or not source.path.endswith((".cu", ".cuh", ".py"))
             else toolchain.compile(dataclasses.replace(source, arch=device.info.arch))
             for source, program in zip(case.sources, programs, strict=True)
         )

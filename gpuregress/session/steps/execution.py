@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from gpuregress import clock, verdict
 from gpuregress.baselines import BaselineStore
-from gpuregress.errors import DeviceError, GpuregressError, HarnessError, InfeasibleSource, Interrupted, JobErrors
+from gpuregress.errors import (
+    DeviceError,
+    GpuregressError,
+    HarnessError,
+    InfeasibleSource,
+    Interrupted,
+    JobErrors,
+    MissingCompiler,
+)
 from gpuregress.escapes import one_line
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launch_log import LaunchLog
@@ -253,6 +261,8 @@ class _Execution:
 
     def _unbuilt(self, case: Case, error: GpuregressError) -> Verdict:
         """The verdict on a case that cannot run; others of its job may."""
+        if case.settings.infeasible and isinstance(error, MissingCompiler):
+            return verdict.skipped(case, str(error))
         if case.settings.infeasible and isinstance(error, InfeasibleSource):
             return self._infeasible(case, str(error))
         if not isinstance(error, JobErrors):

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Protocol
 
 from gpuregress import usermodules
-from gpuregress.errors import CompileError, InfeasibleSource
+from gpuregress.errors import CompileError, MissingCompiler
 from gpuregress.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.toolchain import compiler_messages
 
@@ -62,7 +62,7 @@ def compile_source(source: Source) -> CompiledPython:
 
     Raises:
         CompileError: it does not compile; names the file and line.
-        InfeasibleSource: its compiler is not installed.
+        MissingCompiler: its compiler is not installed.
     """
     kernel = source.python
     assert kernel is not None
@@ -70,7 +70,7 @@ def compile_source(source: Source) -> CompiledPython:
     extra = kernel.language
     if extra in _EXTRAS and not version(extra):
         advice = f"pip install 'gpuregress[{extra}]'"
-        raise InfeasibleSource(f"{shown} needs {_EXTRAS[extra]}, which is not installed: {advice}")
+        raise MissingCompiler(f"{shown} needs {_EXTRAS[extra]}, which is not installed: {advice}")
     compiler: _Compiler = importlib.import_module(f"{__package__}.{_MODULES[extra]}")
 
     def compiled(module: ModuleType) -> tuple[str, CompiledLaunch | None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.errors import CompileError, InfeasibleSource
+from gpuregress.errors import CompileError, MissingCompiler
 from gpuregress.records import PythonKernel, Source
 from gpuregress.toolchain.python_kernels import compiler
 from tests.toolchain.python_kernels.test_ptx_function import source
@@ -15,9 +15,9 @@ from tests.toolchain.python_kernels.test_ptx_function import source
 def test_a_compiler_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "version", lambda _language: "")
     one = replace(source(tmp_path), python=PythonKernel("triton", "k"))
-    with pytest.raises(InfeasibleSource, match=r"build.py needs triton, .*: pip install 'gpuregress\[triton\]'"):
+    with pytest.raises(MissingCompiler, match=r"build.py needs triton, .*: pip install 'gpuregress\[triton\]'"):
         toolchain.compile(one)
-    with pytest.raises(InfeasibleSource):
+    with pytest.raises(MissingCompiler):
         toolchain.compile(one)  # it is not remembered: the package may be installed meanwhile
 
 
