@@ -32,6 +32,9 @@ _TAKEN = (".ptx", ".cubin")
 _ANY_VERSION = "built elsewhere"
 """Stands for the version of a compiler in the key that a host without that compiler looks for."""
 
+_PYTHON_FORM = "python 2"
+"""Part of the key of programs of Python sources; another number where they are made in another way."""
+
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
 _PATH_TELLERS = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"source_location")
@@ -252,7 +255,7 @@ def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> t
     content += [json.dumps(to_json(kernel)), files.structure, *(path.name for path in files.files)]
     installed = python_compiler.version(kernel.language)
     versions = dict.fromkeys((installed, _ANY_VERSION))
-    return tuple(cache.digest(("python", version, *content, *files.contents)) for version in versions)
+    return tuple(cache.digest((_PYTHON_FORM, version, *content, *files.contents)) for version in versions)
 
 
 def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, str]:

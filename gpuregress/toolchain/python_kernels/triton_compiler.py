@@ -19,6 +19,8 @@ from gpuregress.records import CompiledLaunch, PythonKernel
 
 PACKAGE = "triton"
 _ARGUMENT = re.compile(r"(?P<type>.+?)(?P<aligned>:16)?")
+_ASSEMBLY = re.compile(r"// begin inline asm\n.*?// end inline asm\n", re.DOTALL)
+_LOCATION = re.compile(r"^([ \t]*\.loc[ \t][^\n]*\n)", re.MULTILINE)
 _DEFAULTS = {"enable_fp_fusion": True}
 """Triton 3.9 announces another default: what the numbers depend on is written down."""
 
@@ -74,7 +76,17 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
         triton.knobs.runtime.add_stages_inspection_hook = _without_assembler
         compiled = triton.compile(source, target=target, options={**_DEFAULTS, **kernel.settings})
         ptx = compiled.asm["ptx"]
-    return ptx, _launch(ptx, compiled.metadata)
+    return _with_lines_of_assembly(ptx), _launch(ptx, compiled.metadata)
+
+
+def _with_lines_of_assembly(ptx: str) -> str:
+    """Give all of an inline assembly the line of its beginning: LLVM counts on within it, away from the user's line."""
+    return _ASSEMBLY.sub(lambda block: _first_location_only(block[0]), ptx)
+
+
+def _first_location_only(block: str) -> str:
+    first, *others = _LOCATION.split(block)
+    return first if not others else first + "".join(others[:2]) + "".join(others[3::2])
 
 
 def describe_error(wrong: BaseException, file: str, text: str) -> str:

@@ -80,3 +80,9 @@ def test_errors_are_the_users(tmp_path: Path, function: str, changes: dict[str, 
         toolchain.compile(source(tmp_path, function, **changes))
     assert message in str(caught.value)
     assert "Traceback" not in str(caught.value)
+
+
+def test_every_line_of_an_inline_assembly_is_that_of_its_beginning(tmp_path: Path) -> None:
+    ptx = Path(toolchain.compile(source(tmp_path, "scale")).ptx).read_text()
+    load = ptx.index("ld.global")
+    assert ptx[:load].rpartition(".loc")[2].split()[:2] == ["1", "9"]
