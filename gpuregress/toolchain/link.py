@@ -22,6 +22,7 @@ _ERROR = re.compile(r"\berror\b.*: (?!.*JIT the PTX)")
 _TOO_MUCH = re.compile(r"uses too much (?:shared|global constant|parameter) ")
 _ERROR_HEAD = re.compile(r"^.*?\berror\b[^:]*: *")
 _SPILL = re.compile(r"(\d+) bytes spill stores")
+_OF_ONE_ARCHITECTURE = re.compile(r"Instruction '(?:wgmma|setmaxnreg)[^']*' not supported on \.target")
 _FIGURES = {
     "registers": re.compile(r"used (\d+) registers", re.IGNORECASE),
     "stack": re.compile(r"(?:(\d+) bytes stack frame|(?<= )(\d+) stack\b)"),
@@ -154,6 +155,8 @@ def _refusal(log: str, name: str, arch: str) -> CompileError:
         return InfeasibleSource("\n".join((f"the assembler refuses this program for {arch}:", *map(_limit, errors))))
     text = re.sub(r"ptxas application ptx input, line (\d+); *", rf"{name}:\1: ", log.strip())
     lines = [line.strip() for line in text.splitlines() if line.strip() and "JIT the PTX" not in line]
+    if arch[-1:].isdigit() and _OF_ONE_ARCHITECTURE.search(text):
+        lines.append(f"write `compile: {{arch: {arch}a}}` in the job to use these")
     return CompileError("\n".join((f"{name} does not assemble for {arch}:", *lines)))
 
 

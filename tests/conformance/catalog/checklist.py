@@ -71,7 +71,7 @@ REMARKS = {
     "tld4": "2d, no offsets",
     "txq": "width, height, depth",
     "vote": "the .sync forms",
-    "wgmma": "dense; done at once, a read of the result before its wait is a fault",
+    "wgmma": "done at once; a read of the result before its wait is a fault",
     "wmma": "elements of eight bits and more",
 }
 

@@ -31,6 +31,7 @@ class _Product:
         b: the layout of B.
         immediates: behind scale-d.
         added: scale-d.
+        sparse: the selector of the metadata; None: A is dense.
         start: bytes from the beginning of shared memory to both matrices, and their base offset.
     """
 
@@ -42,11 +43,12 @@ class _Product:
     immediates: str = ""
     added: int = 1
     start: tuple[int, int] = (0, 0)
+    sparse: int | None = None
 
 
 def warpgroups() -> Iterator[Form]:
     """All forms, each once."""
-    for item in (*_types(), *_from_shared_memory(), *_others()):
+    for item in (*_types(), *_from_shared_memory(), *_others(), *_sparse()):
         yield _form(item)
 
 
@@ -94,6 +96,22 @@ def _others() -> Iterator[_Product]:
         yield _Product("s32.u8.s8", 32, columns, b=(512, 32, 0))
 
 
+def _sparse() -> Iterator[_Product]:
+    layout = (512, 128, 0)
+    for words, depth in (("f32.f16.f16", 32), ("f16.f16.f16", 32), ("f32.bf16.bf16", 32), ("f32.tf32.tf32", 16)):
+        kind = words.rpartition(".")[2]
+        for selector in (0, 1):
+            yield _Product(words, depth, b=layout, immediates=_immediates(kind), sparse=selector)
+    for words in ("f32.e4m3.e5m2", "f16.e5m2.e4m3", "s32.s8.u8", "s32.u8.s8.satfinite"):
+        yield _Product(words, 64, b=layout, immediates="" if words[0] == "s" else ", 1, 1", sparse=0)
+    for swizzle in (1, 2, 3):
+        wide = (256, 128, swizzle)
+        yield _Product("f32.f16.f16", 32, a=wide, b=wide, immediates=_immediates("f16", transposed="0, 0"), sparse=0)
+        yield _Product("f32.f16.f16", 32, 64, b=(512, 128, swizzle), immediates=_immediates("f16"), sparse=1)
+    plain = (128, 256, 0)
+    yield _Product("f32.f16.f16", 32, a=plain, b=layout, immediates=_immediates("f16", transposed="1, 1"), sparse=1)
+
+
 def _form(item: _Product) -> Form:
     result, left, right = item.words.split(".")[:3]
     count = item.columns // 2 // (2 if result == "f16" else 1)
@@ -115,14 +133,20 @@ def _form(item: _Product) -> Form:
         "mov.b64 {%x2, %x3}, %b",
         *(f"mov.{kind} {name}, %c" for name in sums),
         f"setp.ne.u32 %p, {item.added}, 0",
+        # Nibbles of which each is valid metadata, in another order in each thread.
+        "mul.lo.u32 %own, %x_tid, 4",
+        f"mov.b32 %bits, {0x4EE4E44E if 'tf32' in item.words else 0x4E8D9C4E}",
+        "shf.l.wrap.b32 %bits, %bits, %bits, %own",
     ]
     shape = f"m64n{item.columns}k{item.depth}"
     limit = ".satfinite" if "satfinite" in item.words else ""
-    mnemonic = f"wgmma.mma_async.sync.aligned.{shape}{limit}.{item.words.removesuffix('.satfinite')}"
+    sparse = "" if item.sparse is None else ".sp"
+    metadata = "" if item.sparse is None else f", %bits, {item.sparse}"
+    mnemonic = f"wgmma.mma_async{sparse}.sync.aligned.{shape}{limit}.{item.words.removesuffix('.satfinite')}"
     a = "{%x0, %x1, %x2, %x3}" if item.a is None else "%da"
     lines += [
         "wgmma.fence.sync.aligned",
-        f"{mnemonic} {{{', '.join(sums)}}}, {a}, %db, %p{item.immediates}",
+        f"{mnemonic} {{{', '.join(sums)}}}, {a}, %db{metadata}, %p{item.immediates}",
         "wgmma.commit_group.sync.aligned",
         "wgmma.wait_group.sync.aligned 0",
     ]
@@ -143,7 +167,8 @@ def _layouts(item: _Product) -> list[tuple[str, tuple[int, int, int]]]:
 
 def _name(item: _Product, mnemonic: str) -> str:
     where = "registers" if item.a is None else f"shared {item.a}"
-    return f"{mnemonic} ({where}, {item.b}, {item.start}, {item.added}{item.immediates})"
+    selector = "" if item.sparse is None else f", selector {item.sparse}"
+    return f"{mnemonic} ({where}, {item.b}, {item.start}, {item.added}{item.immediates}{selector})"
 
 
 def _mask(kind: str) -> int:

@@ -38,6 +38,7 @@ def check(tree: Module) -> None:
     if problems:
         more = [f"and {len(problems) - _MOST_TOLD} more"] if len(problems) > _MOST_TOLD else []
         head = f"the assembler refuses this program for {tree.target}:"
+        more += [f"write `compile: {{arch: {one}}}` in the job to use these" for one in sorted(_own(tree, others))]
         kind = CompileError if others else InfeasibleSource
         raise kind("\n".join((head, *problems[:_MOST_TOLD], *more)))
 
@@ -45,6 +46,15 @@ def check(tree: Module) -> None:
 def _newer(tree: Module) -> Iterator[str]:
     if number(tree.target) > number(SM_90.name) or (tree.target[-1:].isalpha() and tree.target != "sm_90a"):
         yield f"it is compiled for {tree.target}; the virtual GPU is an {SM_90.name}, and loads nothing newer"
+
+
+def _own(tree: Module, problems: list[str]) -> set[str]:
+    """The architecture of the virtual GPU with its letter, where instructions need that."""
+    return {
+        name
+        for name in (f"{SM_90.name}{letter}" for letter in "a")
+        if name != tree.target and any(f"needs {name};" in problem for problem in problems)
+    }
 
 
 def constant_bytes(tree: Module) -> int:

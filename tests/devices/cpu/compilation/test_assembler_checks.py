@@ -31,6 +31,8 @@ LEAST = {
     "cp.async.bulk.commit_group;": "sm_90",
     "griddepcontrol.wait;": "sm_90",
     "setmaxnreg.inc.sync.aligned.u32 40;": "sm_90a",
+    "wgmma.fence.sync.aligned;": "sm_90a",
+    "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%f,%f,%f,%f}, %q, %q, %p, 1, 1;": "sm_90a",
     "fence.proxy.async;": "sm_90",
     "fence.proxy.alias;": "sm_75",
     "fence.sc.cluster;": "sm_90",
@@ -125,6 +127,14 @@ def test_operands_out_of_range(instruction: str, words: str) -> None:
     text = module(_REGISTERS + instruction + _STORES)
     assert re.search(words, mine(text))
     assert nvidias(text, "sm_90")
+
+
+def test_a_program_with_warpgroups_is_told_its_architecture() -> None:
+    text = module(_REGISTERS + "wgmma.fence.sync.aligned;" + _STORES, target="sm_90")
+    hint = "write `compile: {arch: sm_90a}` in the job to use these"
+    assert mine(text).endswith(hint)
+    assert hint in nvidias(text, "sm_90")
+    assert "write" not in mine(module(_REGISTERS + "bar.sync 16;" + _STORES))
 
 
 _SHARED = ".shared .align 16 .b8 own[{}]; .reg .b32 %r; mov.u32 %r, own; st.shared.u32 [own], %r; ret;"

@@ -164,6 +164,30 @@ class Sparsity:
         first = self.selector * (self.chunks // 4)
         return b.add(lane, i32(first + chunk // 4)), b.add(b.shl(half, i32(4)), i32(4 * (chunk % 4)))
 
+    def places(self, b: ir.IRBuilder, metadata: ir.Value, rows: int, depth: int) -> ir.Value:
+        """The row of B (i32) of each element that A holds: an array on the stack.
+
+        Args:
+            b: the builder.
+            metadata: a register of each lane.
+            rows: of A.
+            depth: elements that a row of A holds.
+        """
+        places = entry_alloca(b.function, ir.ArrayType(I32, rows * depth), align=64)
+        with counted(b, i32(rows)) as row:
+            for chunk in range(self.chunks):
+                lane, shift = self.position(b, row, chunk)
+                word = b.load(element(b, metadata, lane, I32), typ=I32, align=4)
+                bits = b.and_(b.lshr(word, shift), i32(15))
+                if self.elements == 4:
+                    held = [b.and_(bits, i32(3)), b.lshr(bits, i32(2))]
+                else:
+                    held = [b.zext(b.icmp_unsigned("==", bits, i32(0b1110)), I32)]
+                for number, place in enumerate(held):
+                    own = b.add(b.mul(row, i32(depth)), i32(len(held) * chunk + number))
+                    b.store(b.add(place, i32(self.elements * chunk)), element(b, places, own, I32))
+        return places
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -240,7 +264,10 @@ class _TileBuilder:
         self._a = self._decoded(tile.a, 0, m * self._depth, self._format(tile.a), is_negated=tile.is_negated)
         self._b = self._decoded(tile.b, tile.a.bytes, k * n, self._format(tile.b))
         self._c = self._decoded(tile.c, self._start_c, m * n, tile.accumulator)
-        self._places = None if tile.sparsity is None else self._sparse_places(tile.sparsity)
+        self._places = None
+        if tile.sparsity is not None:
+            metadata = at(self._builder, shown, self._start_c + tile.c.bytes)
+            self._places = tile.sparsity.places(self._builder, metadata, m, self._depth)
 
     def build(self) -> None:
         """Compute every element of D, and write it in the place of C's."""
@@ -303,26 +330,6 @@ class _TileBuilder:
         with counted(self._builder, i32(m * n)) as number:
             self._store(matrix, number, F64(0.0), "f32")
         return matrix
-
-    def _sparse_places(self, sparsity: Sparsity) -> ir.Value:
-        """The row of B (i32) of each element that A holds."""
-        b = self._builder
-        m = self._tile.shape[0]
-        places = entry_alloca(b.function, ir.ArrayType(I32, m * self._depth), align=64)
-        metadata = at(b, self._shown, self._start_c + 32 * self._tile.c.lane_bytes)
-        with counted(b, i32(m)) as row:
-            for chunk in range(sparsity.chunks):
-                lane, shift = sparsity.position(b, row, chunk)
-                word = b.load(element(b, metadata, lane, I32), typ=I32, align=4)
-                bits = b.and_(b.lshr(word, shift), i32(15))
-                if sparsity.elements == 4:
-                    held = [b.and_(bits, i32(3)), b.lshr(bits, i32(2))]
-                else:
-                    held = [b.zext(b.icmp_unsigned("==", bits, i32(0b1110)), I32)]
-                for number, place in enumerate(held):
-                    own = b.add(b.mul(row, i32(self._depth)), i32(len(held) * chunk + number))
-                    b.store(b.add(place, i32(sparsity.elements * chunk)), element(b, places, own, I32))
-        return places
 
     def _factors(self, row: ir.Value, step: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The numbers (i32) of an element of A, and of the first element of the row of B that it meets."""

@@ -14,7 +14,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services, subroutine_body
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, entry_alloca, i32
 from gpuregress.devices.cpu.builder.types import I1, I8, I32
-from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, StoredRows
+from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Sparsity, StoredRows
 
 _COLUMNS = 8
 _VECTOR = ir.VectorType(I32, _COLUMNS)
@@ -29,6 +29,7 @@ class IntegerTile:
         shape: rows, columns, depth (in words, of single bits).
         a, b, c: the matrices; the elements of C and D have the same places.
         limited: where the sum does not fit it stops at the ends of the range.
+        sparsity: of A, whose rows then hold half as many elements as B's columns.
     """
 
     name: str
@@ -37,6 +38,7 @@ class IntegerTile:
     b: Fragment | StoredRows
     c: Fragment
     limited: bool
+    sparsity: Sparsity | None = None
 
     def compute(self, emitter: Services, shown: ir.Value) -> None:
         """Call the subroutine that replaces C by D; `shown` has A, B and C one behind the other."""
@@ -52,18 +54,24 @@ class IntegerTile:
     def _build(self, emitter: Services, shown: ir.Value) -> None:
         b = emitter.builder
         m, n, k = self.shape
-        x = self._decoded(emitter, self.a, shown, m * k)
+        depth = k if self.sparsity is None else k // 2
+        x = self._decoded(emitter, self.a, shown, m * depth)
         y = self._decoded(emitter, self.b, at(b, shown, self.a.bytes), k * n)
         start_c = at(b, shown, self.a.bytes + self.b.bytes)
         total = self._decoded(emitter, self.c, start_c, m * n)
+        places = None
+        if self.sparsity is not None:
+            places = self.sparsity.places(b, at(b, start_c, self.c.bytes), m, depth)
         with counted(b, i32(m)) as row, counted(b, i32(n // _COLUMNS)) as group:
             column = b.mul(group, i32(_COLUMNS))
             own = element(b, total, b.add(b.mul(row, i32(n)), column), I32)
             products = Cell(b, ir.Constant(_VECTOR, [0] * _COLUMNS))
             products.set(ir.Constant(_VECTOR, [0] * _COLUMNS))
-            with counted(b, i32(k)) as step:
-                left = b.load(element(b, x, b.add(b.mul(row, i32(k)), step), I32), typ=I32)
-                right = b.load(element(b, y, b.add(b.mul(step, i32(n)), column), I32), typ=_VECTOR, align=32)
+            with counted(b, i32(depth)) as step:
+                number = b.add(b.mul(row, i32(depth)), step)
+                left = b.load(element(b, x, number, I32), typ=I32)
+                place = step if places is None else b.load(element(b, places, number, I32), typ=I32)
+                right = b.load(element(b, y, b.add(b.mul(place, i32(n)), column), I32), typ=_VECTOR, align=32)
                 products.add(self._product(emitter, left, right))
             addend = b.load(own, typ=_VECTOR, align=32)
             b.store(self._sum(emitter, products.get(), addend), own, align=32)

@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Fragment, StoredRows, Tile
+from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Fragment, Sparsity, StoredRows, Tile
 from gpuregress.devices.cpu.isa.matrix.integer_sum import IntegerTile
 from gpuregress.devices.cpu.isa.matrix.matrix_descriptor import DescribedMatrix
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
@@ -31,7 +31,7 @@ from gpuregress.records import SM_90
 _ROWS = 16
 """Rows of a warp."""
 _ROW_BYTES = 32
-"""Bytes of a row of A and of a column of B, of every type."""
+"""Bytes that a row of A holds, of every type; a column of B has as many, or twice as many where A is sparse."""
 _TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "s8", "u8", "s32", "b1")
 _TRANSPOSABLE = ("f16", "bf16")
 
@@ -49,23 +49,28 @@ class _Form:
     a_transposed: bool
     b_transposed: bool
     limited: bool
+    sparsity: Sparsity | None
+
+    @property
+    def held(self) -> int:
+        """Elements of a row of A that are held."""
+        return _ROW_BYTES * 8 // self.a.bits
 
     @property
     def depth(self) -> int:
-        """Elements of a row of A."""
-        return _ROW_BYTES * 8 // self.a.bits
+        """Elements of a column of B."""
+        return self.held if self.sparsity is None else 2 * self.held
 
     @property
     def name(self) -> str:
         """The name of the subroutine."""
         flags = ("registers" if self.a_in_registers else "shared") + (".negated" if self.is_negated else "")
+        flags += "" if self.sparsity is None else f".sp{self.sparsity.selector}"
         return f"wgmma.n{self.columns}.{self.a.name}.{self.b.name}.{flags}"
 
 
 def _form(instruction: Instruction) -> _Form:
     words = instruction.modifiers
-    if "sp" in words:
-        raise unsupported(instruction, "sparse products of warpgroups are not there")
     shape = next((word for word in words if word.startswith("m64n")), "")
     types = [word for word in words if word in _TYPES]
     columns, _, depth = shape.removeprefix("m64n").partition("k")
@@ -73,8 +78,9 @@ def _form(instruction: Instruction) -> _Form:
         raise unsupported(instruction, "this shape is not there")
     result, left, right = types
     in_registers = isinstance(instruction.operands[1], Vector)
+    is_sparse = "sp" in words
     # Behind scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
-    numbers = [_immediate(instruction, item) for item in instruction.operands[4:-1]]
+    numbers = [_immediate(instruction, item) for item in instruction.operands[6 if is_sparse else 4 : -1]]
     expected = 0 if left not in _TRANSPOSABLE else 1 if in_registers else 2
     signs, transposed = numbers[:2], numbers[2:]
     a_transposed, b_transposed = [*([0] if in_registers else []), *transposed, 0, 0][:2]
@@ -89,6 +95,7 @@ def _form(instruction: Instruction) -> _Form:
         a_transposed=bool(a_transposed),
         b_transposed=bool(b_transposed),
         limited="satfinite" in words,
+        sparsity=_sparsity(instruction, x) if is_sparse and left != "b1" else None,
     )
     if len(transposed) != expected or int(depth) != form.depth * (32 if left == "b1" else 1):
         raise unsupported(instruction, "this shape is not there")
@@ -100,6 +107,13 @@ def _is_width(columns: int, result: str) -> bool:
     return 8 <= columns <= 256 and columns % (16 if result == "s32" and columns > 24 else 8) == 0
 
 
+def _sparsity(instruction: Instruction, kind: MatrixElement) -> Sparsity:
+    """Which elements A holds: of two of tf32 one, of four others two."""
+    count = 2 if kind.name == "tf32" else 4
+    held = _ROW_BYTES * 8 // kind.bits
+    return Sparsity(2 * held // count, count, _immediate(instruction, instruction.operands[4]))
+
+
 def _immediate(instruction: Instruction, operand: Operand) -> int:
     if not isinstance(operand, Integer):
         raise unsupported(instruction, "a sign or a transposition that is no constant")
@@ -108,8 +122,8 @@ def _immediate(instruction: Instruction, operand: Operand) -> int:
 
 def _mma_async(emitter: Services, instruction: Instruction) -> None:
     form = _form(instruction)
-    target, left, right, scale = instruction.operands[:4]
-    addend = instruction.operands[-1]
+    target, left, right = instruction.operands[:3]
+    scale, addend = instruction.operands[3 if form.sparsity is None else 5], instruction.operands[-1]
     a = _of_a(form)
     b = StoredRows(form.b, form.columns, form.depth, is_b=True)
     c = _accumulators(form)
@@ -119,6 +133,8 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
     is_added = emitter.read(scale, "pred")
     words = [emitter.builder.select(is_added, emitter.read(item, "b32"), i32(0)) for item in elements(addend)]
     end = show(emitter, start, words)
+    if form.sparsity is not None:
+        end = show(emitter, end, [emitter.read(instruction.operands[3], "b32")])
     builder = emitter.builder
     builder.store(i32(0), at(builder, area(emitter), end), align=4)
     _check_warpgroup(emitter, instruction)
@@ -133,7 +149,7 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
         rows = DescribedMatrix(_ROWS, _ROW_BYTES, form.a_transposed)
         warp = builder.and_(_warp(emitter), i32(3))
         _copy(emitter, instruction, rows, left, shown, builder.mul(warp, i32(_ROWS)))
-    columns = DescribedMatrix(form.columns, _ROW_BYTES, form.b_transposed)
+    columns = DescribedMatrix(form.columns, b.bytes // form.columns, form.b_transposed)
     _copy(emitter, instruction, columns, right, at(emitter.builder, shown, a.bytes), i32(0))
     _tile(form, a, b, c).compute(emitter, shown)
     builder = emitter.builder
@@ -150,21 +166,21 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
 def _tile(form: _Form, a: Fragment | StoredRows, b: StoredRows, c: Fragment) -> Tile | IntegerTile:
     shape = (_ROWS, form.columns, form.depth)
     if form.result == "s32":
-        return IntegerTile(form.name, shape, a, b, c, form.limited)
+        return IntegerTile(form.name, shape, a, b, c, form.limited, form.sparsity)
     rule = NARROW_WGMMA if form.a.bits == 8 else ORDINARY
-    return Tile(form.name, shape, a, b, c, form.result, None, rule, form.is_negated)
+    return Tile(form.name, shape, a, b, c, form.result, form.sparsity, rule, form.is_negated)
 
 
 def _of_a(form: _Form) -> Fragment | StoredRows:
     if not form.a_in_registers:
-        return StoredRows(form.a, _ROWS, form.depth, is_b=False)
+        return StoredRows(form.a, _ROWS, form.held, is_b=False)
     parts = form.a.parts
 
     def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
         register, part = divmod(index, parts)
         row = b.add(b.lshr(lane, i32(2)), i32(8 * (register % 2)))
         step = b.add(b.mul(b.and_(lane, i32(3)), i32(parts)), i32(part + 4 * parts * (register // 2)))
-        return b.add(b.mul(row, i32(form.depth)), step)
+        return b.add(b.mul(row, i32(form.held)), step)
 
     return Fragment(form.a, 4 * parts, place)
 
