@@ -49,7 +49,8 @@ def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
     while cursor.here.kind == "directive":
         text = cursor.take().text[1:]
         if text == "align":
-            alignment = cursor.integer("an alignment")
+            given = cursor.integer("an alignment")
+            alignment = given if pointer is None else alignment  # behind `.ptr`: of what it points to
         elif text == "attribute":
             while cursor.take().text != ")":
                 pass
@@ -59,8 +60,6 @@ def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
             lanes = int(text[1:])
         elif text != "unified":
             type_name = text
-            if type_name == "u64" and pointer is None and cursor.here.text == ".ptr":
-                continue
     _check_type(cursor, type_name)
     return alignment, lanes, type_name, pointer
 

@@ -40,3 +40,14 @@ def test_variables_of_every_form() -> None:
     assert (actual["four"].count, actual["four"].alignment) == (4, 16)
     assert actual["managed"].type == "u32"
     assert (actual["a"].count, actual["b"].count) == (1, 3)
+
+
+def test_an_alignment_behind_ptr_is_that_of_what_the_pointer_points_to() -> None:
+    parameters = ".param .u32 n, .param .u64 .ptr .global .align 1 a, .param .u64 .ptr .align 32 b, .param .u64 .ptr c"
+    (kernel,) = parse(f"{HEAD}\n.visible .entry k({parameters}) {{ ret; }}").functions
+    assert [(item.name, item.alignment, item.pointer) for item in kernel.parameters] == [
+        ("n", 4, None),
+        ("a", 8, "global"),
+        ("b", 8, "generic"),
+        ("c", 8, "generic"),
+    ]
