@@ -13,6 +13,7 @@ BENCHMARKS = (
     "startup",
     "checking",
     "saxpy",
+    "axpy",
     "reduction",
     "matmul",
     "histogram",

@@ -51,6 +51,10 @@ class PointerProvenance:
                 for name in effects.sets(statement):
                     self._definitions.setdefault(name, []).append(statement)
 
+    def alias(self, name: str, register: str) -> None:
+        """Let a further name stand for a value of a register."""
+        self._definitions[name] = self._definitions.get(register, [])
+
     def of(self, base: Register | Symbol | Integer) -> Provenance | None:
         """The provenance of an address's base; None where there is no candidate."""
         if isinstance(base, Symbol):

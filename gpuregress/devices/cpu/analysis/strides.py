@@ -48,11 +48,12 @@ class Strides:
 
     Args:
         definitions: register → its only definition; a pure function of thread numbers, dimensions and parameters.
+        known: register → its stride, where something else proves it.
     """
 
-    def __init__(self, definitions: dict[str, Instruction]) -> None:
+    def __init__(self, definitions: dict[str, Instruction], known: dict[str, Stride] | None = None) -> None:
         self._definitions = definitions
-        self._known: dict[str, Stride | None] = {}
+        self._known: dict[str, Stride | None] = {**(known or {})}
 
     def of(self, operand: Operand) -> Stride | None:
         """The stride of an operand; None where it is not constant or not known."""

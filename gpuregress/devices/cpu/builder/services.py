@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -52,10 +52,13 @@ class Proven:
     Attributes:
         pointers: (address, bytes) → a host pointer that needs no check.
         branches: guarded branch → whether it is taken.
+        escape: where a thread goes whose access is outside the region that it most likely points into; None: other
+            regions are searched.
     """
 
     pointers: dict[tuple[Address, int], ir.Value] = field(default_factory=dict)
     branches: dict[int, bool] = field(default_factory=dict)
+    escape: ir.Block | None = None
 
 
 class Services(Emit, Protocol):
@@ -74,6 +77,7 @@ class Services(Emit, Protocol):
         block_number: the block at hand.
         index: the statement at hand.
         proven: facts that need no check here.
+        entrances: block → what builds the block through which it is entered from other blocks.
     """
 
     builder: ir.IRBuilder
@@ -88,6 +92,7 @@ class Services(Emit, Protocol):
     block_number: int
     index: int
     proven: Proven
+    entrances: dict[int, Callable[[ir.Block], ir.Block]]
 
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""
@@ -97,6 +102,9 @@ class Services(Emit, Protocol):
 
     def temporary(self, type_name: str) -> Register:
         """A register of the emitter's own."""
+
+    def declare(self, name: str, like: str) -> None:
+        """Declare a further register of the type of another one."""
 
     def version(self, name: str) -> int:
         """Return a number that changes whenever a register is set."""
@@ -134,6 +142,18 @@ class Services(Emit, Protocol):
 
     def edge(self, target: int) -> ir.Block:
         """The LLVM block to branch to for a block of the flow."""
+
+    def begin(self, builder: ir.IRBuilder, number: int) -> None:
+        """Set where code goes, as part of a block of the flow; nothing is known about registers there."""
+
+    def go_on(self, target: int) -> None:
+        """Branch to a block of the flow, and lower the code that can be reached from there."""
+
+    def lower_statements(self, statements: Sequence[Instruction]) -> None:
+        """Lower instructions one after the other."""
+
+    def count(self, number: int) -> None:
+        """Count the instructions of a block of the flow."""
 
     def current(self) -> Instruction:
         """The statement at hand."""

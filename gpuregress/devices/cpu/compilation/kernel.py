@@ -69,7 +69,7 @@ class _KernelBuilder:
         self._block_loop(ir.IRBuilder(first))
         self.body.entry.branch(first)
         wrap(self.unit.module, self.llvm, self.symbol)
-        waits = self.emitter.flow.needs_scheduler or self.body.clustered
+        waits = self.emitter.flow.needs_scheduler or self.body.clustered or self.schedule.uses_context
         return KernelFacts(
             self.symbol,
             self.body.local_bytes,

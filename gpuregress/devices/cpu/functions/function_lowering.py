@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis import effects
@@ -88,6 +90,7 @@ class FunctionEmitter:
         self._guarded = False
         self._abandoned = False
         self.proven = Proven()
+        self.entrances: dict[int, Callable[[ir.Block], ir.Block]] = {}
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
@@ -117,6 +120,11 @@ class FunctionEmitter:
         name = f"%temporary{len(self._declared)}"
         self._declared[name] = llvm_type(type_name)
         return Register(name)
+
+    def declare(self, name: str, like: str) -> None:
+        """Declare a further register of the type of another one."""
+        self._declared[name] = self.declared(like)
+        self.provenance.alias(name, like)
 
     def clear_registers(self, builder: ir.IRBuilder) -> None:
         """Set all registers to 0: a thread must not see the values of the one before it."""
@@ -266,6 +274,29 @@ class FunctionEmitter:
         self._lower_block(self.block_number, index + 1)
         self._lower_pending()
 
+    def begin(self, builder: ir.IRBuilder, number: int) -> None:
+        """Set where code goes, as part of a block of the flow; nothing is known about registers there."""
+        self.builder, self.block_number, self.index = builder, number, self.flow.blocks[number].start
+        self.forget_pointers()
+        self._values.clear(builder.block)
+
+    def go_on(self, target: int) -> None:
+        """Branch to a block of the flow, and lower the code that can be reached from there."""
+        self.builder.branch(self.edge(target))
+        self._lower_pending()
+
+    def lower_statements(self, statements: Sequence[Instruction]) -> None:
+        """Lower instructions one after the other."""
+        for statement in statements:
+            self._values.begin(self.builder.block)
+            self._statement(statement)
+            for name, lost in self._values.end(self.builder.block).items():
+                self._spill(name, lost)
+
+    def count(self, number: int) -> None:
+        """Count the instructions of a block of the flow."""
+        self._count(number, self.flow.blocks[number].start)
+
     def abandon(self) -> None:
         """Put the rest of the current statement's code into a block that is never entered: the thread has left."""
         self.builder = ir.IRBuilder(self.view.entry.function.append_basic_block("never"))
@@ -405,6 +436,9 @@ class FunctionEmitter:
 
     def edge(self, target: int) -> ir.Block:
         """The LLVM block to branch to for block `target`; where the edge may spin, one that yields first."""
+        entrance = self.entrances.get(target)
+        if entrance is not None and self.block_number != target:
+            return entrance(self._block(target))
         if (self.block_number, target) not in self.flow.spins:
             return self._block(target)
         block = self.builder.append_basic_block("yield")

@@ -21,6 +21,8 @@ from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.schedule import interchange_plan
+from gpuregress.devices.cpu.schedule.interchange import Interchange
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, plan
 
@@ -62,6 +64,7 @@ class Lockstep(BlockSchedule):
         self._regions: dict[int, _Region] = {}
         self._pending: list[_Region] = []
         self._resuming = False
+        self._interchange: Interchange | None = None
 
     def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
         """Build the regions from `b` on; control goes to `after` when all threads have exited."""
@@ -94,7 +97,8 @@ class Lockstep(BlockSchedule):
         done = self.llvm.append_basic_block("row_done")
         rows = plan(self.body.emitter, self.rematerializer, region.index) if self.unit.schedule.proven_rows else None
         if rows is None:
-            self._threads(b, number, cells, done)
+            if not self._interchanged(b, number, cells, done):
+                self._threads(b, number, cells, done)
         else:
             tid = {name: cell.get(b) for name, cell in cells.items()}
             proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
@@ -103,6 +107,30 @@ class Lockstep(BlockSchedule):
             self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
             self._threads(ir.IRBuilder(checked_row), number, cells, done)
         self._branch_to_next(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+
+    def _interchanged(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
+        """Build the row with its loops interchanged with the loop over its threads, where that is legal."""
+        schedule, start = self.unit.schedule, self._current.index
+        if not schedule.proven_rows or schedule.last_first:
+            return False
+        loops = interchange_plan.plan(self.body, self.rematerializer, start)
+        if loops is None:
+            return False
+        self.uses_context = True
+        first = number.get(b)
+        tid = {name: cell.get(b) for name, cell in cells.items()}
+        self._interchange = Interchange(self.body, self.rematerializer, loops)
+        end = self.llvm.append_basic_block("interchanged_row_done")
+        self._interchange.build(b, first, tid, self._begin_thread, end)
+        self._interchange = None
+        closing = ir.IRBuilder(end)
+        number.set(closing.add(first, dimension(self.view, "block_x")), closing)
+        closing.branch(done)
+        return True
+
+    def _begin_thread(self, b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
+        self.index, self._end = index, end
+        self._lower_thread(b)
 
     def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
         """Open loops over z and y; return the next thread's number, y and z, and the heads of the loops."""
@@ -187,6 +215,8 @@ class Lockstep(BlockSchedule):
     def _leave(self, emitter: Services, number: int) -> None:
         self._current.following.add(number)
         self._next.set(i32(number), emitter.builder)
+        if self._interchange is not None:
+            self._interchange.leave(emitter.builder)
         emitter.builder.branch(self._end)
 
     def finish(self, emitter: Services) -> None:

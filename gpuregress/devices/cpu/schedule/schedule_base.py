@@ -25,6 +25,7 @@ class BlockSchedule(ABC):
     Attributes:
         index: number of the running thread in its block, i32.
         wait_sites: number of the site of each wait.
+        uses_context: whether it keeps registers in the thread context though no thread waits.
         forward: step from a thread to the next one, i32: 1, or -1 from the last thread to the first.
     """
 
@@ -35,6 +36,7 @@ class BlockSchedule(ABC):
         self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
         self.rematerializer = Rematerializer(body.emitter)
         self.wait_sites: list[int] = []
+        self.uses_context = False
         self.forward = i32(-1 if self.unit.schedule.last_first else 1)
         body.emitter.exits = self
 

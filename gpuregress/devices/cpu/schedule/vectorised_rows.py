@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from llvmlite import ir
 
@@ -40,7 +41,16 @@ _LOGIC: dict[Arithmetic, Callable[..., ir.Value]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Access:
+class Access:
+    """An access with a stride.
+
+    Attributes:
+        address: `[base + offset]`.
+        space: "" for a generic address.
+        count: bytes.
+        step: its stride.
+    """
+
     address: Address
     space: str
     count: int
@@ -58,7 +68,7 @@ class ProvenRow:
     """
 
     holds: ir.Value
-    accesses: tuple[tuple[_Access, ir.Value], ...]
+    accesses: tuple[tuple[Access, ir.Value], ...]
     branches: dict[int, bool]
 
     def of_thread(self, b: ir.IRBuilder, tid_x: ir.Value) -> Proven:
@@ -70,21 +80,31 @@ class ProvenRow:
         return Proven(pointers, self.branches)
 
 
+class RowValues(Protocol):
+    """The values that can be computed for any thread of a row."""
+
+    def definition(self, name: str) -> Instruction | None:
+        """Return the instruction that computes a register."""
+
+    def rematerialize_all(self, emitter: Services, names: list[str]) -> None:
+        """Compute registers at the emitter's position."""
+
+
 @dataclass(slots=True)
 class Rows:
     """The conditions under which the rows of one region need no checks; see `plan`."""
 
     emitter: Services
-    rematerializer: Rematerializer
+    rematerializer: RowValues
     strides: Strides
     definitions: dict[str, Instruction]
-    predicates: dict[str, Instruction]
-    accesses: dict[tuple[Address, int], _Access] = field(default_factory=dict)
+    accesses: dict[tuple[Address, int], Access] = field(default_factory=dict)
     branches: dict[int, bool] = field(default_factory=dict)
     leaves: dict[str, Instruction] = field(default_factory=dict)
     guards: list[tuple[str, bool]] = field(default_factory=list)
     widened: set[tuple[str, bool]] = field(default_factory=set)
     ordered: set[tuple[str, bool]] = field(default_factory=set)
+    first_values: dict[object, ir.Value] = field(default_factory=dict)
 
     # --- looking at the code ------------------------------------------------------------------------------------------
 
@@ -115,9 +135,10 @@ class Rows:
             return False
         if statement.guard is not None and info(statement).control is not Control.BRANCH:
             return False
-        return info(statement).memory is MemoryEffect.NONE or self._admits_access(statement)
+        return info(statement).memory is MemoryEffect.NONE or self.admits_access(statement)
 
-    def _admits_access(self, instruction: Instruction) -> bool:
+    def admits_access(self, instruction: Instruction) -> bool:
+        """Whether an access has a stride and a region that are known; it is then one of `accesses`."""
         address = instruction.operands[1 if info(instruction).memory is MemoryEffect.READ else 0]
         space = space_of(instruction)
         if not isinstance(address, Address) or "volatile" in instruction.modifiers:
@@ -131,16 +152,16 @@ class Rows:
         count = lanes(instruction) * size(type_of(instruction))
         if stride is None or abs(stride.step) >= _LARGEST_STEP or stride.step % count:
             return False
-        if not self._has_region(address, space):
+        if not self.has_region(address, space):
             return False
         known = self.accesses.get((address, count))
         if known is not None and known.space != space:
             return False
-        self.accesses[(address, count)] = _Access(address, space, count, stride.step)
+        self.accesses[(address, count)] = Access(address, space, count, stride.step)
         self.widened |= stride.widened
         return True
 
-    def _has_region(self, address: Address, space: str) -> bool:
+    def has_region(self, address: Address, space: str) -> bool:
         """Whether `guessed_region` has an answer that is known before the threads run."""
         origin, unit = self.emitter.provenance.of(address.base), self.emitter.unit
         if origin is None:
@@ -158,7 +179,7 @@ class Rows:
         if not isinstance(last, Instruction) or info(last).control is not Control.BRANCH or last.guard is None:
             return block.successors
         known = dict(self.leaves), set(self.widened), set(self.ordered)
-        if not self._is_monotone(last.guard.register):
+        if not self.is_monotone(last.guard.register):
             self.leaves, self.widened, self.ordered = known
             return block.successors
         target, beyond = flow.block_of_label[flow.targets(last)[0]], number + 1
@@ -178,14 +199,14 @@ class Rows:
             seen.update(block.successors)
         return total
 
-    def _is_monotone(self, name: str) -> bool:
+    def is_monotone(self, name: str) -> bool:
         """Whether a predicate compares values that change monotonically along a row."""
-        instruction = self.predicates.get(name)
+        instruction = self.rematerializer.definition(name)
         if instruction is None:
             return False
         operation = info(instruction).arithmetic
         if operation in _LOGIC:
-            return all(isinstance(item, Register) and self._is_monotone(item.name) for item in instruction.operands[1:])
+            return all(isinstance(item, Register) and self.is_monotone(item.name) for item in instruction.operands[1:])
         if operation is not Arithmetic.COMPARE or len(instruction.operands) != 3 or len(instruction.modifiers) != 2:
             return False
         order, type_name = instruction.modifiers
@@ -215,7 +236,7 @@ class Rows:
         length = dimension(emitter.view, "block_x")
         last = b.sub(length, i32(1))
         become(b, i32(0))
-        first_values = self._values()
+        self.first_values = first_values = self._values()
         become(b, last)
         last_values = self._values()
         span = b.zext(last, I64)
@@ -233,17 +254,27 @@ class Rows:
         for name, wanted in self.guards:
             value = self._predicate(name, first_values)
             holds.append(value if wanted else b.not_(value))
-        accesses = []
-        for key, item in self.accesses.items():
-            inside_first, pointer = self._inside(item, first_values[key])
-            inside_last, _ = self._inside(item, last_values[key])
-            holds += [inside_first, inside_last]
-            accesses.append((item, pointer))
+        accesses: list[tuple[Access, ir.Value]] = []
+        for group in self._groups():
+            inside, pointers = self._inside(group, first_values, last_values)
+            holds += inside
+            accesses += zip(group, pointers, strict=True)
         answer: ir.Value = ir.Constant(I1, 1)
         for part in holds:
             answer = b.and_(answer, part)
         emitter.builder = before
         return ProvenRow(answer, tuple(accesses), self.branches)
+
+    def first_predicate(self, name: str) -> ir.Value:
+        """The value of a predicate in the first thread of the row that `prove` has looked at."""
+        return self._predicate(name, self.first_values)
+
+    def addresses(self, accesses: list[Access]) -> dict[int, ir.Value]:
+        """The addresses of accesses in the thread for which the emitter speaks, by `id`."""
+        bases = [item.address.base.name for item in accesses if isinstance(item.address.base, Register)]
+        known = [name for name in dict.fromkeys(bases) if name in self.definitions]
+        self.rematerializer.rematerialize_all(self.emitter, known)
+        return {id(item): address_value(self.emitter, item.address) for item in accesses}
 
     def _in_order(self, name: str, first: ir.Value, last: ir.Value, signed: bool) -> ir.Value:  # noqa: FBT001 - a pair's
         """That a 64-bit value, which grows by less than 2^30 in a row, does not wrap in it."""
@@ -284,20 +315,48 @@ class Rows:
     def _predicate(self, name: str, values: dict[object, ir.Value]) -> ir.Value:
         if name in self.leaves:
             return values[name]
-        b, instruction = self.emitter.builder, self.predicates[name]
+        b, instruction = self.emitter.builder, self.rematerializer.definition(name)
+        assert instruction is not None
         parts = [self._predicate(item.name, values) for item in instruction.operands[1:] if isinstance(item, Register)]
         return _LOGIC[info(instruction).arithmetic](b, *parts)
 
-    def _inside(self, item: _Access, value: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Whether an access is inside its region and aligned, and a host pointer to it."""
-        emitter, b = self.emitter, self.emitter.builder
-        region = guessed_region(emitter, item.address, item.space, value.type)
+    def _groups(self) -> list[list[Access]]:
+        """The accesses that differ by a constant, a multiple of their bytes, in the order of their addresses."""
+        groups: dict[object, list[Access]] = {}
+        for item in sorted(self.accesses.values(), key=lambda item: item.address.offset):
+            key = (item.address.base, item.space, item.count, item.address.offset % item.count)
+            started = groups.setdefault(key, [])
+            if started and item.address.offset - started[0].address.offset >= _LARGEST_STEP:
+                started = groups[(*key, item.address.offset)] = []
+            started.append(item)
+        return list(groups.values())
+
+    def _inside(
+        self, group: list[Access], first: dict[object, ir.Value], last: dict[object, ir.Value]
+    ) -> tuple[list[ir.Value], list[ir.Value]]:
+        """That all accesses of a group are inside their region and aligned, and host pointers to the first thread's.
+
+        Between the lowest and the highest address lies less than 2^31, and all of it is as aligned as they are.
+        """
+        emitter, b, lowest, highest = self.emitter, self.emitter.builder, group[0], group[-1]
+        ends = (first, last) if lowest.step >= 0 else (last, first)
+        low, high = (values[_key(item)] for values, item in zip(ends, (lowest, highest), strict=True))
+        region = guessed_region(emitter, lowest.address, lowest.space, low.type)
         assert region is not None
-        offset = b.sub(value, region.base)
-        shift = ir.Constant(value.type, item.count.bit_length() - 1)
-        rotated = emitter.intrinsic(f"llvm.fshr.i{value.type.width}", value.type, offset, offset, shift)
-        inside = b.icmp_unsigned("<", rotated, emitter.view.limit(region, item.count, value.type))
-        return inside, at(b, region.host, b.zext(offset, I64) if value.type == I32 else offset)
+        limit = emitter.view.limit(region, lowest.count, low.type)
+        shift = ir.Constant(low.type, lowest.count.bit_length() - 1)
+        holds = []
+        for value in (low, high):
+            offset = b.sub(value, region.base)
+            rotated = emitter.intrinsic(f"llvm.fshr.i{value.type.width}", value.type, offset, offset, shift)
+            holds.append(b.icmp_unsigned("<", rotated, limit))
+        start = b.sub(first[_key(lowest)], region.base)
+        pointer = at(b, region.host, b.zext(start, I64) if low.type == I32 else start)
+        return holds, [at(b, pointer, item.address.offset - lowest.address.offset) for item in group]
+
+
+def _key(item: Access) -> tuple[Address, int]:
+    return (item.address, item.count)
 
 
 def _is_access(statement: Statement) -> bool:
@@ -313,6 +372,6 @@ def plan(emitter: Services, rematerializer: Rematerializer, index: int) -> Rows 
         None where no row of it can be proven.
     """
     definitions = rematerializer.all_definitions()
-    rows = Rows(emitter, rematerializer, Strides(definitions), definitions, rematerializer.single_definitions)
+    rows = Rows(emitter, rematerializer, Strides(definitions), definitions)
     number = 0 if index < 0 else emitter.flow.block_at(index)
     return rows if rows.analyze(number, index + 1) else None

@@ -1,14 +1,14 @@
 define internal i32 @"kernel_0.body"(ptr %".1") noinline nounwind
 {
 slots:
-  %".423" = alloca i64
-  %".371" = alloca i64
-  %".269" = alloca i32
-  %".267" = alloca i32
-  %".264" = alloca i32
-  %".174" = alloca i64
-  %".142" = alloca i64
-  %".126" = alloca i64
+  %".421" = alloca i64
+  %".369" = alloca i64
+  %".268" = alloca i32
+  %".266" = alloca i32
+  %".263" = alloca i32
+  %".173" = alloca i64
+  %".141" = alloca i64
+  %".125" = alloca i64
   %".90" = alloca i32
   %".83" = alloca i32
   %".67" = alloca i32
@@ -51,31 +51,31 @@ entry:
   %".57" = mul i32 %".54", %".56"
   %".58" = mul i32 %".52", %".57"
   %".108" = getelementptr i8, ptr %".48", i64 1024
-  %".150" = load ptr, ptr %".1", align 8
-  %".151" = load i64, ptr %".150", align 8
-  %".195" = load i64, ptr %".150", align 8
-  %".292" = load i64, ptr %".150", align 8
-  %".312" = load i64, ptr %".150", align 8
-  %".335" = load i64, ptr %".150", align 1
-  %".336" = getelementptr i8, ptr %".1", i64 16
-  %".337" = load ptr, ptr %".336", align 8
-  %".338" = getelementptr i8, ptr %".1", i64 24
-  %".339" = load i64, ptr %".338", align 8
-  %".340" = lshr i64 %".335", 40
-  %".341" = mul i64 %".340", 2557247
-  %".342" = and i64 %".341", 4194303
-  %".343" = icmp ult i64 %".342", %".339"
-  %".344" = select  i1 %".343", i64 %".342", i64 0
-  %".345" = shl i64 %".344", 5
-  %".346" = getelementptr i8, ptr %".337", i64 %".345"
-  %".347" = load ptr, ptr %".346"
-  %".348" = getelementptr i8, ptr %".346", i64 8
+  %".149" = load ptr, ptr %".1", align 8
+  %".150" = load i64, ptr %".149", align 8
+  %".194" = load i64, ptr %".149", align 8
+  %".291" = load i64, ptr %".149", align 8
+  %".311" = load i64, ptr %".149", align 8
+  %".333" = load i64, ptr %".149", align 1
+  %".334" = getelementptr i8, ptr %".1", i64 16
+  %".335" = load ptr, ptr %".334", align 8
+  %".336" = getelementptr i8, ptr %".1", i64 24
+  %".337" = load i64, ptr %".336", align 8
+  %".338" = lshr i64 %".333", 40
+  %".339" = mul i64 %".338", 2557247
+  %".340" = and i64 %".339", 4194303
+  %".341" = icmp ult i64 %".340", %".337"
+  %".342" = select  i1 %".341", i64 %".340", i64 0
+  %".343" = shl i64 %".342", 5
+  %".344" = getelementptr i8, ptr %".335", i64 %".343"
+  %".345" = load ptr, ptr %".344"
+  %".346" = getelementptr i8, ptr %".344", i64 8
+  %".347" = load i64, ptr %".346"
+  %".348" = getelementptr i8, ptr %".344", i64 16
   %".349" = load i64, ptr %".348"
-  %".350" = getelementptr i8, ptr %".346", i64 16
-  %".351" = load i64, ptr %".350"
-  %".354" = lshr i64 %".349", 2
-  %".398" = load i64, ptr %".150", align 8
-  %".446" = load i64, ptr %".150", align 8
+  %".350" = lshr i64 %".347", 2
+  %".396" = load i64, ptr %".149", align 8
+  %".444" = load i64, ptr %".149", align 8
   br label %"first_block"
 first_block:
   store i64 %".16", ptr %".17"
@@ -105,22 +105,22 @@ block_body:
   store i32 0, ptr %".59"
   br label %"region1"
 end:
-  %".524" = getelementptr i8, ptr %".1", i64 248
-  %".525" = load i64, ptr %".524", align 8
-  %".526" = load i64, ptr %".13"
-  %".527" = add i64 %".525", %".526"
-  %".528" = getelementptr i8, ptr %".1", i64 248
-  store i64 %".527", ptr %".528", align 8
+  %".522" = getelementptr i8, ptr %".1", i64 248
+  %".523" = load i64, ptr %".522", align 8
+  %".524" = load i64, ptr %".13"
+  %".525" = add i64 %".523", %".524"
+  %".526" = getelementptr i8, ptr %".1", i64 248
+  store i64 %".525", ptr %".526", align 8
   ret i32 0
 next_block:
-  %".503" = load i64, ptr %".17"
-  %".504" = add i64 %".503", 1
-  store i64 %".504", ptr %".17"
-  %".506" = load i32, ptr %".30"
-  %".507" = add i32 %".506", 1
-  store i32 %".507", ptr %".30"
-  %".509" = icmp eq i32 %".507", %".20"
-  br i1 %".509", label %"next_block.if", label %"next_block.endif"
+  %".501" = load i64, ptr %".17"
+  %".502" = add i64 %".501", 1
+  store i64 %".502", ptr %".17"
+  %".504" = load i32, ptr %".30"
+  %".505" = add i32 %".504", 1
+  store i32 %".505", ptr %".30"
+  %".507" = icmp eq i32 %".505", %".20"
+  br i1 %".507", label %"next_block.if", label %"next_block.endif"
 region1:
   store i32 0, ptr %".62"
   store i32 0, ptr %".62"
@@ -168,415 +168,413 @@ tid_y:
   %".109" = sub i32 %".89", 1024
   %".110" = call i32 @"llvm.fshr.i32"(i32 %".109", i32 %".109", i32 2)
   %".111" = icmp ult i32 %".110", 32
-  %".112" = zext i32 %".109" to i64
-  %".113" = getelementptr i8, ptr %".108", i64 %".112"
-  %".114" = sub i32 %".104", 1024
-  %".115" = call i32 @"llvm.fshr.i32"(i32 %".114", i32 %".114", i32 2)
-  %".116" = icmp ult i32 %".115", 32
-  %".117" = zext i32 %".114" to i64
-  %".118" = getelementptr i8, ptr %".108", i64 %".117"
-  %".119" = and i1 1, %".107"
-  %".120" = and i1 %".119", %".111"
-  %".121" = and i1 %".120", %".116"
-  br i1 %".121", label %"proven_row", label %"checked_row"
+  %".112" = sub i32 %".104", 1024
+  %".113" = call i32 @"llvm.fshr.i32"(i32 %".112", i32 %".112", i32 2)
+  %".114" = icmp ult i32 %".113", 32
+  %".115" = sub i32 %".89", 1024
+  %".116" = zext i32 %".115" to i64
+  %".117" = getelementptr i8, ptr %".108", i64 %".116"
+  %".118" = and i1 1, %".107"
+  %".119" = and i1 %".118", %".111"
+  %".120" = and i1 %".119", %".114"
+  br i1 %".120", label %"proven_row", label %"checked_row"
 row_done:
-  %".253" = load i32, ptr %".67"
-  %".254" = add i32 %".253", 1
-  store i32 %".254", ptr %".67"
-  %".256" = icmp ult i32 %".254", %".54"
-  br i1 %".256", label %"tid_y", label %"tid_y_done"
+  %".252" = load i32, ptr %".67"
+  %".253" = add i32 %".252", 1
+  store i32 %".253", ptr %".67"
+  %".255" = icmp ult i32 %".253", %".54"
+  br i1 %".255", label %"tid_y", label %"tid_y_done"
 proven_row:
-  %".123" = load i32, ptr %".65"
-  %".124" = load i32, ptr %".67"
-  %".125" = load i32, ptr %".62"
-  store i64 0, ptr %".126"
-  store i64 0, ptr %".126"
+  %".122" = load i32, ptr %".65"
+  %".123" = load i32, ptr %".67"
+  %".124" = load i32, ptr %".62"
+  store i64 0, ptr %".125"
+  store i64 0, ptr %".125"
   br label %"thread"
 checked_row:
-  %".171" = load i32, ptr %".65"
-  %".172" = load i32, ptr %".67"
-  %".173" = load i32, ptr %".62"
-  store i64 0, ptr %".174"
-  store i64 0, ptr %".174"
+  %".170" = load i32, ptr %".65"
+  %".171" = load i32, ptr %".67"
+  %".172" = load i32, ptr %".62"
+  store i64 0, ptr %".173"
+  store i64 0, ptr %".173"
   br label %"thread.1"
 thread:
-  %".130" = load i64, ptr %".126"
-  %".131" = zext i32 %".52" to i64
-  %".132" = trunc i64 %".130" to i32
-  %".133" = add nuw nsw i32 %".125", %".132"
-  store i32 %".132", ptr %".4"
-  store i32 %".124", ptr %".5"
-  store i32 %".123", ptr %".6"
+  %".129" = load i64, ptr %".125"
+  %".130" = zext i32 %".52" to i64
+  %".131" = trunc i64 %".129" to i32
+  %".132" = add nuw nsw i32 %".124", %".131"
+  store i32 %".131", ptr %".4"
+  store i32 %".123", ptr %".5"
+  store i32 %".122", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  %".140" = mul i64 %".130", 4
-  %".141" = getelementptr i8, ptr %".113", i64 %".140"
+  %".139" = mul i64 %".129", 4
+  %".140" = getelementptr i8, ptr %".117", i64 %".139"
   store i32 0, ptr %".83"
   store i32 0, ptr %".90"
-  store i64 0, ptr %".142"
+  store i64 0, ptr %".141"
   br label %"b0"
 next_thread:
-  %".165" = add nuw nsw i64 %".130", 1
-  store i64 %".165", ptr %".126"
-  %".167" = add nuw nsw i32 %".133", 1
-  store i32 %".167", ptr %".62"
-  %".169" = icmp ult i64 %".165", %".131"
-  br i1 %".169", label %"thread", label %"row_done"
+  %".164" = add nuw nsw i64 %".129", 1
+  store i64 %".164", ptr %".125"
+  %".166" = add nuw nsw i32 %".132", 1
+  store i32 %".166", ptr %".62"
+  %".168" = icmp ult i64 %".164", %".130"
+  br i1 %".168", label %"thread", label %"row_done"
 b0:
-  %".147" = load i64, ptr %".13"
-  %".148" = add i64 %".147", 7
-  store i64 %".148", ptr %".13"
-  store i64 %".151", ptr %".142"
-  store i32 %".132", ptr %".83"
-  %".154" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".155" = shl i32 %".132", %".154"
-  %".156" = icmp ult i32 2, 32
-  %".157" = select  i1 %".156", i32 %".155", i32 0
-  %".158" = trunc i64 1024 to i32
-  %".159" = add i32 %".158", %".157"
-  store i32 %".159", ptr %".90"
-  store i32 %".132", ptr %".141", align 4
+  %".146" = load i64, ptr %".13"
+  %".147" = add i64 %".146", 7
+  store i64 %".147", ptr %".13"
+  store i64 %".150", ptr %".141"
+  store i32 %".131", ptr %".83"
+  %".153" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".154" = shl i32 %".131", %".153"
+  %".155" = icmp ult i32 2, 32
+  %".156" = select  i1 %".155", i32 %".154", i32 0
+  %".157" = trunc i64 1024 to i32
+  %".158" = add i32 %".157", %".156"
+  store i32 %".158", ptr %".90"
+  store i32 %".131", ptr %".140", align 4
   store i32 2, ptr %".59"
   br label %"next_thread"
 region2:
-  store i32 0, ptr %".264"
-  store i32 0, ptr %".264"
-  store i32 0, ptr %".267"
-  store i32 0, ptr %".269"
-  store i32 0, ptr %".267"
+  store i32 0, ptr %".263"
+  store i32 0, ptr %".263"
+  store i32 0, ptr %".266"
+  store i32 0, ptr %".268"
+  store i32 0, ptr %".266"
   br label %"tid_z.1"
 never:
   unreachable
 thread.1:
-  %".178" = load i64, ptr %".174"
-  %".179" = zext i32 %".52" to i64
-  %".180" = trunc i64 %".178" to i32
-  %".181" = add nuw nsw i32 %".173", %".180"
-  store i32 %".180", ptr %".4"
-  store i32 %".172", ptr %".5"
-  store i32 %".171", ptr %".6"
+  %".177" = load i64, ptr %".173"
+  %".178" = zext i32 %".52" to i64
+  %".179" = trunc i64 %".177" to i32
+  %".180" = add nuw nsw i32 %".172", %".179"
+  store i32 %".179", ptr %".4"
+  store i32 %".171", ptr %".5"
+  store i32 %".170", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
   store i32 0, ptr %".83"
   store i32 0, ptr %".90"
-  store i64 0, ptr %".142"
+  store i64 0, ptr %".141"
   br label %"b0.1"
 next_thread.1:
-  %".247" = add nuw nsw i64 %".178", 1
-  store i64 %".247", ptr %".174"
-  %".249" = add nuw nsw i32 %".181", 1
-  store i32 %".249", ptr %".62"
-  %".251" = icmp ult i64 %".247", %".179"
-  br i1 %".251", label %"thread.1", label %"row_done"
+  %".246" = add nuw nsw i64 %".177", 1
+  store i64 %".246", ptr %".173"
+  %".248" = add nuw nsw i32 %".180", 1
+  store i32 %".248", ptr %".62"
+  %".250" = icmp ult i64 %".246", %".178"
+  br i1 %".250", label %"thread.1", label %"row_done"
 b0.1:
-  %".192" = load i64, ptr %".13"
-  %".193" = add i64 %".192", 7
-  store i64 %".193", ptr %".13"
-  store i64 %".195", ptr %".142"
-  store i32 %".180", ptr %".83"
-  %".198" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".199" = shl i32 %".180", %".198"
-  %".200" = icmp ult i32 2, 32
-  %".201" = select  i1 %".200", i32 %".199", i32 0
-  %".202" = trunc i64 1024 to i32
-  %".203" = add i32 %".202", %".201"
-  store i32 %".203", ptr %".90"
-  %".205" = sub i32 %".203", 1024
-  %".206" = call i32 @"llvm.fshr.i32"(i32 %".205", i32 %".205", i32 2)
-  %".207" = icmp ult i32 %".206", 32
-  br i1 %".207", label %"fast", label %"slow", !prof !3
+  %".191" = load i64, ptr %".13"
+  %".192" = add i64 %".191", 7
+  store i64 %".192", ptr %".13"
+  store i64 %".194", ptr %".141"
+  store i32 %".179", ptr %".83"
+  %".197" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".198" = shl i32 %".179", %".197"
+  %".199" = icmp ult i32 2, 32
+  %".200" = select  i1 %".199", i32 %".198", i32 0
+  %".201" = trunc i64 1024 to i32
+  %".202" = add i32 %".201", %".200"
+  store i32 %".202", ptr %".90"
+  %".204" = sub i32 %".202", 1024
+  %".205" = call i32 @"llvm.fshr.i32"(i32 %".204", i32 %".204", i32 2)
+  %".206" = icmp ult i32 %".205", 32
+  br i1 %".206", label %"fast", label %"slow", !prof !3
 fast:
-  %".209" = zext i32 %".205" to i64
-  %".210" = getelementptr i8, ptr %".108", i64 %".209"
+  %".208" = zext i32 %".204" to i64
+  %".209" = getelementptr i8, ptr %".108", i64 %".208"
   br label %"after"
 slow:
-  %".212" = zext i32 %".203" to i64
-  %".213" = add i64 %".212", 3565187343784607744
-  %".214" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".213", i64 4, i64 0)
-  %".215" = icmp eq ptr %".214", null
-  br i1 %".215", label %"fault", label %"after", !prof !4
+  %".211" = zext i32 %".202" to i64
+  %".212" = add i64 %".211", 3565187343784607744
+  %".213" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".212", i64 4, i64 0)
+  %".214" = icmp eq ptr %".213", null
+  br i1 %".214", label %"fault", label %"after", !prof !4
 after:
-  %".242" = phi  ptr [%".210", %"fast"], [%".214", %"slow"]
-  store i32 %".180", ptr %".242", align 4
+  %".241" = phi  ptr [%".209", %"fast"], [%".213", %"slow"]
+  store i32 %".179", ptr %".241", align 4
   store i32 2, ptr %".59"
   br label %"next_thread.1"
 fault:
-  %".216" = load i32, ptr %".4"
-  %".217" = zext i32 %".216" to i64
-  %".218" = getelementptr i8, ptr %".1", i64 192
-  store i64 %".217", ptr %".218", align 8
-  %".220" = load i32, ptr %".5"
-  %".221" = zext i32 %".220" to i64
-  %".222" = getelementptr i8, ptr %".1", i64 200
-  store i64 %".221", ptr %".222", align 8
-  %".224" = load i32, ptr %".6"
-  %".225" = zext i32 %".224" to i64
-  %".226" = getelementptr i8, ptr %".1", i64 208
-  store i64 %".225", ptr %".226", align 8
-  %".228" = load i32, ptr %".7"
-  %".229" = zext i32 %".228" to i64
-  %".230" = getelementptr i8, ptr %".1", i64 216
-  store i64 %".229", ptr %".230", align 8
-  %".232" = load i32, ptr %".8"
-  %".233" = zext i32 %".232" to i64
-  %".234" = getelementptr i8, ptr %".1", i64 224
-  store i64 %".233", ptr %".234", align 8
-  %".236" = load i32, ptr %".9"
-  %".237" = zext i32 %".236" to i64
-  %".238" = getelementptr i8, ptr %".1", i64 232
-  store i64 %".237", ptr %".238", align 8
+  %".215" = load i32, ptr %".4"
+  %".216" = zext i32 %".215" to i64
+  %".217" = getelementptr i8, ptr %".1", i64 192
+  store i64 %".216", ptr %".217", align 8
+  %".219" = load i32, ptr %".5"
+  %".220" = zext i32 %".219" to i64
+  %".221" = getelementptr i8, ptr %".1", i64 200
+  store i64 %".220", ptr %".221", align 8
+  %".223" = load i32, ptr %".6"
+  %".224" = zext i32 %".223" to i64
+  %".225" = getelementptr i8, ptr %".1", i64 208
+  store i64 %".224", ptr %".225", align 8
+  %".227" = load i32, ptr %".7"
+  %".228" = zext i32 %".227" to i64
+  %".229" = getelementptr i8, ptr %".1", i64 216
+  store i64 %".228", ptr %".229", align 8
+  %".231" = load i32, ptr %".8"
+  %".232" = zext i32 %".231" to i64
+  %".233" = getelementptr i8, ptr %".1", i64 224
+  store i64 %".232", ptr %".233", align 8
+  %".235" = load i32, ptr %".9"
+  %".236" = zext i32 %".235" to i64
+  %".237" = getelementptr i8, ptr %".1", i64 232
+  store i64 %".236", ptr %".237", align 8
   ret i32 1
 never.1:
   unreachable
 tid_y_done:
-  %".258" = load i32, ptr %".65"
-  %".259" = add i32 %".258", 1
-  store i32 %".259", ptr %".65"
-  %".261" = icmp ult i32 %".259", %".56"
-  br i1 %".261", label %"tid_z", label %"tid_z_done"
+  %".257" = load i32, ptr %".65"
+  %".258" = add i32 %".257", 1
+  store i32 %".258", ptr %".65"
+  %".260" = icmp ult i32 %".258", %".56"
+  br i1 %".260", label %"tid_z", label %"tid_z_done"
 tid_z_done:
   br label %"region2"
 tid_z.1:
-  store i32 0, ptr %".269"
+  store i32 0, ptr %".268"
   br label %"tid_y.1"
 tid_y.1:
-  %".275" = load i32, ptr %".267"
-  %".276" = load i32, ptr %".269"
-  %".277" = sub i32 %".52", 1
+  %".274" = load i32, ptr %".266"
+  %".275" = load i32, ptr %".268"
+  %".276" = sub i32 %".52", 1
   store i32 0, ptr %".4"
-  store i32 %".276", ptr %".5"
-  store i32 %".275", ptr %".6"
+  store i32 %".275", ptr %".5"
+  store i32 %".274", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
   store i32 0, ptr %".83"
-  %".285" = trunc i64 1024 to i32
-  %".286" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".287" = shl i32 0, %".286"
-  %".288" = icmp ult i32 2, 32
-  %".289" = select  i1 %".288", i32 %".287", i32 0
-  %".290" = add i32 %".285", %".289"
-  store i32 %".290", ptr %".90"
-  store i64 %".292", ptr %".142"
-  %".294" = zext i32 0 to i64
-  %".295" = zext i32 4 to i64
-  %".296" = mul i64 %".294", %".295"
-  %".297" = add i64 %".292", %".296"
-  store i32 %".277", ptr %".4"
-  store i32 %".276", ptr %".5"
-  store i32 %".275", ptr %".6"
+  %".284" = trunc i64 1024 to i32
+  %".285" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".286" = shl i32 0, %".285"
+  %".287" = icmp ult i32 2, 32
+  %".288" = select  i1 %".287", i32 %".286", i32 0
+  %".289" = add i32 %".284", %".288"
+  store i32 %".289", ptr %".90"
+  store i64 %".291", ptr %".141"
+  %".293" = zext i32 0 to i64
+  %".294" = zext i32 4 to i64
+  %".295" = mul i64 %".293", %".294"
+  %".296" = add i64 %".291", %".295"
+  store i32 %".276", ptr %".4"
+  store i32 %".275", ptr %".5"
+  store i32 %".274", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".277", ptr %".83"
-  %".305" = trunc i64 1024 to i32
-  %".306" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".307" = shl i32 %".277", %".306"
-  %".308" = icmp ult i32 2, 32
-  %".309" = select  i1 %".308", i32 %".307", i32 0
-  %".310" = add i32 %".305", %".309"
-  store i32 %".310", ptr %".90"
-  store i64 %".312", ptr %".142"
-  %".314" = zext i32 %".277" to i64
-  %".315" = zext i32 4 to i64
-  %".316" = mul i64 %".314", %".315"
-  %".317" = add i64 %".312", %".316"
-  %".318" = zext i32 %".277" to i64
-  %".319" = icmp uge i32 %".52", 16
-  %".320" = zext i32 %".277" to i64
-  %".321" = zext i32 0 to i64
-  %".322" = sub i64 %".320", %".321"
-  %".323" = mul i64 %".318", 1
-  %".324" = icmp eq i64 %".322", %".323"
-  %".325" = sub i32 %".290", 1024
-  %".326" = call i32 @"llvm.fshr.i32"(i32 %".325", i32 %".325", i32 2)
-  %".327" = icmp ult i32 %".326", 32
-  %".328" = zext i32 %".325" to i64
-  %".329" = getelementptr i8, ptr %".108", i64 %".328"
-  %".330" = sub i32 %".310", 1024
-  %".331" = call i32 @"llvm.fshr.i32"(i32 %".330", i32 %".330", i32 2)
-  %".332" = icmp ult i32 %".331", 32
-  %".333" = zext i32 %".330" to i64
-  %".334" = getelementptr i8, ptr %".108", i64 %".333"
-  %".352" = sub i64 %".297", %".351"
-  %".353" = call i64 @"llvm.fshr.i64"(i64 %".352", i64 %".352", i64 2)
-  %".355" = icmp ult i64 %".353", %".354"
-  %".356" = getelementptr i8, ptr %".347", i64 %".352"
-  %".357" = sub i64 %".317", %".351"
-  %".358" = call i64 @"llvm.fshr.i64"(i64 %".357", i64 %".357", i64 2)
-  %".359" = icmp ult i64 %".358", %".354"
-  %".360" = getelementptr i8, ptr %".347", i64 %".357"
-  %".361" = and i1 1, %".319"
-  %".362" = and i1 %".361", %".324"
-  %".363" = and i1 %".362", %".327"
-  %".364" = and i1 %".363", %".332"
-  %".365" = and i1 %".364", %".355"
-  %".366" = and i1 %".365", %".359"
-  br i1 %".366", label %"proven_row.1", label %"checked_row.1"
+  store i32 %".276", ptr %".83"
+  %".304" = trunc i64 1024 to i32
+  %".305" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".306" = shl i32 %".276", %".305"
+  %".307" = icmp ult i32 2, 32
+  %".308" = select  i1 %".307", i32 %".306", i32 0
+  %".309" = add i32 %".304", %".308"
+  store i32 %".309", ptr %".90"
+  store i64 %".311", ptr %".141"
+  %".313" = zext i32 %".276" to i64
+  %".314" = zext i32 4 to i64
+  %".315" = mul i64 %".313", %".314"
+  %".316" = add i64 %".311", %".315"
+  %".317" = zext i32 %".276" to i64
+  %".318" = icmp uge i32 %".52", 16
+  %".319" = zext i32 %".276" to i64
+  %".320" = zext i32 0 to i64
+  %".321" = sub i64 %".319", %".320"
+  %".322" = mul i64 %".317", 1
+  %".323" = icmp eq i64 %".321", %".322"
+  %".324" = sub i32 %".289", 1024
+  %".325" = call i32 @"llvm.fshr.i32"(i32 %".324", i32 %".324", i32 2)
+  %".326" = icmp ult i32 %".325", 32
+  %".327" = sub i32 %".309", 1024
+  %".328" = call i32 @"llvm.fshr.i32"(i32 %".327", i32 %".327", i32 2)
+  %".329" = icmp ult i32 %".328", 32
+  %".330" = sub i32 %".289", 1024
+  %".331" = zext i32 %".330" to i64
+  %".332" = getelementptr i8, ptr %".108", i64 %".331"
+  %".351" = sub i64 %".296", %".349"
+  %".352" = call i64 @"llvm.fshr.i64"(i64 %".351", i64 %".351", i64 2)
+  %".353" = icmp ult i64 %".352", %".350"
+  %".354" = sub i64 %".316", %".349"
+  %".355" = call i64 @"llvm.fshr.i64"(i64 %".354", i64 %".354", i64 2)
+  %".356" = icmp ult i64 %".355", %".350"
+  %".357" = sub i64 %".296", %".349"
+  %".358" = getelementptr i8, ptr %".345", i64 %".357"
+  %".359" = and i1 1, %".318"
+  %".360" = and i1 %".359", %".323"
+  %".361" = and i1 %".360", %".326"
+  %".362" = and i1 %".361", %".329"
+  %".363" = and i1 %".362", %".353"
+  %".364" = and i1 %".363", %".356"
+  br i1 %".364", label %"proven_row.1", label %"checked_row.1"
 row_done.1:
-  %".492" = load i32, ptr %".269"
-  %".493" = add i32 %".492", 1
-  store i32 %".493", ptr %".269"
-  %".495" = icmp ult i32 %".493", %".54"
-  br i1 %".495", label %"tid_y.1", label %"tid_y_done.1"
+  %".490" = load i32, ptr %".268"
+  %".491" = add i32 %".490", 1
+  store i32 %".491", ptr %".268"
+  %".493" = icmp ult i32 %".491", %".54"
+  br i1 %".493", label %"tid_y.1", label %"tid_y_done.1"
 proven_row.1:
-  %".368" = load i32, ptr %".267"
-  %".369" = load i32, ptr %".269"
-  %".370" = load i32, ptr %".264"
-  store i64 0, ptr %".371"
-  store i64 0, ptr %".371"
+  %".366" = load i32, ptr %".266"
+  %".367" = load i32, ptr %".268"
+  %".368" = load i32, ptr %".263"
+  store i64 0, ptr %".369"
+  store i64 0, ptr %".369"
   br label %"thread.2"
 checked_row.1:
-  %".420" = load i32, ptr %".267"
-  %".421" = load i32, ptr %".269"
-  %".422" = load i32, ptr %".264"
-  store i64 0, ptr %".423"
-  store i64 0, ptr %".423"
+  %".418" = load i32, ptr %".266"
+  %".419" = load i32, ptr %".268"
+  %".420" = load i32, ptr %".263"
+  store i64 0, ptr %".421"
+  store i64 0, ptr %".421"
   br label %"thread.3"
 thread.2:
-  %".375" = load i64, ptr %".371"
-  %".376" = zext i32 %".52" to i64
-  %".377" = trunc i64 %".375" to i32
-  %".378" = add nuw nsw i32 %".370", %".377"
-  store i32 %".377", ptr %".4"
-  store i32 %".369", ptr %".5"
-  store i32 %".368", ptr %".6"
+  %".373" = load i64, ptr %".369"
+  %".374" = zext i32 %".52" to i64
+  %".375" = trunc i64 %".373" to i32
+  %".376" = add nuw nsw i32 %".368", %".375"
+  store i32 %".375", ptr %".4"
+  store i32 %".367", ptr %".5"
+  store i32 %".366", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  %".385" = mul i64 %".375", 4
-  %".386" = getelementptr i8, ptr %".329", i64 %".385"
-  %".387" = mul i64 %".375", 4
-  %".388" = getelementptr i8, ptr %".356", i64 %".387"
-  store i32 %".377", ptr %".83"
-  %".391" = trunc i64 1024 to i32
-  %".392" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".393" = shl i32 %".377", %".392"
-  %".394" = icmp ult i32 2, 32
-  %".395" = select  i1 %".394", i32 %".393", i32 0
-  %".396" = add i32 %".391", %".395"
-  store i32 %".396", ptr %".90"
-  store i64 %".398", ptr %".142"
-  %".400" = load i64, ptr %".13"
-  %".401" = add i64 %".400", 6
-  store i64 %".401", ptr %".13"
-  %".403" = load i32, ptr %".83"
-  %".404" = sub i32 31, %".403"
-  %".405" = load i32, ptr %".386", align 4
-  %".406" = zext i32 %".403" to i64
-  %".407" = zext i32 4 to i64
-  %".408" = mul i64 %".406", %".407"
-  %".409" = load i64, ptr %".142"
-  %".410" = add i64 %".409", %".408"
-  store i32 %".405", ptr %".388", align 4
+  %".383" = mul i64 %".373", 4
+  %".384" = getelementptr i8, ptr %".332", i64 %".383"
+  %".385" = mul i64 %".373", 4
+  %".386" = getelementptr i8, ptr %".358", i64 %".385"
+  store i32 %".375", ptr %".83"
+  %".389" = trunc i64 1024 to i32
+  %".390" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".391" = shl i32 %".375", %".390"
+  %".392" = icmp ult i32 2, 32
+  %".393" = select  i1 %".392", i32 %".391", i32 0
+  %".394" = add i32 %".389", %".393"
+  store i32 %".394", ptr %".90"
+  store i64 %".396", ptr %".141"
+  %".398" = load i64, ptr %".13"
+  %".399" = add i64 %".398", 6
+  store i64 %".399", ptr %".13"
+  %".401" = load i32, ptr %".83"
+  %".402" = sub i32 31, %".401"
+  %".403" = load i32, ptr %".384", align 4
+  %".404" = zext i32 %".401" to i64
+  %".405" = zext i32 4 to i64
+  %".406" = mul i64 %".404", %".405"
+  %".407" = load i64, ptr %".141"
+  %".408" = add i64 %".407", %".406"
+  store i32 %".403", ptr %".386", align 4
   store i32 0, ptr %".59"
   br label %"next_thread.2"
 next_thread.2:
-  %".414" = add nuw nsw i64 %".375", 1
-  store i64 %".414", ptr %".371"
-  %".416" = add nuw nsw i32 %".378", 1
-  store i32 %".416", ptr %".264"
-  %".418" = icmp ult i64 %".414", %".376"
-  br i1 %".418", label %"thread.2", label %"row_done.1"
+  %".412" = add nuw nsw i64 %".373", 1
+  store i64 %".412", ptr %".369"
+  %".414" = add nuw nsw i32 %".376", 1
+  store i32 %".414", ptr %".263"
+  %".416" = icmp ult i64 %".412", %".374"
+  br i1 %".416", label %"thread.2", label %"row_done.1"
 before:
   unreachable
 thread.3:
-  %".427" = load i64, ptr %".423"
-  %".428" = zext i32 %".52" to i64
-  %".429" = trunc i64 %".427" to i32
-  %".430" = add nuw nsw i32 %".422", %".429"
-  store i32 %".429", ptr %".4"
-  store i32 %".421", ptr %".5"
-  store i32 %".420", ptr %".6"
+  %".425" = load i64, ptr %".421"
+  %".426" = zext i32 %".52" to i64
+  %".427" = trunc i64 %".425" to i32
+  %".428" = add nuw nsw i32 %".420", %".427"
+  store i32 %".427", ptr %".4"
+  store i32 %".419", ptr %".5"
+  store i32 %".418", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".429", ptr %".83"
-  %".439" = trunc i64 1024 to i32
-  %".440" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".441" = shl i32 %".429", %".440"
-  %".442" = icmp ult i32 2, 32
-  %".443" = select  i1 %".442", i32 %".441", i32 0
-  %".444" = add i32 %".439", %".443"
-  store i32 %".444", ptr %".90"
-  store i64 %".446", ptr %".142"
-  %".448" = load i64, ptr %".13"
-  %".449" = add i64 %".448", 6
-  store i64 %".449", ptr %".13"
-  %".451" = load i32, ptr %".83"
-  %".452" = sub i32 31, %".451"
-  %".453" = load i32, ptr %".90"
-  %".454" = sub i32 %".453", 1024
-  %".455" = call i32 @"llvm.fshr.i32"(i32 %".454", i32 %".454", i32 2)
-  %".456" = icmp ult i32 %".455", 32
-  br i1 %".456", label %"fast.1", label %"slow.1", !prof !3
+  store i32 %".427", ptr %".83"
+  %".437" = trunc i64 1024 to i32
+  %".438" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".439" = shl i32 %".427", %".438"
+  %".440" = icmp ult i32 2, 32
+  %".441" = select  i1 %".440", i32 %".439", i32 0
+  %".442" = add i32 %".437", %".441"
+  store i32 %".442", ptr %".90"
+  store i64 %".444", ptr %".141"
+  %".446" = load i64, ptr %".13"
+  %".447" = add i64 %".446", 6
+  store i64 %".447", ptr %".13"
+  %".449" = load i32, ptr %".83"
+  %".450" = sub i32 31, %".449"
+  %".451" = load i32, ptr %".90"
+  %".452" = sub i32 %".451", 1024
+  %".453" = call i32 @"llvm.fshr.i32"(i32 %".452", i32 %".452", i32 2)
+  %".454" = icmp ult i32 %".453", 32
+  br i1 %".454", label %"fast.1", label %"slow.1", !prof !3
 next_thread.3:
-  %".486" = add nuw nsw i64 %".427", 1
-  store i64 %".486", ptr %".423"
-  %".488" = add nuw nsw i32 %".430", 1
-  store i32 %".488", ptr %".264"
-  %".490" = icmp ult i64 %".486", %".428"
-  br i1 %".490", label %"thread.3", label %"row_done.1"
+  %".484" = add nuw nsw i64 %".425", 1
+  store i64 %".484", ptr %".421"
+  %".486" = add nuw nsw i32 %".428", 1
+  store i32 %".486", ptr %".263"
+  %".488" = icmp ult i64 %".484", %".426"
+  br i1 %".488", label %"thread.3", label %"row_done.1"
 before.1:
   unreachable
 fast.1:
-  %".458" = zext i32 %".454" to i64
-  %".459" = getelementptr i8, ptr %".108", i64 %".458"
+  %".456" = zext i32 %".452" to i64
+  %".457" = getelementptr i8, ptr %".108", i64 %".456"
   br label %"after.1"
 slow.1:
-  %".461" = zext i32 %".453" to i64
-  %".462" = add i64 %".461", 3565187343784607744
-  %".463" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".462", i64 4, i64 1)
-  %".464" = icmp eq ptr %".463", null
-  br i1 %".464", label %"fault", label %"after.1", !prof !4
+  %".459" = zext i32 %".451" to i64
+  %".460" = add i64 %".459", 3565187343784607744
+  %".461" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".460", i64 4, i64 1)
+  %".462" = icmp eq ptr %".461", null
+  br i1 %".462", label %"fault", label %"after.1", !prof !4
 after.1:
-  %".466" = phi  ptr [%".459", %"fast.1"], [%".463", %"slow.1"]
-  %".467" = load i32, ptr %".466", align 4
-  %".468" = zext i32 %".451" to i64
-  %".469" = zext i32 4 to i64
-  %".470" = mul i64 %".468", %".469"
-  %".471" = load i64, ptr %".142"
-  %".472" = add i64 %".471", %".470"
-  %".473" = sub i64 %".472", %".351"
-  %".474" = call i64 @"llvm.fshr.i64"(i64 %".473", i64 %".473", i64 2)
-  %".475" = icmp ult i64 %".474", %".354"
-  br i1 %".475", label %"fast.2", label %"slow.2", !prof !3
+  %".464" = phi  ptr [%".457", %"fast.1"], [%".461", %"slow.1"]
+  %".465" = load i32, ptr %".464", align 4
+  %".466" = zext i32 %".449" to i64
+  %".467" = zext i32 4 to i64
+  %".468" = mul i64 %".466", %".467"
+  %".469" = load i64, ptr %".141"
+  %".470" = add i64 %".469", %".468"
+  %".471" = sub i64 %".470", %".349"
+  %".472" = call i64 @"llvm.fshr.i64"(i64 %".471", i64 %".471", i64 2)
+  %".473" = icmp ult i64 %".472", %".350"
+  br i1 %".473", label %"fast.2", label %"slow.2", !prof !3
 fast.2:
-  %".477" = getelementptr i8, ptr %".347", i64 %".473"
+  %".475" = getelementptr i8, ptr %".345", i64 %".471"
   br label %"after.2"
 slow.2:
-  %".479" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".472", i64 4, i64 2)
-  %".480" = icmp eq ptr %".479", null
-  br i1 %".480", label %"fault", label %"after.2", !prof !4
+  %".477" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".470", i64 4, i64 2)
+  %".478" = icmp eq ptr %".477", null
+  br i1 %".478", label %"fault", label %"after.2", !prof !4
 after.2:
-  %".482" = phi  ptr [%".477", %"fast.2"], [%".479", %"slow.2"]
-  store i32 %".467", ptr %".482", align 4
+  %".480" = phi  ptr [%".475", %"fast.2"], [%".477", %"slow.2"]
+  store i32 %".465", ptr %".480", align 4
   store i32 0, ptr %".59"
   br label %"next_thread.3"
 tid_y_done.1:
-  %".497" = load i32, ptr %".267"
-  %".498" = add i32 %".497", 1
-  store i32 %".498", ptr %".267"
-  %".500" = icmp ult i32 %".498", %".56"
-  br i1 %".500", label %"tid_z.1", label %"tid_z_done.1"
+  %".495" = load i32, ptr %".266"
+  %".496" = add i32 %".495", 1
+  store i32 %".496", ptr %".266"
+  %".498" = icmp ult i32 %".496", %".56"
+  br i1 %".498", label %"tid_z.1", label %"tid_z_done.1"
 tid_z_done.1:
   br label %"next_block"
 next_block.if:
   store i32 0, ptr %".30"
-  %".512" = load i32, ptr %".33"
-  %".513" = add i32 %".512", 1
-  store i32 %".513", ptr %".33"
-  %".515" = icmp eq i32 %".513", %".23"
-  br i1 %".515", label %"next_block.if.if", label %"next_block.if.endif"
+  %".510" = load i32, ptr %".33"
+  %".511" = add i32 %".510", 1
+  store i32 %".511", ptr %".33"
+  %".513" = icmp eq i32 %".511", %".23"
+  br i1 %".513", label %"next_block.if.if", label %"next_block.if.endif"
 next_block.endif:
   br label %"block"
 next_block.if.if:
   store i32 0, ptr %".33"
-  %".518" = load i32, ptr %".36"
-  %".519" = add i32 %".518", 1
-  store i32 %".519", ptr %".36"
+  %".516" = load i32, ptr %".36"
+  %".517" = add i32 %".516", 1
+  store i32 %".517", ptr %".36"
   br label %"next_block.if.endif"
 next_block.if.endif:
   br label %"next_block.endif"

@@ -35,3 +35,32 @@ def test_values_of_parameters_and_coordinates_are_recomputed() -> None:
     assert {name for name in names if name in rematerializer} == {"%t", "%i", "%n", "%a", "%w"}
     assert set(rematerializer.all_definitions()) >= {"%t", "%i", "%n", "%a", "%w", "%p"}
     assert not {"%loaded", "%m", "%twice"} & set(rematerializer.all_definitions())
+
+
+REUSED = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u32 n)
+{
+  .reg .b32 %i, %row, %n, %next; .reg .pred %q;
+  ld.param.u32 %n, [n];
+  mov.u32 %i, %tid.y;
+  shl.b32 %row, %i, 6;
+L:
+  add.u32 %i, %i, 16;
+  add.u32 %next, %i, 1;
+  setp.lt.u32 %q, %i, %n;
+  @%q bra L;
+  ret;
+}
+"""
+
+
+def test_a_loop_variable_s_first_value_is_recomputed_under_another_name() -> None:
+    unit = Unit(parse(REUSED), None)
+    rematerializer = Rematerializer(Body(unit, unit.functions["k"], "kernel_0").emitter)
+    assert "%row" in rematerializer
+    definition = rematerializer.definition("%row")
+    assert definition is not None
+    assert definition.operands[1] != unit.functions["k"].body[2].operands[1]  # type: ignore[index,union-attr]
+    assert not {"%i", "%next"} & set(rematerializer.all_definitions())

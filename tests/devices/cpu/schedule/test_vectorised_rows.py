@@ -127,6 +127,8 @@ _NUMBERS = st.tuples(
 @example("y[u + 0xffffffc0u] = 1;", (1, 1, 1), (128, 1, 1), (1, 1, 1), 0)
 @example("if (i + 0x7fffffc0 < n) y[i] = 1;", (1, 1, 1), (128, 1, 1), (5, 1, 1), 0)
 @example("y[i + 1] = y[i];", (2, 1, 1), (128, 1, 1), (5, 1, 1), 0)
+@example("y[i] = x[i + 200] + x[i + 60] + x[i - 1];", (2, 1, 1), (128, 1, 1), (5, 1, 1), 0)
+@example("y[i + 300] = 1; y[i + 150] = 2; y[i] = x[n - i + 3] + x[n - i];", (1, 1, 1), (128, 1, 1), (400, 1, 1), 0)
 @example("if (t != 5) y[i] = t;", (2, 1, 1), (128, 1, 1), (5, 1, 1), 0)
 @example("__syncthreads(); y[i] += box[threadIdx.y];", (1, 1, 1), (32, 4, 1), (5, 7, 1), SIZE)
 @example("__syncthreads(); y[i] += box[threadIdx.z];", (1, 1, 1), (32, 1, 4), (5, 7, 1), SIZE)

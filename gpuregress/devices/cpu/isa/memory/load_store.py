@@ -72,6 +72,8 @@ def _check(emitter: Services, access: MemoryAccess) -> ir.Value:
     region = guessed_region(emitter, access.address, space, value.type)
     if region is not None and region.base.type == value.type:
         return _checked(emitter, access, value, region)
+    if emitter.proven.escape is not None:
+        return _fleeing(emitter, emitter.proven.escape)
     # No usable region. Only arrays of global memory are in the table.
     if space in _WINDOWS:
         return _resolved(emitter, _resolve(emitter, emitter.builder, access, value))
@@ -124,6 +126,12 @@ def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.
 def _checked(emitter: Services, access: MemoryAccess, value: ir.Value, region: RegionBounds) -> ir.Value:
     """The check against one region, with a look-up in all regions if it fails."""
     limit = _limit(emitter, region, access.count, value.type)
+    if emitter.proven.escape is not None:
+        offset, inside = _inside(emitter, emitter.builder, access.count, value, region.base, limit)
+        near = emitter.builder.append_basic_block("near")
+        emitter.builder.cbranch(inside, near, emitter.proven.escape).set_weights([_LIKELY, _UNLIKELY])
+        emitter.builder.position_at_end(near)
+        return _behind(emitter.builder, region.host, offset)
     if not emitter.unit.schedule.is_optimised:
         return _resolved(emitter, _called(emitter, access, value, (region.base, limit, region.host)))
     builder = emitter.builder
@@ -142,6 +150,13 @@ def _checked(emitter: Services, access: MemoryAccess, value: ir.Value, region: R
     pointer.add_incoming(near, fast)
     pointer.add_incoming(far, slow)
     return pointer
+
+
+def _fleeing(emitter: Services, escape: ir.Block) -> ir.Value:
+    """The pointer of an access whose region is not known: the thread always leaves."""
+    emitter.builder.branch(escape)
+    emitter.builder.position_at_end(emitter.builder.append_basic_block("never"))
+    return ir.Constant(POINTER, None)
 
 
 def _inside(
