@@ -300,6 +300,7 @@ class CpuDevice(base.Device):
             texture_count=len(self._textures.objects),
             cluster_count=1,
             cluster_shared=arena.alone.ctypes.data,
+            copies=arena.copies.ctypes.data,
             **coordinates,
         )
 

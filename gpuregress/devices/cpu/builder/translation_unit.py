@@ -66,13 +66,29 @@ class Unit:
         return build_resolve_own(self.module, self.resolve)
 
     @cached_property
-    def has_bulk_copies(self) -> bool:
-        """Whether a function of the module has a bulk copy."""
-        return any(
-            isinstance(item, Instruction) and item.opcode == "cp" and "bulk" in item.modifiers
+    def _copies(self) -> list[tuple[str, ...]]:
+        """The modifiers of all asynchronous copies of the module."""
+        return [
+            item.modifiers
             for function in self.functions.values()
             for item in function.body or ()
-        )
+            if isinstance(item, Instruction) and item.opcode == "cp"
+        ]
+
+    @property
+    def has_bulk_copies(self) -> bool:
+        """Whether a function of the module has a bulk copy."""
+        return any("bulk" in words for words in self._copies)
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether a function of the module has a copy that is not a bulk copy."""
+        return any("bulk" not in words for words in self._copies)
+
+    @property
+    def has_copy_arrivals(self) -> bool:
+        """Whether copies that are not bulk copies signal mbarriers."""
+        return any(words[:2] == ("async", "mbarrier") for words in self._copies)
 
     def _functions_with_an_address(self) -> list[str]:
         named = {

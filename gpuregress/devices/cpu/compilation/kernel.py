@@ -25,6 +25,7 @@ from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label
+from gpuregress.devices.cpu.runtime.bulk.queue_layout import HEADER_BYTES, ROW_BYTES
 from gpuregress.devices.cpu.runtime.machine_layout import BULK_END, LOCAL_START, SHARED_START, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
 from gpuregress.devices.cpu.runtime.record_codec import encode
@@ -82,6 +83,7 @@ class _KernelBuilder:
             self.footprint,
             cluster_size(self.function),
             self._uncounted(),
+            self.unit.has_copies,
         )
 
     def _uncounted(self) -> tuple[str, ...]:
@@ -129,6 +131,7 @@ class _KernelBuilder:
         else:
             self._poison_shared(b)
         self._poison_local(b)
+        self._reset_copies(b)
         next_block = self.llvm.append_basic_block("next_block")
         self.schedule.build(b, next_block)
         b = ir.IRBuilder(next_block)
@@ -139,6 +142,17 @@ class _KernelBuilder:
         b = ir.IRBuilder(end)
         self.emitter.store_count(b)
         b.ret(i32(0))
+
+    def _reset_copies(self, b: ir.IRBuilder) -> None:
+        """Drop the copies of the block before that no thread has waited for."""
+        if not self.unit.has_copies:
+            return
+        x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
+        rows = b.mul(b.zext(b.mul(x, b.mul(y, z)), I64), i64(ROW_BYTES))
+        count = b.add(rows, i64(HEADER_BYTES))
+        if self.body.is_co_resident:
+            count = b.select(b.icmp_unsigned("==", self.view.field("resuming"), i64(0)), count, i64(0))
+        self.unit.fill(b, self.view.pointer("copies"), 0, count)
 
     def _end_bulk_copies(self, b: ir.IRBuilder) -> None:
         """Complete the stores to global memory that no thread of the block has waited for."""

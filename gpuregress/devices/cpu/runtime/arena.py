@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.devices.cpu.runtime.bulk.queue_layout import QUEUE_BYTES
 from gpuregress.devices.cpu.runtime.machine_layout import local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.devices.cpu.runtime.thread_context import ROWS
@@ -22,7 +23,7 @@ class Arena:
 
     def release(self) -> None:
         """Free all memory."""
-        self.parameters, self.shared, self.local, self.context = (_aligned(0) for _ in range(4))
+        self.parameters, self.shared, self.local, self.context, self.copies = (_aligned(0) for _ in range(5))
         self.alone = np.zeros(1, np.uint64)
         """Where the shared memories are of a cluster of this one block."""
 
@@ -40,6 +41,8 @@ class Arena:
         self.shared = self.shared if len(self.shared) >= shared_bytes else _aligned(shared_bytes)
         self.alone = np.array([self.shared.ctypes.data], np.uint64)
         self.context = self.context if len(self.context) >= facts.context_bytes else _aligned(facts.context_bytes)
+        if facts.has_copies and len(self.copies) < QUEUE_BYTES:
+            self.copies = _aligned(QUEUE_BYTES)  # zeros, which take no memory before they are touched
         if facts.context_bytes:
             # Lanes that the block does not have post nothing: an earlier launch's must not show.
             start, step = ROWS["snap"]

@@ -195,7 +195,7 @@ class CoResidentGrid:
         self.arena = arena = block.arena
         cluster.shared[rank] = arena.shared.ctypes.data
         machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
-        machine.context = arena.context.ctypes.data
+        machine.context, machine.copies = arena.context.ctypes.data, arena.copies.ctypes.data
         machine.cluster_rank, machine.shared_base = rank, rank << machine_layout.CLUSTER_SHIFT
         machine.cluster_shared, machine.cluster_count = cluster.shared.ctypes.data, len(cluster.blocks)
 

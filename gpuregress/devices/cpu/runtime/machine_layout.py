@@ -93,7 +93,7 @@ class Machine(ctypes.Structure):
     a host pointer to the shared memory of each of its `cluster_count` blocks (0: it is not there); `shared_base` is
     where the block's own lies in the shared window.
     `pending_loads` counts the bulk copies to shared memory that have not arrived; `bulk_copies` is set by the first
-    instruction of that kind.
+    instruction of that kind. `copies` is the queue of the block's `cp.async`.
     """
 
     _fields_ = [
@@ -107,7 +107,7 @@ class Machine(ctypes.Structure):
             "inactive_reads", "instructions",
             "workspace", "passes_per_turn", "resuming", "textures", "texture_count", "fault_x", "fault_y", "fault_z",
             "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
-            "pending_loads", "bulk_copies", "heap",
+            "pending_loads", "bulk_copies", "heap", "copies",
         )
     ]  # fmt: skip
 

@@ -99,6 +99,7 @@ class KernelFacts:
         footprint: its accesses to global memory; None where the order of its blocks may matter.
         cluster: blocks of a cluster along x, y, z.
         uncounted: source lines of the loops whose instructions are not counted, because they wait for other threads.
+        has_copies: whether its threads may issue `cp.async`.
     """
 
     symbol: str
@@ -112,6 +113,7 @@ class KernelFacts:
     footprint: StoredFootprint | None
     cluster: Dim3
     uncounted: tuple[str, ...] = ()
+    has_copies: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Asynchronous copies and stores, and fences: cp.async, cp.async.bulk, st.async, red.async.
 
-A copy is done at once, and signals its mbarrier at once. The threads of a block run on one core in turn, so that each
-sees the writes of those before it: fences need no code.
+The copies of cp.async arrive when their thread waits for them (`copy_queue`), bulk copies likewise (`bulk_copy`). An
+asynchronous store is done at once. The threads of a block run on one core in turn, so that each sees the writes of
+those before it: fences need no code.
 PTX ISA manual, 9.7.9.25 "Data Movement and Conversion Instructions: Asynchronous copy".
 """
 
@@ -10,21 +11,17 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import at, i32, i64
-from gpuregress.devices.cpu.builder.types import I8
+from gpuregress.devices.cpu.builder.structured import i32, i64
+from gpuregress.devices.cpu.builder.types import I32
+from gpuregress.devices.cpu.isa.memory import copy_queue
 from gpuregress.devices.cpu.isa.memory.atomics import reduce
 from gpuregress.devices.cpu.isa.memory.bulk_copy import bulk_copy, is_bulk
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, host_pointer, store
-from gpuregress.devices.cpu.isa.memory.mbarrier import arrive_once, complete_bytes
+from gpuregress.devices.cpu.isa.memory.mbarrier import complete_bytes, mbarrier_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register
 from gpuregress.devices.cpu.ptx.types import size
-
-_CHUNK = 16
-"""Bytes: sizes and addresses of bulk copies are multiples of it."""
-_RANKS = 16
-"""Bits of a mask of blocks."""
 
 
 def _fence(emitter: Services, instruction: Instruction) -> None:
@@ -38,10 +35,19 @@ def _cp(emitter: Services, instruction: Instruction) -> None:
     elif words[:1] != ("async",):
         raise unsupported(instruction)
     elif words[1] == "mbarrier":
-        # Without .noinc the instruction itself adds the arrival to the pending count: no net effect.
-        if "noinc" in words:
-            arrive_once(emitter, instruction, instruction.operands[0])
-    elif words[1] not in ("commit_group", "wait_group", "wait_all"):
+        barrier = mbarrier_pointer(emitter, instruction, instruction.operands[0])
+        copy_queue.issue_arrival(emitter, barrier, counts="noinc" not in words)
+    elif words[1] == "commit_group":
+        copy_queue.commit(emitter)
+    elif words[1] == "wait_all":
+        copy_queue.commit(emitter)
+        copy_queue.wait(emitter, 0)
+    elif words[1] == "wait_group":
+        most = instruction.operands[0]
+        if not isinstance(most, Integer):
+            raise unsupported(instruction, "operands")
+        copy_queue.wait(emitter, most.value)
+    else:
         _copy(emitter, instruction)
 
 
@@ -52,11 +58,11 @@ def _copy(emitter: Services, instruction: Instruction) -> None:
     rest = [item for item in rest if not _is_policy(instruction, item)]
     target = host_pointer(emitter, MemoryAccess(instruction, to, "shared", count.value, "write"))
     if rest:
-        _copy_some(emitter, instruction, (source, rest[0]), target, count.value)
-        return
-    origin = host_pointer(emitter, MemoryAccess(instruction, source, "global", count.value, "read"))
-    whole = emitter.builder.load(origin, typ=ir.IntType(8 * count.value), align=count.value)
-    emitter.builder.store(whole, target, align=count.value)
+        data = _some(emitter, instruction, (source, rest[0]), count.value)
+    else:
+        origin = host_pointer(emitter, MemoryAccess(instruction, source, "global", count.value, "read"))
+        data = emitter.builder.load(origin, typ=ir.IntType(8 * count.value), align=count.value)
+    copy_queue.issue(emitter, target, data)
 
 
 def _is_policy(instruction: Instruction, operand: Operand) -> bool:
@@ -64,30 +70,35 @@ def _is_policy(instruction: Instruction, operand: Operand) -> bool:
     return "L2::cache_hint" in instruction.modifiers and operand is instruction.operands[-1]
 
 
-def _copy_some(
-    emitter: Services, instruction: Instruction, source: tuple[Address, Operand], target: ir.Value, count: int
-) -> None:
-    """Copy a prefix of the bytes and fill with zeros: the fourth operand is its length, or a predicate to copy none."""
+def _some(emitter: Services, instruction: Instruction, source: tuple[Address, Operand], count: int) -> ir.Value:
+    """Read a prefix of the bytes, with zeros behind: the fourth operand is its length, or a predicate to read none."""
     b = emitter.builder
     address, limit = source
+    type_ = ir.IntType(8 * count)
     if isinstance(limit, Register) and emitter.declared(limit.name) == ir.IntType(1):
         wanted = b.select(emitter.read(limit, "pred"), i32(0), i32(count))
     else:
         wanted = emitter.read(limit, "u32")
-    for offset in range(count):
-        b.store(ir.Constant(I8, 0), at(b, target, offset))
+    before = b.block
     some, after = b.append_basic_block("some"), b.append_basic_block("after")
     b.cbranch(b.icmp_unsigned("!=", wanted, i32(0)), some, after)
     b.position_at_end(some)
     origin = host_pointer(emitter, MemoryAccess(instruction, address, "global", count, "read"))
     emitter.forget_pointers()
-    for offset in range(count):
-        keep = emitter.builder.icmp_unsigned("<", i32(offset), wanted)
-        byte = emitter.builder.load(at(emitter.builder, origin, offset), typ=I8)
-        zero = ir.Constant(I8, 0)
-        emitter.builder.store(emitter.builder.select(keep, byte, zero), at(emitter.builder, target, offset))
-    emitter.builder.branch(after)
-    emitter.builder.position_at_end(after)
+    b = emitter.builder
+    whole = b.load(origin, typ=type_, align=count)
+    # A shift by all bits is not defined.
+    bits = b.shl(b.sub(i32(count), wanted), i32(3))
+    shift = bits if type_ == I32 else b.zext(bits, type_)
+    kept = b.and_(whole, b.lshr(ir.Constant(type_, -1), shift))
+    read = b.select(b.icmp_unsigned("<", wanted, i32(count)), kept, whole)
+    b.branch(after)
+    end = b.block
+    b.position_at_end(after)
+    data = b.phi(type_)
+    data.add_incoming(ir.Constant(type_, 0), before)
+    data.add_incoming(read, end)
+    return data
 
 
 # --- st.async, red.async ----------------------------------------------------------------------------------------------

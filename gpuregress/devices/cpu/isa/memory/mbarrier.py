@@ -12,7 +12,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I1, I64
-from gpuregress.devices.cpu.isa.memory.bulk_copy import arrive
+from gpuregress.devices.cpu.isa.memory import bulk_copy, copy_queue
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
@@ -20,7 +20,8 @@ from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
 from gpuregress.devices.cpu.runtime.bulk.mbarrier_bits import BYTES, BYTES_SHIFT, COUNT, EXPECTED_SHIFT, PARITY_SHIFT
 
 
-def _object(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
+def mbarrier_pointer(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
+    """A checked host pointer to an mbarrier."""
     if not isinstance(operand, Address):
         raise unsupported(instruction, "not an address")
     return host_pointer(emitter, MemoryAccess(instruction, operand, space_of(instruction), 8, "atomic access"))
@@ -37,7 +38,7 @@ def _put(b: ir.IRBuilder, value: ir.Value, low: int, mask: int, field: ir.Value)
 
 def _init(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
-    pointer = _object(emitter, instruction, instruction.operands[0])
+    pointer = mbarrier_pointer(emitter, instruction, instruction.operands[0])
     b = emitter.builder
     count = b.and_(b.zext(emitter.read(instruction.operands[1], "u32"), I64), i64(COUNT))
     b.store(b.or_(count, b.shl(count, i64(EXPECTED_SHIFT))), pointer, align=8)
@@ -58,7 +59,7 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     if "noComplete" in words and "expect_tx" in words:
         raise unsupported(instruction)
     target, address, *rest = instruction.operands
-    pointer = _object(emitter, instruction, address)
+    pointer = mbarrier_pointer(emitter, instruction, address)
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
     expects = "expect_tx" in words
@@ -74,18 +75,9 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     emitter.write(target, old, "b64")
 
 
-def arrive_once(emitter: Services, instruction: Instruction, address: Operand) -> None:
-    """Lower one arrival without a token."""
-    pointer = _object(emitter, instruction, address)
-    b = emitter.builder
-    value = b.load(pointer, typ=I64, align=8)
-    value = _put(b, value, 0, COUNT, b.sub(_bits(b, value, 0, COUNT), i64(1)))
-    b.store(_complete(b, value), pointer, align=8)
-
-
 def complete_bytes(emitter: Services, instruction: Instruction, address: Operand, count: ir.Value) -> None:
     """Subtract `count` (i64) from the pending bytes of the phase."""
-    pointer = _object(emitter, instruction, address)
+    pointer = mbarrier_pointer(emitter, instruction, address)
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
     value = _put(b, old, BYTES_SHIFT, BYTES, b.sub(_bits(b, old, BYTES_SHIFT, BYTES), count))
@@ -94,7 +86,7 @@ def complete_bytes(emitter: Services, instruction: Instruction, address: Operand
 
 def _transaction(emitter: Services, instruction: Instruction) -> None:
     """Add pending bytes (`expect_tx`) or subtract them (`complete_tx`)."""
-    pointer = _object(emitter, instruction, instruction.operands[0])
+    pointer = mbarrier_pointer(emitter, instruction, instruction.operands[0])
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
     count = b.zext(emitter.read(instruction.operands[1], "u32"), I64)
@@ -106,8 +98,9 @@ def _transaction(emitter: Services, instruction: Instruction) -> None:
 def _wait(emitter: Services, instruction: Instruction) -> None:
     """Test whether a phase is complete; the loop around it yields to other threads."""
     target, address, phase = instruction.operands[:3]
-    pointer = _object(emitter, instruction, address)
-    arrive(emitter, pointer)
+    pointer = mbarrier_pointer(emitter, instruction, address)
+    bulk_copy.arrive(emitter, pointer)
+    copy_queue.arrive(emitter, pointer)
     b = emitter.builder
     now = b.trunc(_bits(b, b.load(pointer, typ=I64, align=8), PARITY_SHIFT, 1), I1)
     if "parity" in instruction.modifiers:
@@ -124,7 +117,7 @@ def _pending(emitter: Services, instruction: Instruction) -> None:
 
 
 def _invalidate(emitter: Services, instruction: Instruction) -> None:
-    _object(emitter, instruction, instruction.operands[0])
+    mbarrier_pointer(emitter, instruction, instruction.operands[0])
 
 
 _FORMS = {
