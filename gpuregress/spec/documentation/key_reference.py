@@ -23,8 +23,9 @@ _HEAD = """\
 
 This page is generated. Do not edit it; run `gpuregress schema --markdown > docs/job-reference.md`.
 [job-file.md](job-file.md) shows a whole job. [comparing.md](comparing.md) explains rules and checks,
-[references.md](references.md) gold standards, [textures.md](textures.md) textures, and
-[timing.md](timing.md) timing. An unknown key, and a key without a value, are errors.
+[references.md](references.md) gold standards, [textures.md](textures.md) textures,
+[tensor-maps.md](tensor-maps.md) tensor maps, and [timing.md](timing.md) timing. An unknown key, and
+a key without a value, are errors.
 
 An *expression* is a number, or text of
 {allowed}.

@@ -53,7 +53,7 @@ REMARKS = {
     "activemask": "the lanes that are converged there, as many as possible",
     "atom": "one thread after the other",
     "call": "direct, through pointers, variadic (not through pointers), vprintf, malloc, free, __assertfail",
-    "cp": "async and async.bulk between global and shared memory, done at once; not reduce, not tensor",
+    "cp": "async, async.bulk, reduce.async.bulk, tensors of 1 to 5 axes, tile and im2col; they arrive when waited for",
     "fence": "threads take turns: nothing to do",
     "griddepcontrol": "nothing to do: grids follow each other",
     "ldmatrix": "m8n8 of b16",
