@@ -368,6 +368,66 @@ __global__ void __cluster_dims__(16, 1, 1) wide(int* out) { out[blockIdx.x] = 1;
 """,
         ("turn", "wide"),
     ),
+    "tensors": Text(
+        r"""
+#include <cuda.h>
+typedef unsigned long long u64;
+__device__ unsigned where(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+extern __shared__ __align__(1024) unsigned char box[];
+__device__ void begin(u64* gate, int bytes)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0], 1; fence.proxy.async;" :: "r"(where(gate)) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(where(gate)), "r"(bytes) : "memory");
+}
+__device__ void end(u64* gate, unsigned char* y, int bytes)
+{
+    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra WAIT; }"
+                 :: "r"(where(gate)) : "memory");
+    for (int i = threadIdx.x; i < bytes; i += blockDim.x) y[i] = box[i];
+}
+__global__ void tile(const __grid_constant__ CUtensorMap map, unsigned char* y, int bytes, int x0, int x1, int x2)
+{
+    __shared__ u64 gate;
+    if (threadIdx.x == 0) {
+        begin(&gate, bytes);
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                     " [%0], [%1, {%2, %3, %4}], [%5];"
+                     :: "r"(where(box)), "l"(&map), "r"(x0), "r"(x1), "r"(x2), "r"(where(&gate)) : "memory");
+    }
+    __syncthreads();
+    end(&gate, y, bytes);
+}
+__global__ void pixels(const __grid_constant__ CUtensorMap map, unsigned char* y, int bytes, int c, int w, int n, int k)
+{
+    __shared__ u64 gate;
+    if (threadIdx.x == 0) {
+        begin(&gate, bytes);
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+                     " [%0], [%1, {%2, %3, %4}], [%5], {%6};"
+                     :: "r"(where(box)), "l"(&map), "r"(c), "r"(w), "r"(n), "r"(where(&gate)), "h"((short)k)
+                     : "memory");
+    }
+    __syncthreads();
+    end(&gate, y, bytes);
+}
+__global__ void put(const __grid_constant__ CUtensorMap map, const unsigned char* x, int bytes, int x0, int x1, int x2,
+                    int adds)
+{
+    for (int i = threadIdx.x; i < bytes; i += blockDim.x) box[i] = x[i];
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x) return;
+    if (adds)
+        asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2, %3}], [%4];"
+                     :: "l"(&map), "r"(x0), "r"(x1), "r"(x2), "r"(where(box)) : "memory");
+    else
+        asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];"
+                     :: "l"(&map), "r"(x0), "r"(x1), "r"(x2), "r"(where(box)) : "memory");
+    asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+}
+""",
+        ("tile", "pixels", "put"),
+    ),
     "slow": Text(
         """
 __global__ void spin(unsigned* out, long long rounds)

@@ -1,11 +1,33 @@
+"""Tensor maps on each device that this machine has."""
+
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
+from gpuregress.devices import registry
+from gpuregress.devices.base import Device
 from gpuregress.devices.tensor_maps import check_size
 from gpuregress.errors import DeviceError
 from gpuregress.records import TensorMap
+from tests.devices.tensor_map_contract import TensorMapContract
 from tests.fakes import FakeMemory
+
+
+class TestCpu(TensorMapContract):
+    @pytest.fixture
+    def device(self) -> Iterator[Device]:
+        with registry.open_device("cpu") as device:
+            yield device
+
+
+@pytest.mark.gpu
+class TestCuda(TensorMapContract):
+    @pytest.fixture
+    def device(self, gpu: str) -> Iterator[Device]:
+        with registry.open_device(gpu) as device:
+            yield device
 
 
 def test_a_buffer_holds_its_tensor() -> None:

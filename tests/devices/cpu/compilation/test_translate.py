@@ -21,7 +21,7 @@ extern "C" __global__ void multicast(int* y)
 }
 extern "C" __global__ void reduced(float* y)
 {
-    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], 16;" :: "l"(y), "r"(0));
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.mul.f32 [%0], [%1], 16;" :: "l"(y), "r"(0));
 }
 extern "C" __global__ void watched(int* y)
 {
