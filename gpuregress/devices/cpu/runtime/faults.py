@@ -158,7 +158,8 @@ def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
         return KernelFault("illegal-access", f"{what} at {elsewhere}, {tail}")
     target = _target(scene, site, address)
     # A card looks at the alignment first, wherever the address is.
-    kind = "misaligned" if address % max(1, site.size) else "out-of-bounds"
+    alignment = site.size if scene.bad_access is None else scene.bad_access.alignment
+    kind = "misaligned" if address % max(1, alignment) else "out-of-bounds"
     if target is None:
         return KernelFault(kind, f"{kind} {what} at {_nowhere(address)}, {tail}")
     if target.rank is not None and (absent := _absent(scene, target.rank)):

@@ -46,12 +46,14 @@ class BadAccess(Exception):
         address: generic.
         size: bytes.
         action: `read` or `write`.
+        alignment: of the address, bytes.
         is_far: whether it is in another block's shared memory.
     """
 
-    def __init__(self, address: int, size: int, action: str, *, is_far: bool = False) -> None:
+    def __init__(self, address: int, size: int, action: str, alignment: int, *, is_far: bool = False) -> None:
         super().__init__()
-        self.address, self.size, self.action, self.is_far = address, size, action, is_far
+        self.address, self.size, self.action, self.alignment = address, size, action, alignment
+        self.is_far = is_far
 
 
 @dataclass(slots=True, eq=False)
@@ -321,7 +323,7 @@ class BulkCopies:
 
     def _map_at(self, address: int) -> bytes:
         if address % TENSOR_MAP_ALIGNMENT:
-            raise BadAccess(address, TENSOR_MAP_BYTES, "read")
+            raise BadAccess(address, TENSOR_MAP_BYTES, "read", TENSOR_MAP_ALIGNMENT)
         offset = address - machine_layout.PARAM_WINDOW
         if 0 <= offset <= self._machine.params_size - TENSOR_MAP_BYTES:
             return ctypes.string_at(self._machine.params + offset, TENSOR_MAP_BYTES)
@@ -333,7 +335,7 @@ class BulkCopies:
         region = self._space.find(address)
         start = 0 if region is None else offset_in(region, address)
         if region is None or not 0 <= start <= region.size - size or address % alignment:
-            raise BadAccess(address, size, action)
+            raise BadAccess(address, size, action, alignment)
         return region, start
 
     def _extent(self, origin: int, offsets: tiles.Offsets, size: int, action: str) -> tuple[Region | None, int]:
@@ -354,12 +356,12 @@ class BulkCopies:
         machine = self._machine
         rank, inside = divmod(address - SHARED_WINDOW, 1 << CLUSTER_SHIFT)
         if own and rank != machine.cluster_rank and 0 <= rank < machine_layout.MOST_RANKS:
-            raise BadAccess(address, size, action, is_far=True)
+            raise BadAccess(address, size, action, alignment, is_far=True)
         hosts = (ctypes.c_uint64 * machine.cluster_count).from_address(machine.cluster_shared)
         host = hosts[rank] if 0 <= rank < machine.cluster_count else 0
         fits = any(start <= inside <= start + count - size for start, count in self._shared)
         if not host or not fits or address % alignment:
-            raise BadAccess(address, size, action)
+            raise BadAccess(address, size, action, alignment)
         return host + inside, host
 
 
