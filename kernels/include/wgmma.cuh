@@ -16,7 +16,7 @@ __device__ inline unsigned shared_address(const void *pointer) {
 
 // `leading`: bytes from 64 columns to the next, where the rows of memory go across them; otherwise not used.
 __device__ inline unsigned long long descriptor(unsigned address, unsigned leading) {
-  return (address >> 4) | static_cast<unsigned long long>(leading >> 4) << 16 |
+  return (address & 0x3FFFF) >> 4 | static_cast<unsigned long long>(leading >> 4) << 16 |
          static_cast<unsigned long long>(CORE >> 4) << 32 | 1ull << 62;
 }
 

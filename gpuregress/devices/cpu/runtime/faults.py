@@ -24,6 +24,10 @@ from gpuregress.toolchain.demangle import demangle
 
 _MOST_RANGES = 6
 _NO_BARRIER = f"a block has {SM_90.barriers} barriers, numbered from 0, and each counts whole warps"
+_OUT_OF_REACH = (
+    "the many shared variables of this kernel, with the gaps between them on the cpu device, end beyond 256 KiB, "
+    "where no matrix descriptor reaches: put them into one array or structure"
+)
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
 
 
@@ -106,6 +110,7 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
             "illegal-instruction",
             f"{site.mnemonic} needs the 128 threads of a whole warpgroup; the block has {math.prod(scene.block)}",
         ),
+        machine_layout.FAULT_REACH: ("illegal-instruction", f"{site.mnemonic}: {_OUT_OF_REACH}"),
         machine_layout.FAULT_RESULT: ("illegal-access", _in_flight(site)),
         machine_layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -53,6 +54,11 @@ _LEAST_EXPONENTS = {"bf16": -126, "tf32": -126, "f32": -126, "f16": -14, "e5m2":
 
 Place: TypeAlias = Callable[[ir.IRBuilder, ir.Value, int], ir.Value]
 """The row-major number (i32) of element `index` that a lane (i32) holds of a matrix."""
+
+
+def _each(b: ir.IRBuilder, count: int) -> AbstractContextManager[ir.Value]:
+    """Run the body for each number (i32) below `count`; once without a loop."""
+    return counted(b, i32(count)) if count > 1 else nullcontext(i32(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Fragment:
         """Visit each element: its number (i32) among all that the lanes hold, and its row-major number."""
         with counted(b, i32(32)) as lane:
             own = b.mul(lane, i32(self.parts * self.count))
-            with counted(b, i32(self.parts)) as part:
+            with _each(b, self.parts) as part:
                 first, across = b.add(own, b.mul(part, i32(self.count))), b.mul(part, i32(self.columns))
                 for index in range(self.count):
                     visit(b.add(first, i32(index)), b.add(self.place(b, lane, index), across))
@@ -345,7 +351,7 @@ class _TileBuilder:
         b = self._builder
         m, n, _ = self._tile.shape
         total = self._matrix(m * n)
-        with counted(b, i32(m)) as row, counted(b, i32(n // _COLUMNS)) as group:
+        with counted(b, i32(m)) as row, _each(b, n // _COLUMNS) as group:
             column = b.mul(group, i32(_COLUMNS))
             own = b.add(b.mul(row, i32(n)), column)
 

@@ -25,13 +25,15 @@ from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, elem
 from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Symbol, Vector, elements
-from gpuregress.devices.cpu.runtime.machine_layout import FAULT_RESULT, FAULT_WARPGROUP, SHARED_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_REACH, FAULT_RESULT, FAULT_WARPGROUP, SHARED_WINDOW
 from gpuregress.records import SM_90
 
 _ROWS = 16
 """Rows of a warp."""
 _ROW_BYTES = 32
 """Bytes that a row of A holds, of every type; a column of B has as many, or twice as many where A is sparse."""
+_REACH = 1 << 18
+"""Bytes of shared memory that a descriptor can address."""
 _TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "s8", "u8", "s32", "b1")
 _TRANSPOSABLE = ("f16", "bf16")
 
@@ -138,6 +140,7 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
     builder = emitter.builder
     builder.store(i32(0), at(builder, area(emitter), end), align=4)
     _check_warpgroup(emitter, instruction)
+    _check_reach(emitter, instruction)
     meet(emitter, MULTIPLY)
     builder, shown = emitter.builder, area(emitter)
     is_computed = at(builder, shown, end)
@@ -197,6 +200,20 @@ def _accumulators(form: _Form) -> Fragment:
 def _warp(emitter: Services) -> ir.Value:
     b = emitter.builder
     return b.lshr(linear_thread(b, emitter.view, emitter.thread), i32(5))
+
+
+def _check_reach(emitter: Services, instruction: Instruction) -> None:
+    """Shared memory is larger here than on a GPU: beyond its gaps a descriptor may not reach all of it."""
+    start = emitter.unit.dynamic_start
+    if start + SM_90.shared <= _REACH:
+        return
+    b = emitter.builder
+    far, near = b.append_basic_block("far"), b.append_basic_block("near")
+    beyond = b.icmp_unsigned(">", b.add(emitter.view.field("dynamic_size"), i64(start)), i64(_REACH))
+    b.cbranch(beyond, far, near).set_weights([1, 4000])
+    emitter.builder = ir.IRBuilder(far)
+    emitter.fail(FAULT_REACH, instruction)
+    emitter.builder = ir.IRBuilder(near)
 
 
 def _check_warpgroup(emitter: Services, instruction: Instruction) -> None:

@@ -54,9 +54,7 @@ def _bytes(kind: str, values: Array) -> Array:
     return (singles >> 16).astype(np.uint16).view(np.uint32)
 
 
-@pytest.mark.parametrize(
-    ("kinds", "columns"), [("f16.f16", 256), ("bf16.bf16", 24), ("tf32.tf32", 64), ("s8.u8", 96), ("u8.s8", 16)]
-)
+@pytest.mark.parametrize(("kinds", "columns"), [("f16.f16", 256), ("bf16.bf16", 24), ("tf32.tf32", 64), ("s8.u8", 96)])
 def test_both_matrices_come_from_shared_memory(kinds: str, columns: int, tmp_path: Path) -> None:
     left, right = kinds.split(".")
     depth = {"f16": 16, "bf16": 16, "tf32": 8}.get(left, 32)
@@ -132,3 +130,68 @@ def test_other_forms_are_refused(name: str, tmp_path: Path) -> None:
     text = wgmma_kernel(f"wgmma.mma_async.sync.aligned.{name}", 4, signs=", 1, 1, 0")
     with pytest.raises(UnsupportedError, match="wgmma"):
         Running(tmp_path, text, "k")
+
+
+def _metadata(generator: np.random.Generator, depth: int, *, pairs: bool) -> tuple[Array, Array]:
+    """Registers of metadata, [thread], for selector 0, and the places of the held elements, [row][element]."""
+    count, nibbles = (2, (0b0100, 0b1110)) if pairs else (4, (0x4, 0x8, 0xC, 0x9, 0xD, 0xE))
+    chunks = depth // count
+    chosen = generator.choice(nibbles, (64, chunks))
+    words = np.zeros(128, np.uint32)
+    for row in range(64):
+        for chunk in range(chunks):
+            inner = row % 16
+            lane = 4 * (inner % 8) + (chunk // 4 if chunks < 16 else inner // 8 + 2 * (chunk // 8))
+            shift = 4 * (chunk % 8) if chunks == 16 else 16 * (inner // 8) + 4 * (chunk % 4)
+            words[row // 16 * 32 + lane] |= np.uint32(int(chosen[row, chunk]) << shift)
+    held = (chosen == 0b1110)[..., None] if pairs else np.stack([chosen & 3, chosen >> 2], 2)
+    return words, (held + count * np.arange(chunks)[:, None]).reshape(64, -1)
+
+
+@pytest.mark.parametrize(("kinds", "columns"), [("f16.f16", 16), ("tf32.tf32", 8), ("e4m3.e4m3", 24), ("s8.u8", 8)])
+def test_a_sparse_matrix_meets_the_rows_that_its_metadata_name(kinds: str, columns: int, tmp_path: Path) -> None:
+    left, right = kinds.split(".")
+    depth = {"tf32": 16, "f16": 32, "bf16": 32}.get(left, 64)
+    result = "s32" if right == "u8" else "f32"
+    generator = np.random.default_rng(depth)
+    metadata, held = _metadata(generator, depth, pairs=left == "tf32")
+    a, b = (generator.integers(0, 4, (1, *shape)) for shape in ((64, depth // 2), (columns, depth)))
+    codes = np.array([0x00, 0x38, 0x40, 0x44])  # 0, 1, 2, 3 as e4m3
+    stored = [_bytes("u8", codes[item]) if left == "e4m3" else _bytes(left, item) for item in (a, b)]
+    # B has two core matrices more along its inner dimension: LBO 128, SBO 512.
+    shared = _stored(stored[0])
+    cores = stored[1].reshape(columns // 8, 8, 4, 4).transpose(0, 2, 1, 3)
+    shared[0, 1024 : 1024 + columns * 16] = cores.reshape(-1)
+    signs = {"f16": ", 1, 1, 0, 0", "bf16": ", 1, 1, 0, 0", "s8": ""}.get(left, ", 1, 1")
+    name = f"wgmma.mma_async.sp.sync.aligned.m64n{columns}k{depth}.{result}.{kinds}"
+    text = wgmma_kernel(name, columns // 2, signs=signs, registers=0)
+    text = text.replace("%rd11, %p0", "%rd11, %a0, 0, %p0").replace(
+        "mov.u32 %r4, tile;", "ld.global.b32 %a0, [%rd0]; mov.u32 %r4, tile;"
+    )
+    zeros = np.zeros((1, 128, columns // 2), np.uint32)
+    settings = [(1, PLAIN, descriptor(4096, 128, 512))]
+    got = sums(run(tmp_path, text, (metadata, zeros, shared), settings, columns // 2))[0]
+    expected = np.einsum("ie,jie->ij", a[0], b[0][:, held])
+    assert (got.view(np.int32 if result == "s32" else np.float32) == expected).all()
+
+
+def test_the_blocks_of_a_cluster_multiply_their_own_matrices(tmp_path: Path) -> None:
+    a, b, c, d = (VECTORS[f"k16_f16_f32/{name}"][:2] for name in "abcd")
+    text = wgmma_kernel("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", 4, signs=", 1, 1, 0")
+    text = text.replace("\n{\n", "\n.explicitcluster .reqnctapercluster 2, 1, 1\n{\n", 1)
+    text = text.replace("cvt.u64.u32 %rd8, %r4;", "and.b32 %r5, %r4, 0x3FFFF; cvt.u64.u32 %rd8, %r5;")
+    assert (run(tmp_path, text, (a, c, _stored(b)), [(1, 0, PLAIN)] * 2, 4) == d).all()
+
+
+def test_shared_memory_that_no_descriptor_reaches_is_a_fault(tmp_path: Path) -> None:
+    text = wgmma_kernel("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", 4, signs=", 1, 1, 0")
+    many = "".join(f".shared .b32 v{number};\n" for number in range(9)) + ".extern .shared .b8 more[];\n"
+    uses = "".join(f"mov.u32 %r6, v{number};\n" for number in range(9)) + "mov.u32 %r6, more;\n"
+    text = text.replace(".shared .align 1024", many + ".shared .align 1024").replace(
+        "fence.proxy", uses + "fence.proxy"
+    )
+    running = Running(tmp_path, text, "k")
+    buffers = [running.put(name, np.zeros(32768, np.uint32)) for name in "abcde"]
+    running.launch("k", 1, 128, *buffers, shared=150_000)
+    with pytest.raises(KernelFault, match="where no matrix descriptor reaches"):
+        running.launch("k", 1, 128, *buffers, shared=198_000)
