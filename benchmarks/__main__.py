@@ -25,6 +25,7 @@ BENCHMARKS = (
     "variants",
     "space",
     "numba_simulator",
+    "triton",
     "dumps",
     "compare",
     "tables",
