@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 def command(ctx: click.Context, /, source: Path, kernel: str | None, function: str | None, output: Path | None) -> None:
     """Write a job for a kernel of KERNEL.cu, with buffers, launch and arguments from its signature.
 
-    A source without kernels gets one for its first device function; --function chooses others, each in a file of its
-    own. The number of elements and the grid are guesses, marked as such. Never overwrites a file.
+    A Python file gets a job for its first kernel in Triton or Numba. A C++ source without kernels gets one for its
+    first device function; --function chooses others, each in a file of its own. The number of elements and the grid are
+    guesses, marked as such. Never overwrites a file.
     """
     from gpuregress.errors import UsageError
     from gpuregress.operations import new

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpuregress import storage
 from gpuregress.errors import GpuregressError, Interrupted, UsageError
-from gpuregress.operations import new_function
+from gpuregress.operations import new_function, new_python
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source
 from gpuregress.session.compilation import sources
@@ -61,6 +61,8 @@ def draft(project: Project, source: Path, *, kernel: str | None = None, target: 
         StorageError: no space, no permission.
     """
     text = _text(source)
+    if source.suffix == ".py":
+        return _draft_python(project, source, text, kernel, target)
     declared, functions = cxx_declarations.declarations(text), declarations.device_functions([text])
     if not declared and not functions:
         raise UsageError(f"{source} has no __global__ function and no __device__ function: there is nothing to test")
@@ -119,6 +121,26 @@ def _draft_function(
     written = "\n".join(new_function.lines(chosen, text, source, path, others)) + "\n"
     storage.write_atomic(path, written.encode())
     return Draft(path, str(chosen), (), tuple(map(str, others)))
+
+
+def _draft_python(project: Project, source: Path, text: str, kernel: str | None, target: Path | None) -> Draft:
+    try:
+        found = new_python.kernels(text)
+    except SyntaxError as error:
+        raise UsageError(f"{source} is not Python: {error}") from error
+    names = [one.name for one in found]
+    if not found:
+        raise UsageError(f"{source} has no function below @triton.jit or @cuda.jit: there is nothing to test")
+    if kernel is not None and kernel not in names:
+        raise UsageError(f"{source} has no kernel {kernel!r}; it has: {', '.join(names)}")
+    chosen = found[names.index(kernel) if kernel is not None else 0]
+    path = target if target is not None else project.configs / f"{source.stem}.yaml"
+    _refuse_existing(path)
+    others = tuple(name for name in names if name != chosen.name)
+    relative = os.path.relpath(source.absolute(), path.absolute().parent)
+    written = "\n".join(new_python.lines(chosen, relative, others)) + "\n"
+    storage.write_atomic(path, written.encode())
+    return Draft(path, chosen.name, others)
 
 
 def _is_named(function: CxxFunction, pattern: str) -> bool:

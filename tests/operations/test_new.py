@@ -99,3 +99,21 @@ def test_without_a_compiler_the_signature_decides(project: Project, monkeypatch:
     assert "give it a fill if the kernel also reads it" in made.path.read_text()
     case = plan.make(project, (str(made.path),)).cases[0]
     assert (case.buffers["x"].fill is None, case.buffers["out"].fill) == (False, None)
+
+
+def test_a_job_for_a_kernel_in_python(project: Project) -> None:
+    path = project.root / "kernels" / "mine.py"
+    path.parent.mkdir()
+    path.write_text("@triton.jit\ndef f(out, n, BLOCK: tl.constexpr):\n    tl.store(out + n, 1)\n")
+    made = new.draft(project, path)
+    assert (made.path, made.kernel, made.others) == (project.configs / "mine.yaml", "f", ())
+    (first, _) = plan.make(project, (str(made.path),)).cases
+    assert first.source.name == "mine.py:f"
+    with pytest.raises(UsageError, match="has no kernel 'g'; it has: f"):
+        new.draft(project, path, kernel="g", target=project.configs / "other.yaml")
+    path.write_text("def f(x): ...\n")
+    with pytest.raises(UsageError, match=r"no function below @triton.jit or @cuda.jit"):
+        new.draft(project, path, target=project.configs / "other.yaml")
+    path.write_text("def (\n")
+    with pytest.raises(UsageError, match="is not Python"):
+        new.draft(project, path, target=project.configs / "other.yaml")
