@@ -17,6 +17,7 @@ BENCHMARKS = (
     "reduction",
     "matmul",
     "histogram",
+    "pocl",
     "cores",
     "cluster",
     "instructions",

@@ -42,4 +42,4 @@ def measure() -> list[Row]:
     if host.compiler() is None:
         return [missing(what, "g++ is not installed")]
     peer = N / host.seconds(CODE)
-    return [Row(what, f"{ours / 1e6:,.0f} M/s", f"g++ -O2, serial: {peer / 1e6:,.0f} M/s", ours / peer)]
+    return [Row(what, f"{ours / 1e6:,.0f} M/s", f"g++ -O2, serial: {peer / 1e6:,.0f} M/s", ours / peer, 0.3)]

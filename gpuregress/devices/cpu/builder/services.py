@@ -78,6 +78,7 @@ class Services(Emit, Protocol):
         index: the statement at hand.
         proven: facts that need no check here.
         entrances: block → what builds the block through which it is entered from other blocks.
+        detours: edge (block, block) → what builds the block through which it leads.
     """
 
     builder: ir.IRBuilder
@@ -93,6 +94,7 @@ class Services(Emit, Protocol):
     index: int
     proven: Proven
     entrances: dict[int, Callable[[ir.Block], ir.Block]]
+    detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]]
 
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""
@@ -154,6 +156,12 @@ class Services(Emit, Protocol):
 
     def count(self, number: int) -> None:
         """Count the instructions of a block of the flow."""
+
+    def counted(self, builder: ir.IRBuilder) -> ir.Value:
+        """The number of instructions counted so far; 0 where they are not counted."""
+
+    def add_count(self, builder: ir.IRBuilder, number: ir.Value) -> None:
+        """Count further instructions."""
 
     def current(self) -> Instruction:
         """The statement at hand."""

@@ -91,6 +91,7 @@ class FunctionEmitter:
         self._abandoned = False
         self.proven = Proven()
         self.entrances: dict[int, Callable[[ir.Block], ir.Block]] = {}
+        self.detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]] = {}
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
@@ -293,6 +294,15 @@ class FunctionEmitter:
             for name, lost in self._values.end(self.builder.block).items():
                 self._spill(name, lost)
 
+    def counted(self, builder: ir.IRBuilder) -> ir.Value:
+        """The number of instructions counted so far; 0 where they are not counted."""
+        return i64(0) if self._instructions is None else self._instructions.get(builder)
+
+    def add_count(self, builder: ir.IRBuilder, number: ir.Value) -> None:
+        """Count further instructions."""
+        if self._instructions is not None:
+            self._instructions.add(number, builder)
+
     def count(self, number: int) -> None:
         """Count the instructions of a block of the flow."""
         self._count(number, self.flow.blocks[number].start)
@@ -436,6 +446,9 @@ class FunctionEmitter:
 
     def edge(self, target: int) -> ir.Block:
         """The LLVM block to branch to for block `target`; where the edge may spin, one that yields first."""
+        detour = self.detours.get((self.block_number, target))
+        if detour is not None:
+            return detour(self._block(target))
         entrance = self.entrances.get(target)
         if entrance is not None and self.block_number != target:
             return entrance(self._block(target))

@@ -22,6 +22,7 @@ from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.schedule import interchange_plan
+from gpuregress.devices.cpu.schedule.idle_threads import idle_edges
 from gpuregress.devices.cpu.schedule.interchange import Interchange
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, plan
@@ -169,6 +170,9 @@ class Lockstep(BlockSchedule):
         first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
         x = Cell(b, i64(0))
         x.set(i64(0))
+        idle = self._idle_edges(row)
+        if idle:
+            self._idle = Cell(b, ir.Constant(I1, 0))
         head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
         b.branch(head)
         b.position_at_end(head)
@@ -179,13 +183,44 @@ class Lockstep(BlockSchedule):
         self.index = b.add(first, tid_x, flags=("nuw", "nsw"))
         body.start_thread(b, tid | {"tid_x": tid_x}, self.index if self._waits else None)
         emitter.proven = Proven() if row is None else row.of_thread(b, wide)
+        before = emitter.counted(b) if idle else i64(0)
+        emitter.detours = dict.fromkeys(idle, self._detour)
         self._lower_thread(b)
+        emitter.detours = {}
         b = ir.IRBuilder(self._end)
+        if idle:
+            self._skip_idle(b, number, x, before, done)
         following = b.add(step, i64(1), flags=("nuw", "nsw"))
         x.set(following, b)
         if not self.unit.schedule.last_first:
             number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
         b.cbranch(b.icmp_unsigned("<", following, width), head, done)
+
+    def _idle_edges(self, row: ProvenRow | None) -> set[tuple[int, int]]:
+        if row is not None or not self._waits or self.unit.schedule.last_first:
+            return set()
+        return idle_edges(self.body.emitter, self.rematerializer, self._varying, self._current.index)
+
+    def _detour(self, target: ir.Block) -> ir.Block:
+        """Note that the threads behind this one have nothing to do in this region."""
+        block = self.llvm.append_basic_block("idle")
+        b = ir.IRBuilder(block)
+        self._idle.set(ir.Constant(I1, 1), b)
+        b.branch(target)
+        return block
+
+    def _skip_idle(self, b: ir.IRBuilder, number: Cell, x: Cell, before: ir.Value, done: ir.Block) -> None:
+        """Leave the loop over a row's threads once the others are idle; they count what the last one has counted."""
+        emitter = self.body.emitter
+        rest, usual = (self.llvm.append_basic_block(name) for name in ("rest_is_idle", "not_idle"))
+        b.cbranch(self._idle.get(b), rest, usual)
+        b.position_at_end(rest)
+        width = b.zext(dimension(self.view, "block_x"), I64)
+        left = b.sub(b.sub(width, x.get(b)), i64(1))
+        emitter.add_count(b, b.mul(left, b.sub(emitter.counted(b), before)))
+        number.set(b.add(b.add(self.index, i32(1)), b.trunc(left, I32)), b)
+        b.branch(done)
+        b.position_at_end(usual)
 
     def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:
         x, y = (dimension(self.view, name) for name in ("block_x", "block_y"))
