@@ -16,7 +16,7 @@ FAULT_KINDS: dict[str, str] = {
     "assert": "a device-side assert() failed",
     "trap": "the kernel executed a trap",
     "status": "the kernel's status buffer is not all zero",
-    "deadlock": "no thread can go on: a barrier or warp operation that not all threads reach",
+    "deadlock": "threads do not meet at a barrier or warp operation; most often none of them can go on",
     "illegal-instruction": "the device met an instruction that is not one",
     "stack-overflow": "calls or local memory went over the stack",
     "launch": "the launch itself was refused",

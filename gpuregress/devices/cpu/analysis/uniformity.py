@@ -9,6 +9,7 @@ thread's position has to be stored. In doubt a value varies.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
@@ -32,6 +33,19 @@ _MOST_COPIES = 3
 """Code after a wait is built once for each wait before it: at most this many times the body in all."""
 
 
+@dataclass(frozen=True, slots=True)
+class DivergentBranch:
+    """A branch that threads of a block may take differently.
+
+    Attributes:
+        join: its immediate postdominator, a block; None where that is the end of the kernel.
+        sides: for each successor the blocks on the paths from it to the join, which is left out.
+    """
+
+    join: int | None
+    sides: tuple[frozenset[int], ...]
+
+
 class Uniformity:
     """The uniformity of one kernel's registers and waits.
 
@@ -52,6 +66,7 @@ class Uniformity:
         self._set = {name for statement in flow.statements for name in effects.sets(statement)}
         self.varying: set[str] = set()
         self._divergent: set[int] = set()
+        self._branches: dict[int, int] | None = None
         self.lockstep = self._waits_can_be_shared() and self._all_reach_the_end() and self._waits_are_convergent()
 
     # --- waits --------------------------------------------------------------------------------------------------------
@@ -142,10 +157,31 @@ class Uniformity:
         blocks = range(self._exit - 1, -1, -1)
         return dominator_sets(blocks, self._successors, (1 << (self._exit + 1)) - 1, {self._exit: 1 << self._exit})
 
+    def divergent_branches(self) -> list[DivergentBranch]:
+        """Return the branches that threads may take differently; none where not every path leads to an end."""
+        if self._branches is None:
+            if not self._all_reach_the_end():
+                return []
+            self._waits_are_convergent()
+        assert self._branches is not None
+        everything = self._postdominators()
+        branches = []
+        for number, strict in self._branches.items():
+            passed = [block for block in range(self._exit + 1) if strict >> block & 1]
+            # The nearest of them is passed by no other before it: it has the most postdominators itself.
+            nearest = max(passed, key=lambda block: everything.get(block, 0).bit_count(), default=self._exit)
+            sides = tuple(frozenset(self._between([one], strict)) for one in dict.fromkeys(self._successors(number)))
+            branches.append(DivergentBranch(None if nearest == self._exit else nearest, sides))
+        return branches
+
     def _influenced(self, number: int, postdominators: int) -> Iterator[int]:
         """The blocks between a branch and its immediate postdominator; takes its strict postdominators, as bits."""
+        return self._between(self._successors(number), postdominators)
+
+    def _between(self, first: list[int], postdominators: int) -> Iterator[int]:
+        """The blocks on the paths from some blocks to the first of the postdominators, given as bits."""
         seen: set[int] = set()
-        pending = list(self._successors(number))
+        pending = list(first)
         while pending:
             block = pending.pop()
             if block not in seen and not postdominators >> block & 1:
@@ -158,14 +194,14 @@ class Uniformity:
     def _waits_are_convergent(self) -> bool:
         flow = self._flow
         postdominators = self._postdominators()
-        divergent_branches: set[int] = set()
+        divergent_branches = self._branches = {}
         changed = True
         while changed:
             changed = self._propagate()
             for number, block in enumerate(flow.blocks):
                 if number not in divergent_branches and block.end > block.start and self._diverges(block.end - 1):
-                    divergent_branches.add(number)
-                    self._divergent.update(self._influenced(number, postdominators[number] & ~(1 << number)))
+                    divergent_branches[number] = postdominators[number] & ~(1 << number)
+                    self._divergent.update(self._influenced(number, divergent_branches[number]))
                     changed = True
         return not any(self._is_divergent_wait(index) for index in flow.waits)
 

@@ -35,6 +35,9 @@ class Exits(Protocol):
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """End the block with a wait, and continue in a new one when the thread is resumed."""
 
+    def join(self, emitter: Services) -> None:
+        """Count that the thread has come to a join of divergent control flow."""
+
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
 

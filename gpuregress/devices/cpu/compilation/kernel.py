@@ -12,6 +12,7 @@ import math
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
+from gpuregress.devices.cpu.analysis.divergent_barriers import divergent_barriers
 from gpuregress.devices.cpu.analysis.footprint import footprint
 from gpuregress.devices.cpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
@@ -211,9 +212,10 @@ class _KernelBuilder:
 
     def _schedule(self) -> BlockSchedule:
         """The schedule of the block's threads."""
-        if self.body.clustered:
-            return Passes(self.body)
-        if not self.emitter.flow.needs_scheduler:
+        flow = self.emitter.flow
+        if not self.body.clustered and not flow.needs_scheduler:
             return Lockstep(self.body, None)
-        uniformity = Uniformity(self.emitter.flow, set(self.emitter.frame.parameter_offsets))
-        return Lockstep(self.body, uniformity) if LOCKSTEP and uniformity.lockstep else Passes(self.body)
+        uniformity = Uniformity(flow, set(self.emitter.frame.parameter_offsets))
+        if LOCKSTEP and uniformity.lockstep and not self.body.clustered:
+            return Lockstep(self.body, uniformity)
+        return Passes(self.body, divergent_barriers(flow, uniformity))

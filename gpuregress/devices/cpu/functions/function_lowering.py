@@ -60,6 +60,7 @@ class FunctionEmitter:
 
     Attributes:
         exits: the ends of its threads' code; set before the body is lowered.
+        joins: the blocks at whose start `exits` counts the thread.
     """
 
     exits: Exits
@@ -80,6 +81,7 @@ class FunctionEmitter:
         self.frame = Frame(function, view.entry.function, memory)
         self.builder: ir.IRBuilder = ir.IRBuilder(view.entry.block)
         self.module: ir.Module = unit.module
+        self.joins: frozenset[int] = frozenset()
         self.index = 0
         self.block_number = 0
         self._declared = {item.name: llvm_type(item.type) for item in function.registers}
@@ -327,6 +329,8 @@ class FunctionEmitter:
             self.block_number = number
             self.forget_pointers()
             self._values.clear()
+            if number in self.joins:
+                self.exits.join(self)
             self._lower_block(number, self.flow.blocks[number].start)
 
     def _lower_block(self, number: int, start: int) -> None:

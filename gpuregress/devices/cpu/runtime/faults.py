@@ -86,6 +86,8 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
         return _deadlock(machine, scene)
     if kind == machine_layout.FAULT_STUCK:
         return _stuck(scene)
+    if kind == machine_layout.FAULT_DIVERGENT:
+        return _divergent(machine, scene)
     site = scene.module.sites[machine.fault_site]
     if scene.bad_access is not None:
         site = replace(site, action=scene.bad_access.action, size=scene.bad_access.size)
@@ -112,6 +114,7 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
         ),
         machine_layout.FAULT_REACH: ("illegal-instruction", f"{site.mnemonic}: {_OUT_OF_REACH}"),
         machine_layout.FAULT_RESULT: ("illegal-access", _in_flight(site)),
+        machine_layout.FAULT_MASK: ("illegal-instruction", _left_out(machine, scene, site)),
         machine_layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]
@@ -123,6 +126,13 @@ def _in_flight(site: Site) -> str:
         "result of wgmma.mma_async read before wgmma.wait_group: "
         f"{site.buffer}, read by {site.mnemonic}, is in flight since {site.action}"
     )
+
+
+def _left_out(machine: Machine, scene: FaultContext, site: Site) -> str:
+    """A warp operation by a lane that its mask does not name."""
+    x, y, z = machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z
+    lane = (x + scene.block[0] * (y + scene.block[1] * z)) % SM_90.warp_size
+    return f"{site.mnemonic} with the mask 0x{machine.fault_address:08x} by lane {lane}, which the mask leaves out"
 
 
 def thread_of(machine: Machine) -> str:
@@ -364,6 +374,24 @@ def _deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
     return KernelFault("deadlock", message, details=tuple(lines))
 
 
+def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
+    """Lanes of a warp that do not meet at a barrier of the block."""
+    first = 32 * int(machine.fault_address)
+    last = min(first + 32, scene.block[0] * scene.block[1] * scene.block[2])
+    states, joined = (
+        scene.context[ROWS[name][0] + 4 * first : ROWS[name][0] + 4 * last].view(np.int32)
+        for name in ("state", "joined")
+    )
+    least = joined[states != DONE].min()
+    lines = []
+    for state, count in sorted(set(zip(states.tolist(), joined.tolist(), strict=True))):
+        threads = first + np.flatnonzero((states == state) & (joined == count))
+        past = ", after going past it" if count > least else ""
+        lines.append(f"{_stand(threads, state, scene.kernel.wait_sites, scene.module.sites)}{past}")
+    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
+    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+
+
 def _stuck(scene: FaultContext) -> KernelFault:
     blocks = [
         f"block ({','.join(map(str, block.coordinates))}): {'; '.join(_waiting(scene, block))}"
@@ -394,15 +422,19 @@ def _describe_waiting(
     states = context[offset : offset + 4 * count].view(np.int32)
     lines: list[str] = []
     for state in np.unique(states):
-        threads = np.flatnonzero(states == state)
-        verb = "wait" if len(threads) > 1 else "waits"
-        if state == DONE:
-            lines.append(f"{_thread_ranges(threads)} {'have' if len(threads) > 1 else 'has'} exited")
-        else:
-            # A state below 0 is the complement of the wait's number, counted from 1.
-            site = sites[wait_sites[(int(~state) if state < 0 else int(state)) - 1]]
-            lines.append(f"{_thread_ranges(threads)} {verb} at {site.mnemonic}, {site.where}")
+        lines.append(_stand(np.flatnonzero(states == state), int(state), wait_sites, sites))
     return lines
+
+
+def _stand(
+    threads: np.ndarray[Any, np.dtype[np.int64]], state: int, wait_sites: Sequence[int], sites: Sequence[Site]
+) -> str:
+    """`threads 0-30 wait at bar.sync, reduce.cu:12`, or that they have exited."""
+    if state == DONE:
+        return f"{_thread_ranges(threads)} {'have' if len(threads) > 1 else 'has'} exited"
+    # A state below 0 is the complement of the wait's number, counted from 1.
+    site = sites[wait_sites[(~state if state < 0 else state) - 1]]
+    return f"{_thread_ranges(threads)} {'wait' if len(threads) > 1 else 'waits'} at {site.mnemonic}, {site.where}"
 
 
 def _thread_ranges(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> str:

@@ -63,11 +63,13 @@ BARRIERS = 17
 FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(1, 8)
 FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK, FAULT_BARRIER, FAULT_FREE = range(8, 15)
 FAULT_WARPGROUP, FAULT_RESULT, FAULT_REACH = range(32, 35)
+FAULT_MASK, FAULT_DIVERGENT = range(40, 42)
 """Values of `fault_kind`. FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
 out of turn; FAULT_FAR: another block's memory, by an instruction for the own; FAULT_STUCK: no block of a cluster can
 go on; FAULT_BARRIER: a barrier that no block has, or a part of a warp to be counted there; FAULT_FREE: `free` of
 memory that is not allocated; FAULT_WARPGROUP: too few warps for wgmma; FAULT_RESULT: a result of wgmma is read in
-flight; FAULT_REACH: shared memory that no matrix descriptor reaches."""
+flight; FAULT_REACH: shared memory that no matrix descriptor reaches; FAULT_MASK: a warp operation by a lane that its
+mask leaves out; FAULT_DIVERGENT: lanes of a warp that do not meet at an aligned barrier."""
 
 SUSPENDED, HELD = 2, 3
 """Status of a block that has used up its passes, or waits at a cluster's barrier; 0: done; otherwise a fault."""

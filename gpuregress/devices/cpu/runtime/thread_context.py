@@ -26,7 +26,8 @@ def _place() -> int:
         ROWS[name] = (position, 4)
         position += -(-BARRIERS * 4 // 16) * 16
     ROWS["left"] = (position, 4)
-    return position + 16
+    ROWS["joined"] = (position + 16, 4)
+    return position + 16 + 4 * ROW
 
 
 FIXED_BYTES = _place()

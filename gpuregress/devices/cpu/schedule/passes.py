@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.analysis.divergent_barriers import DivergentBarriers, is_aligned_barrier
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
@@ -16,8 +17,9 @@ from gpuregress.devices.cpu.builder.thread_context import LAYOUT, PLAIN_BARRIER,
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
-from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, HELD, SUSPENDED
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_DIVERGENT, HELD, SUSPENDED
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
+from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_check
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.thread_scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
 
@@ -27,12 +29,16 @@ class Passes(BlockSchedule):
 
     Args:
         body: the kernel's.
+        divergent: its barriers that the lanes of a warp may fail to reach together.
     """
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, divergent: DivergentBarriers) -> None:
         body.view.pointer("context")  # loaded first of all
         super().__init__(body)
+        self._divergent = divergent
+        body.emitter.joins = divergent.joins
         self.kinds: list[int] = []
+        self.aligned: list[int] = []
         self.resumes: list[ir.Block] = []
 
     def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
@@ -63,6 +69,8 @@ class Passes(BlockSchedule):
         counters = LAYOUT["arrived"][0]
         end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
         self.unit.fill(b, at(b, self.context, counters), 0, i64(end - counters))
+        if self._divergent.is_possible:
+            self.unit.fill(b, row(b, self.context, "joined", i32(0)), 0, states)
         # A lane must not see the posts of another block: the order of blocks is not fixed.
         snaps = b.shl(b.zext(self.count, I64), i64(3))
         self.unit.fill(b, row(b, self.context, "snap", i32(0)), 0, snaps)
@@ -135,6 +143,7 @@ class Passes(BlockSchedule):
         b.position_at_end(done)
         b.cbranch(b.icmp_unsigned("==", self.arrived.get(b), live), quick, slow)
         b.position_at_end(quick)
+        self._require_meeting(b)
         self.flip.set(i32(-1), b)
         b.branch(pass_head)
         self._schedule(ir.IRBuilder(slow), pass_head, after)
@@ -151,11 +160,9 @@ class Passes(BlockSchedule):
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
         module = self.unit.module
+        self._require_meeting(b)
         scheduler = build_scheduler(module, clustered=self.body.clustered)
-        data = bytes([0, *self.kinds])
-        kinds = ir.GlobalVariable(module, ir.ArrayType(I8, len(data)), f"kinds.{self.body.symbol}")
-        kinds.global_constant, kinds.linkage = True, "internal"
-        kinds.initializer = ir.Constant(kinds.value_type, bytearray(data))
+        kinds = self._bytes("kinds", self.kinds)
         answer = b.call(scheduler, (self.context, kinds, self.count))
         self.flip.set(i32(0), b)
         stuck = self.llvm.append_basic_block("stuck")
@@ -171,11 +178,43 @@ class Passes(BlockSchedule):
             self._leave(ir.IRBuilder(held), HELD)
             switch.add_case(i32(BEHIND_CLUSTER), held)
         b.position_at_end(stuck)
-        set_field(b, self.view.machine, "fault_kind", i64(FAULT_DEADLOCK))
+        self._fail(b, FAULT_DEADLOCK)
+
+    def _bytes(self, name: str, values: list[int]) -> ir.GlobalVariable:
+        """A table of the module with a byte for each wait, from 1."""
+        symbol = f"{name}.{self.body.symbol}"
+        declared: ir.GlobalVariable | None = self.unit.module.globals.get(symbol)
+        if declared is None:
+            data = bytearray([0, *values])
+            declared = ir.GlobalVariable(self.unit.module, ir.ArrayType(I8, len(data)), symbol)
+            declared.global_constant, declared.linkage = True, "internal"
+            declared.initializer = ir.Constant(declared.value_type, data)
+        return declared
+
+    def _require_meeting(self, b: ir.IRBuilder) -> None:
+        """Make it a fault if all threads wait at a barrier that the lanes of a warp do not execute together."""
+        if not self._divergent.is_possible:
+            return
+        check = build_divergence_check(self.unit.module)
+        tables = self._bytes("kinds", self.kinds), self._bytes("aligned", self.aligned)
+        warp = b.call(check, (self.context, *tables, self.count))
+        with b.if_then(b.icmp_unsigned("!=", warp, i32(0)), likely=False):
+            set_field(b, self.view.machine, "fault_address", b.zext(b.sub(warp, i32(1)), I64))
+            self._fail(b, FAULT_DIVERGENT)
+
+    def _fail(self, b: ir.IRBuilder, kind: int) -> None:
+        """Leave the launch with a fault of the block."""
+        set_field(b, self.view.machine, "fault_kind", i64(kind))
         for axis in "xyz":
             value = b.zext(self.body.block[f"ctaid_{axis}"], I64)
             set_field(b, self.view.machine, f"fault_ctaid_{axis}", value)
         b.ret(i32(DEADLOCK))
+
+    def join(self, emitter: Services) -> None:
+        """Count that the thread has come to a join."""
+        b = emitter.builder
+        pointer = row(b, self.context, "joined", self.index)
+        b.store(b.add(b.load(pointer, typ=I32), i32(1)), pointer)
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Save the registers that live and have changed, leave the pass, and continue in a new block."""
@@ -193,6 +232,7 @@ class Passes(BlockSchedule):
         resume = self.llvm.append_basic_block(f"resume{number}")
         self.resumes.append(resume)
         self.kinds.append(kind)
+        self.aligned.append(int(is_aligned_barrier(emitter.current())))
         self.wait_sites.append(self.unit.site(emitter.current()))
         emitter.builder = ir.IRBuilder(resume)
         for name in sorted(registers.needed):
