@@ -15,11 +15,11 @@ from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores
 from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError, UsageError
-from gpuregress.records import Case
 from gpuregress.workers.worker_process import DeviceSlot, gpu_environment
 
 if TYPE_CHECKING:
     from gpuregress.cluster.members import Devices
+    from gpuregress.records import Case  # the start of the first worker does without
 
 _DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,43 @@ def _ignore(_event: object) -> None:
     """Listen to nothing."""
 
 
+class _DeviceChoice:
+    """Selection of a run's devices, under way.
+
+    NVIDIA's management library needs some 10 ms, and as much for each card. Where a worker is starting on the card that
+    is most likely the first, a thread examines the cards while this process loads its libraries.
+
+    Args:
+        request: what to run.
+        in_background: whether a thread does it.
+    """
+
+    def __init__(self, request: RunRequest, *, in_background: bool) -> None:
+        self._request = request
+        self._devices: device_slots.DeviceSelection | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._choose, name="devices", daemon=True)
+        if in_background:
+            self._thread.start()
+        else:
+            self._choose()
+
+    def _choose(self) -> None:
+        try:
+            devices = device_slots.select(self._request.device, self._request.jobs)
+            self._devices = device_slots.with_block_order(devices, self._request.block_order)
+        except BaseException as error:  # noqa: BLE001 - raised where the devices are wanted
+            self._error = error
+
+    def result(self) -> device_slots.DeviceSelection:
+        """Wait for the devices; raise the error of their selection, if there was one."""
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._devices is None:
+            raise self._error or AssertionError("no device was selected")
+        return self._devices
+
+
 class Session:
     """A run whose first worker is starting.
 
@@ -38,36 +76,35 @@ class Session:
         stop: set when the user asks to stop.
         scratch: a folder for what workers print.
 
-    Raises:
-        UsageError: the device has no valid name.
-        DeviceError: no such device.
     """
 
     def __init__(self, request: RunRequest, machinery: Machinery, stop: StopSignal, scratch: Path) -> None:
         self._request, self._machinery, self._stop, self._scratch = request, machinery, stop, scratch
         self._first: Worker | None = None
-        self._devices: device_slots.DeviceSelection | GpuregressError | None = None
+        self._choice: _DeviceChoice | None = None
         if request.cluster:
             return
         try:
-            self._devices = self._select_devices()
-        except GpuregressError as error:
-            self.close()
-            if request.cluster is not None:
-                raise
-            self._devices = error  # the settings, which are not read yet, may name a cluster
+            likely = device_slots.likely(request.device)
+            if likely is not None:
+                self._start(likely)
+            self._choice = _DeviceChoice(request, in_background=likely is not None)
+            if likely is None:
+                with contextlib.suppress(GpuregressError):  # raised by `run`: the settings may name a cluster
+                    self._chosen()
         except BaseException:
             self.close()
             raise
 
-    def _select_devices(self) -> device_slots.DeviceSelection:
-        """Select the devices; examining the GPUs takes a while, so a worker on the likely one starts before."""
-        likely = device_slots.likely(self._request.device)
-        if likely is not None:
-            self._start(likely)
-        devices = device_slots.select(self._request.device, self._request.jobs)
-        devices = device_slots.with_block_order(devices, self._request.block_order)
-        if likely != devices.slots[0]:
+    def _chosen(self) -> device_slots.DeviceSelection:
+        """The devices; the worker that was started is on the first of them."""
+        assert self._choice is not None
+        try:
+            devices = self._choice.result()
+        except GpuregressError:
+            self.close()
+            raise
+        if self._first is None or self._first.slot != devices.slots[0]:
             self.close()
             self._start(devices.slots[0])
         return devices
@@ -86,12 +123,11 @@ class Session:
         if address:
             self.close()
             return self._run_on_cluster(address, project, listen)
-        if not isinstance(self._devices, device_slots.DeviceSelection):
-            raise self._devices or AssertionError("no device was selected")
+        devices = self._chosen()
         first, self._first = self._first, None
-        command, slots = self._machinery.command, self._devices.slots
+        command, slots = self._machinery.command, devices.slots
         with WorkerPool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
-            services = self._machinery, self._stop, self._devices, pool
+            services = self._machinery, self._stop, devices, pool
             return workflow.execute(RunContext(project, self._request, listen, *services))
 
     def _run_on_cluster(self, address: str, project: Project, listen: Listener) -> RunSummary:

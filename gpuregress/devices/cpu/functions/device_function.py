@@ -57,6 +57,9 @@ class FunctionExits:
         del name
         _refuse(emitter)
 
+    def join(self, emitter: Services) -> None:
+        """Nothing: a called function does not wait."""
+
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """Refuse; see `wait`."""
         del lane

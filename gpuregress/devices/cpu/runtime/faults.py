@@ -420,10 +420,7 @@ def _describe_waiting(
     count = block[0] * block[1] * block[2]
     offset = ROWS["state"][0]
     states = context[offset : offset + 4 * count].view(np.int32)
-    lines: list[str] = []
-    for state in np.unique(states):
-        lines.append(_stand(np.flatnonzero(states == state), int(state), wait_sites, sites))
-    return lines
+    return [_stand(np.flatnonzero(states == state), int(state), wait_sites, sites) for state in np.unique(states)]
 
 
 def _stand(

@@ -23,6 +23,8 @@ from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_ch
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.thread_scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
 
+_NONE = DivergentBarriers()
+
 
 class Passes(BlockSchedule):
     """The passes over a block's threads, for kernels in which threads wait.
@@ -32,7 +34,7 @@ class Passes(BlockSchedule):
         divergent: its barriers that the lanes of a warp may fail to reach together.
     """
 
-    def __init__(self, body: Body, divergent: DivergentBarriers) -> None:
+    def __init__(self, body: Body, divergent: DivergentBarriers = _NONE) -> None:
         body.view.pointer("context")  # loaded first of all
         super().__init__(body)
         self._divergent = divergent

@@ -71,6 +71,10 @@ class BlockSchedule(ABC):
         self.body.record_fault(b)
         b.ret(i32(1))
 
+    def join(self, emitter: Services) -> None:
+        """Nothing: where threads wait together, none goes past a barrier."""
+        del emitter
+
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
         emitter.builder.store(value, self.elements().fixed(emitter.builder, name))

@@ -1,19 +1,33 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder import lane_mailbox
-from gpuregress.devices.cpu.builder.structured import i32, i64
+from gpuregress.devices.cpu.builder.structured import entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.threads import ThreadNumbers
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_MASK, Machine
 from tests.devices.cpu.builder.functions import call
 
 
 class _Emitter:
-    """An emitter whose exits keep the rows of one thread."""
+    """An emitter whose exits keep the rows of one thread, which is lane 5."""
 
     def __init__(self, builder: ir.IRBuilder) -> None:
         self.builder, self.exits, self.rows = builder, self, dict[str, ir.Value]()
+        self.thread = SimpleNamespace(numbers=ThreadNumbers(i32(37), i32(5), i32(1)))
+        self.view = SimpleNamespace(
+            machine=entry_alloca(builder.function, ir.ArrayType(ir.IntType(64), len(Machine._fields_)))
+        )
+
+    def current(self) -> None:
+        """Nothing: the fault does not say where."""
+
+    def fail(self, kind: int, _: object) -> None:
+        self.builder.ret(i64(-kind))
 
     def store(self, _: object, name: str, value: ir.Value) -> None:
         self.rows[name] = value
@@ -30,9 +44,23 @@ def test_the_key_holds_the_operation_and_its_lanes() -> None:
         emitter: Any = _Emitter(b)
         lane_mailbox.post(emitter, 5, b.trunc(arguments[0], ir.IntType(32)), i64(7))
         assert list(emitter.rows) == ["key", "post"]
+        b.position_at_end(emitter.builder.block)
         return emitter.rows["key"]
 
     assert call(build, 0xFFFF) == 5 << 32 | 0xFFFF
+
+
+@pytest.mark.parametrize(
+    ("mask", "answer"), [(1 << 5, 7), (0xFFFF_FFFF, 7), (0xFFFF_FFDF, -FAULT_MASK), (0, -FAULT_MASK)]
+)
+def test_a_mask_must_name_the_lane_that_executes(mask: int, answer: int) -> None:
+    def build(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
+        emitter: Any = _Emitter(b)
+        lane_mailbox.post(emitter, 5, b.trunc(arguments[0], ir.IntType(32)), i64(7))
+        b.position_at_end(emitter.builder.block)
+        return emitter.rows["post"]
+
+    assert call(build, mask) == answer
 
 
 def test_a_value_is_read_from_a_lane_and_an_answer_from_a_row() -> None:
