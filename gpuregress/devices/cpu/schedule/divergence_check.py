@@ -26,11 +26,31 @@ def build_divergence_check(module: ir.Module) -> ir.Function:
     declared: ir.Function | None = module.globals.get(_NAME)
     if declared is not None:
         return declared
-    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, POINTER, I32)), _NAME)
-    function.linkage = "internal"
+    type_ = ir.FunctionType(I32, (POINTER, POINTER, POINTER, I32))
+    function, comparison = ir.Function(module, type_, _NAME), ir.Function(module, type_, f"{_NAME}.by_warps")
+    function.linkage = comparison.linkage = "internal"
     function.attributes.add("noinline")
-    _Check(function).build()
+    # Seldom called, and not worth the time of LLVM's optimisation.
+    for attribute in ("noinline", "optnone"):
+        comparison.attributes.add(attribute)
+    _Check(comparison).build()
+    _build_quick_check(function, comparison)
     return function
+
+
+def _build_quick_check(function: ir.Function, comparison: ir.Function) -> None:
+    """Build a loop over all threads that LLVM vectorises; where one differs from the first, the warps are compared."""
+    context, _, _, threads = function.args
+    b = open_function(function)
+    rows = [at(b, context, LAYOUT[name][0]) for name in ("state", "joined")]
+    firsts = [b.load(start, typ=I32) for start in rows]
+    differs = Cell(b, i32(0))
+    with counted(b, b.zext(threads, I64)) as thread:
+        for start, first in zip(rows, firsts, strict=True):
+            differs.set_bits(b.xor(b.load(element(b, start, thread, I32), typ=I32), first))
+    with b.if_then(b.icmp_unsigned("!=", differs.get(), i32(0)), likely=False):
+        b.ret(b.call(comparison, function.args))
+    b.ret(i32(0))
 
 
 class _Check:
