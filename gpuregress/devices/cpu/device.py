@@ -337,6 +337,7 @@ class CpuDevice(base.Device):
             raise self._fault(machine, scene, calls)
         reads = sum(item.inactive_reads for item in machines)
         counters = {"reads of lanes that take no part": reads} if reads else {}
+        counters |= {"bulk copies to shared memory that no thread waited for": bulk.lost} if bulk.lost else {}
         instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
         return LaunchReport(elapsed_ms, calls.output, counters, instructions, facts.uncounted)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +14,7 @@ from gpuregress.devices.base import DeviceModule, KernelInfo
 from gpuregress.devices.cuda import clusters, cooperative
 from gpuregress.devices.cuda.memory import CudaMemory
 from gpuregress.errors import DeviceError, HarnessError
-from gpuregress.records import DeviceInfo, Dim3, Entry, Program
+from gpuregress.records import TENSOR_MAP_ALIGNMENT, DeviceInfo, Dim3, Entry, Program
 
 _TRAP = re.compile(r"^[ \t]*(?:@!?%\w+[ \t]+)?trap;", re.MULTILINE)
 
@@ -49,7 +50,7 @@ def load_module(device: Card, api: Any, program: Program) -> CudaModule:
     image, ptx = _image(program), _ptx(program)
     entries = {entry.mangled: entry for entry in program.entries.values()}
     # Without PTX it is not known whether a kernel waits for its grid: it is launched so that it may.
-    own = not ptx or cooperative.kernels_in(ptx)
+    own = not ptx or cooperative.kernels_in(ptx) or _takes_tensor_maps(entries)
     handle = cooperative.CooperativeProgram(image, entries) if own else api.module_from_buffer(image)
     return CudaModule(device, handle, program, image, ptx)
 
@@ -165,6 +166,11 @@ class CudaModule(DeviceModule):
             max_threads=int(function.max_threads_per_block),
             cluster=self._clusters.get(name, own),
         )
+
+
+def _takes_tensor_maps(entries: Mapping[str, Entry]) -> bool:
+    """Whether a kernel may have tensor maps, which the driver aligns where each argument is passed on its own."""
+    return any(item.alignment >= TENSOR_MAP_ALIGNMENT for entry in entries.values() for item in entry.parameters)
 
 
 def _ptx(program: Program) -> str:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.devices.cuda import cooperative
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.devices.limits import of_architecture
 from gpuregress.errors import DeviceError
-from gpuregress.records import SM_90
+from gpuregress.records import SM_90, Entry, Parameter
 from tests.devices.cuda.fake_card import launch, program_in
 
 
@@ -41,6 +42,30 @@ def test_a_trap_is_seen_in_the_ptx(device: CudaDevice, tmp_path: Path, text: str
     module = device.load(program_in(tmp_path, str(ptx)))
     assert module.traps is traps
     assert not module.is_blind
+
+
+def test_a_program_with_a_tensor_map_gets_each_argument_on_its_own(
+    device: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[bytes] = []
+
+    class Loaded:
+        def __init__(self, image: bytes, entries: object) -> None:
+            del entries
+            loaded.append(image)
+
+        def unload(self) -> None:
+            loaded.clear()
+
+    monkeypatch.setattr(cooperative, "CooperativeProgram", Loaded)
+    ptx = tmp_path / "t.ptx"
+    ptx.write_text("ret;")
+    program = program_in(tmp_path, str(ptx))
+    device.load(program)
+    assert not loaded
+    entries = {"fill": Entry("fill", (Parameter(128, 64, "struct"),))}
+    device.load(dataclasses.replace(program, entries=entries))
+    assert loaded
 
 
 def test_occupancy_is_known_where_the_limits_are(

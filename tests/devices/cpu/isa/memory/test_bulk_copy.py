@@ -120,8 +120,9 @@ def test_a_bulk_copy_arrives_when_it_is_waited_for(program: Running) -> None:
     y = program.put("y", np.zeros(32, np.int32))
     program.launch("bulk", 1, 32, y, x, np.int32(64), np.int32(4), np.int32(1))
     assert ints(y) == [*range(4, 20), *[-1] * 16]
-    program.launch("bulk", 1, 32, y, x, np.int32(64), np.int32(4), np.int32(0))
+    report = program.launch("bulk", 1, 32, y, x, np.int32(64), np.int32(4), np.int32(0))
     assert ints(y) == [-1] * 32
+    assert report.counters == {"bulk copies to shared memory that no thread waited for": 1}
 
 
 @pytest.mark.parametrize(
