@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import at, i32, i64
-from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.isa.matrix.warp_area import LOAD, MOVE, STORE, area, meet, own_lane, show
-from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
+from gpuregress.devices.cpu.isa.memory.load_store import (
+    MemoryAccess,
+    access_site,
+    generic_address,
+    host_pointer,
+    slow_resolve,
+)
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
@@ -46,25 +53,66 @@ def _part_position(emitter: Services) -> tuple[ir.Value, ir.Value]:
 
 
 def _ldmatrix(emitter: Services, instruction: Instruction) -> None:
+    """Lower a load of matrices, by a subroutine: kernels hold hundreds of them."""
     target, source = instruction.operands
     addresses = _rows(emitter, instruction, source, LOAD)
-    for number, register in enumerate(elements(target)):
-        b = emitter.builder
-        row, column = _part_position(emitter)
-        if "trans" in instruction.modifiers:
-            value: ir.Value = i32(0)
-            for half in (0, 1):
-                named = b.add(column, i32(8 * number + half))
-                pointer = _row_pointer(emitter, instruction, addresses, named, "read")
-                b = emitter.builder
-                half_bits = b.load(at(b, pointer, b.shl(b.zext(row, I64), i64(1))), typ=ir.IntType(16), align=2)
-                value = b.or_(value, b.shl(b.zext(half_bits, I32), i32(16 * half)))
-        else:
-            pointer = _row_pointer(emitter, instruction, addresses, b.add(row, i32(8 * number)), "read")
-            b = emitter.builder
-            value = b.load(at(b, pointer, b.shl(b.zext(column, I64), i64(1))), typ=I32, align=4)
-        emitter.write(register, value, "b32")
+    registers = elements(target)
+    is_across = "trans" in instruction.modifiers
+    access = MemoryAccess(instruction, Address(emitter.temporary("u64"), 0), "", 16, "read")
+    b = emitter.builder
+    out = entry_alloca(b.function, ir.ArrayType(I32, len(registers)), align=16)
+    site = i64(access_site(emitter, access))
+    arguments = (emitter.view.machine, emitter.thread.local, addresses, own_lane(emitter), site, out)
+    resolve = slow_resolve(emitter, instruction, "")
+    name = f"ldmatrix.x{len(registers)}{'.trans' if is_across else ''}"
+    types = tuple(value.type for value in arguments)
+    load = emitter.subroutine(name, I1, types, _loading(len(registers), resolve, is_across=is_across))
+    after = b.append_basic_block("loaded")
+    b.cbranch(b.call(load, arguments), after, emitter.fault_block).set_weights([4000, 1])
+    b.position_at_end(after)
+    for number, register in enumerate(registers):
+        emitter.write(register, b.load(at(b, out, 4 * number), typ=I32, align=4), "b32")
     emitter.forget_pointers()
+
+
+def _loading(count: int, resolve: ir.Function, *, is_across: bool) -> Build:
+    """Build `load(machine, local, addresses, lane, site, out) → whether all rows are valid`.
+
+    Args:
+        count: matrices.
+        resolve: finds the host pointer of a row.
+        is_across: whether the matrices are transposed.
+    """
+
+    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        machine, local, addresses, own, site, out = given
+        body = b.append_basic_block("body")
+        b.branch(body)
+        b.position_at_end(body)
+        row, column = b.lshr(own, i32(2)), b.shl(b.and_(own, i32(3)), i32(1))
+
+        def pointer(lane: ir.Value) -> ir.Value:
+            address = b.load(at(b, addresses, b.shl(b.zext(lane, I64), i64(3))), typ=I64, align=8)
+            found = b.call(resolve, (machine, local, address, i64(16), site))
+            with b.if_then(b.icmp_unsigned("==", found, ir.Constant(POINTER, None)), likely=False):
+                b.ret(ir.Constant(I1, 0))
+            return found
+
+        with counted(b, i32(count)) as number:
+            first = b.shl(number, i32(3))
+            if is_across:
+                value: ir.Value = i32(0)
+                for half in (0, 1):
+                    start = pointer(b.add(b.add(column, i32(half)), first))
+                    part = b.load(at(b, start, b.shl(b.zext(row, I64), i64(1))), typ=ir.IntType(16), align=2)
+                    value = b.or_(value, b.shl(b.zext(part, I32), i32(16 * half)))
+            else:
+                start = pointer(b.add(row, first))
+                value = b.load(at(b, start, b.shl(b.zext(column, I64), i64(1))), typ=I32, align=4)
+            b.store(value, at(b, out, b.shl(b.zext(number, I64), i64(2))), align=4)
+        return ir.Constant(I1, 1)
+
+    return build
 
 
 def _stmatrix(emitter: Services, instruction: Instruction) -> None:
