@@ -44,6 +44,18 @@ def reads(statement: Statement) -> tuple[str, ...]:
     return (*_guard(statement), *(name for item in (*statement.arguments, statement.callee) for name in _names(item)))
 
 
+def reads_after_wait(statement: Statement) -> tuple[str, ...]:
+    """The registers that a statement that waits uses when it goes on."""
+    has_read = isinstance(statement, Instruction) and info(statement).reads_before_wait
+    return () if has_read else reads(statement)
+
+
+def sets_after_wait(statement: Statement) -> tuple[str, ...]:
+    """The registers that a statement that waits is certain to define only when it goes on."""
+    has_read = isinstance(statement, Instruction) and info(statement).reads_before_wait
+    return sets(statement) if has_read else ()
+
+
 def _set_by(instruction: Instruction) -> tuple[str, ...]:
     carry = (CARRY,) if "cc" in instruction.modifiers else ()
     return carry + tuple(name for item in _results(instruction) for name in _names(item))

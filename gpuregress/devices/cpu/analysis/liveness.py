@@ -76,13 +76,17 @@ class Liveness:
         self._blocks, self._waits, self._spins = blocks, frozenset(waits), frozenset(spins)
         self._sets = [frozenset(effects.sets(statement)) for statement in statements]
         self._reads = [frozenset(effects.reads(statement)) for statement in statements]
+        self._resumed = {
+            position: frozenset(effects.reads_after_wait(statements[position])) for position in self._waits
+        }
+        self._results = {at: frozenset(effects.sets_after_wait(statements[at])) for at in self._waits}
         self._guarded = [item.guard is not None for item in statements]
         self.live_after: dict[int, frozenset[str]] = {}
         self.dirty_before: dict[int, frozenset[str]] = {}
         self.needed_after: dict[int, frozenset[str]] = {}
         self.live_in = self._find_live()
         # Registers that no wait saves are not followed: debug builds have thousands of them.
-        self._saved = frozenset().union(*self.live_after.values(), *(self._reads[position] for position in self._waits))
+        self._saved = frozenset().union(*self.live_after.values(), *self._resumed.values())
         self.dirty_in = self._find_dirty()
         self._find_needed()
 
@@ -132,7 +136,9 @@ class Liveness:
         dirty, saved = set(before), False
         for position in range(block.start, block.end):
             if position in self._waits:
-                self.dirty_before[position] = frozenset(dirty | (self._sets[position] & self._saved))
+                self.dirty_before[position] = frozenset(
+                    dirty | ((self._sets[position] - self._results[position]) & self._saved)
+                )
                 # A guarded wait may not happen: what was dirty before it stays so.
                 if not self._guarded[position]:
                     dirty, saved = set(), True
@@ -165,7 +171,7 @@ class Liveness:
 
     def saved_at(self, position: int) -> frozenset[str]:
         """The registers that the wait at `position` saves: those that have changed and are live."""
-        return self.dirty_before[position] & (self.live_after[position] | self._reads[position])
+        return self.dirty_before[position] & (self.live_after[position] | self._resumed[position])
 
     # --- backwards over statements ------------------------------------------------------------------------------------
 
@@ -182,7 +188,7 @@ class Liveness:
         step = _Backward(set(), set())
         for position in range(block.end - 1, block.start - 1, -1):
             if position in self._waits:
-                notes[position] = step.before(after)
+                notes[position] = step.before(after) - self._results[position]
             self._step(step, position, through_waits=through_waits)
 
     def _step(self, step: _Backward, position: int, *, through_waits: bool) -> None:

@@ -28,6 +28,7 @@ from gpuregress.devices.cpu.functions.register_values import Known, RegisterValu
 from gpuregress.devices.cpu.isa.control.calls import lower_call
 from gpuregress.devices.cpu.isa.control.special_registers import special_register
 from gpuregress.devices.cpu.isa.lowering_table import lowering
+from gpuregress.devices.cpu.isa.matrix.mma_batches import instruction_count
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.opcode_table import Control, info
 from gpuregress.devices.cpu.ptx.tree import (
@@ -362,7 +363,8 @@ class FunctionEmitter:
             return
         total = 0
         for index in range(start, self.flow.blocks[number].end):
-            total += not isinstance(self.flow.statements[index], Label)
+            statement = self.flow.statements[index]
+            total += 0 if isinstance(statement, Label) else instruction_count(statement)
             if self._may_leave(index):
                 break
         if total:
@@ -429,7 +431,7 @@ class FunctionEmitter:
         """Wait at the current statement until the scheduler resumes the thread."""
         index, liveness = self.index, self.flow.liveness
         assert liveness is not None
-        needed = liveness.needed_after[index] | frozenset(effects.reads(self.flow.statements[index]))
+        needed = liveness.needed_after[index] | frozenset(effects.reads_after_wait(self.flow.statements[index]))
         dirty = liveness.dirty_before[index]
         self._values.clear()
         self.exits.wait(
@@ -442,7 +444,7 @@ class FunctionEmitter:
         """The registers that must outlive the wait at statement `index`."""
         assert self.flow.liveness is not None
         after = self.flow.liveness.live_after[index]
-        return self._own(after | frozenset(effects.reads(self.flow.statements[index])))
+        return self._own(after | frozenset(effects.reads_after_wait(self.flow.statements[index])))
 
     def _own(self, names: frozenset[str]) -> frozenset[str]:
         """Without the special registers, which need no keeping."""

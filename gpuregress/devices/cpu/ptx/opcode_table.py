@@ -104,6 +104,7 @@ class OpcodeInfo:
         control: the transfer of control.
         wait: the threads to wait for.
         exchange: the data that lanes exchange.
+        reads_before_wait: whether it reads all of its operands before it waits, and sets all of its results after.
         is_aligned: whether all lanes of a warp execute it together, as the manual's `.aligned` demands.
         observes_threads: whether it sees what other threads write meanwhile; a load does so if it is ordered.
         crosses_blocks: whether other blocks may notice it, or be noticed, beyond what `memory` says.
@@ -123,6 +124,7 @@ class OpcodeInfo:
     control: Control = Control.NEXT
     wait: Wait = Wait.NONE
     exchange: Exchange = Exchange.NONE
+    reads_before_wait: bool = False
     is_aligned: bool = False
     observes_threads: bool = False
     crosses_blocks: bool = False
@@ -241,9 +243,10 @@ _ROWS: dict[str, OpcodeInfo] = {
     "activemask": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.CONVERGED),
     "nanosleep": OpcodeInfo("warp.shuffle_vote", _NONE, wait=Wait.YIELD, crosses_blocks=True),
     # Matrices.
-    "mma": replace(_MATRICES, family="matrix.mma"),
-    "movmatrix": _MATRICES,
-    "ldmatrix": replace(_MATRICES, memory=MemoryEffect.READ, space="shared"),
+    "mma": replace(_MATRICES, family="matrix.mma", reads_before_wait=True),
+    "mma.f64 mma.s32 mma.m8n8k4": replace(_MATRICES, family="matrix.mma"),
+    "movmatrix": replace(_MATRICES, reads_before_wait=True),
+    "ldmatrix": replace(_MATRICES, memory=MemoryEffect.READ, space="shared", reads_before_wait=True),
     "stmatrix": replace(_MATRICES, result=_NONE, memory=MemoryEffect.WRITE, space="shared", since="sm_90"),
     "wmma.load": OpcodeInfo("matrix.wmma", _VARYING, memory=MemoryEffect.READ, is_aligned=True),
     "wmma.store": OpcodeInfo("matrix.wmma", _NONE, memory=MemoryEffect.WRITE, is_aligned=True),

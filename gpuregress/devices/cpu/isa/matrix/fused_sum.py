@@ -33,7 +33,8 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services, subroutine_body
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, entry_alloca, i32, i64
-from gpuregress.devices.cpu.builder.types import F32, F64, I1, I32, I64
+from gpuregress.devices.cpu.builder.translation_unit import Unit
+from gpuregress.devices.cpu.builder.types import F32, F64, I1, I32, I64, POINTER
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import bits_of, canonical, float_of, magnitude
 from gpuregress.devices.cpu.isa.arithmetic.narrow_floats import F16, round_to, widen_to_double
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement
@@ -244,8 +245,60 @@ class Tile:
                 _TileBuilder(emitter, self, core, given[0]).build()
             return ir.Constant(I1, 1)
 
-        name = f"{self.name}.{self.result}.{self.c.kind.name}"
-        emitter.builder.call(emitter.subroutine(name, I1, (shown.type,), build), [shown])
+        emitter.builder.call(emitter.subroutine(self._subroutine, I1, (shown.type,), build), [shown])
+
+    @property
+    def _subroutine(self) -> str:
+        return f"{self.name}.{self.result}.{self.c.kind.name}"
+
+    def compute_all(self, emitter: Services, shown: ir.Value, step: int, start_c: int, sources: list[int]) -> None:
+        """Call the subroutine that computes the products of a batch, unless another lane has called it.
+
+        Args:
+            emitter: the function being lowered.
+            shown: the members' fragments, and behind them a word that tells whether they are computed (i32).
+            step: bytes of a member.
+            start_c: where C begins in them.
+            sources: for each member, the one whose result is its C, or itself.
+        """
+
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+            with subroutine_body(emitter, builder):
+                self._build_all(emitter, given, step, start_c)
+            return ir.Constant(I1, 1)
+
+        arguments = (shown, _sources(emitter.unit, sources), i32(len(sources)))
+        whole = emitter.subroutine(f"{self._subroutine}.all", I1, (POINTER, POINTER, I32), build)
+        emitter.builder.call(whole, arguments)
+
+    def _build_all(self, emitter: Services, given: tuple[ir.Value, ...], step: int, start_c: int) -> None:
+        shown, sources, count = given
+        b = emitter.builder
+        is_computed = at(b, shown, b.mul(b.zext(count, I64), i64(step)))
+        with b.if_then(b.icmp_unsigned("==", b.load(is_computed, typ=I32, align=4), i32(0))):
+            with counted(b, count) as number:
+                source = b.load(element(b, sources, number, I32), typ=I32, align=4)
+                own, other = (at(b, shown, b.mul(b.zext(item, I64), i64(step))) for item in (number, source))
+                with b.if_then(b.icmp_unsigned("!=", source, number)):
+                    size, is_volatile = i64(32 * self.c.lane_bytes), ir.Constant(I1, 0)
+                    kinds = (shown.type, shown.type, I64, I1)
+                    copy = emitter.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), kinds)
+                    b.call(copy, (at(b, own, start_c), at(b, other, start_c), size, is_volatile))
+                self.compute(emitter, own)
+            b.store(i32(1), is_computed, align=4)
+
+
+def _sources(unit: Unit, sources: list[int]) -> ir.Value:
+    """A constant array of numbers (i32)."""
+    name = f"sources.{'.'.join(map(str, sources))}"
+    known: ir.Value | None = unit.module.globals.get(name)
+    if known is not None:
+        return known
+    kind = ir.ArrayType(I32, len(sources))
+    array = ir.GlobalVariable(unit.module, kind, name)
+    array.global_constant, array.linkage = True, "internal"
+    array.initializer = ir.Constant(kind, sources)
+    return array
 
 
 @dataclass(frozen=True, slots=True)

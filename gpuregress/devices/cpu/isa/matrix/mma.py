@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import at, i32
+from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.isa.matrix import half_precision_m8n8k4
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Fragment, Place, Sparsity, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
-from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show, show_factors
+from gpuregress.devices.cpu.isa.matrix.mma_batches import members
+from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show_factors
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, elements
 
@@ -53,7 +54,8 @@ def _form(instruction: Instruction) -> _Form:
     types = [word for word in words if word in _TYPES]
     if columns != "8" or rows not in ("8", "16") or len(types) != 4:
         raise unsupported(instruction, "this shape is not there")
-    left, right = (len(elements(operand)) for operand in instruction.operands[1:3])
+    first = members(instruction)[0]
+    left, right = len(first.a), len(first.b)
     sparsity = _sparsity(instruction, int(depth), types[1]) if words[0].startswith("sp") else None
     return _Form(int(rows), int(depth), element_of(types[1]), element_of(types[2]), types[0], left, right, sparsity)
 
@@ -99,29 +101,49 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
 
 def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
     """Multiply the fragments of a warp: the lane that comes first computes the results of all lanes."""
-    target, left, right, addend, *metadata = instruction.operands[:5]
-    end = 0
-    starts = []
-    for operand in (left, right, addend, *metadata):
-        starts.append(end)
-        end = show(emitter, end, [emitter.read(item, "b32") for item in elements(operand)])
-    start = starts[2]
-    end = max(end, start + 32 * 4 * len(elements(target)))
-    emitter.builder.store(i32(0), at(emitter.builder, area(emitter), end), align=4)
+    products, metadata = members(instruction), instruction.operands[4:5] if tile.sparsity is not None else ()
+    first = products[0]
+    counts = [len(first.a), len(first.b), max(len(first.c), len(first.d)), len(metadata)]
+    starts = [32 * 4 * sum(counts[:number]) for number in range(5)]
+    step = starts[4]
+    own = _OwnParts(emitter)
+    for number, product in enumerate(products):
+        for start, part in zip(starts, (product.a, product.b, product.c, metadata), strict=False):
+            own.store(step * number + start, [emitter.read(item, "b32") for item in part])
+    emitter.builder.store(i32(0), at(emitter.builder, area(emitter), step * len(products)), align=4)
     meet(emitter, MULTIPLY)
-    b, shown = emitter.builder, area(emitter)
-    is_computed = at(b, shown, end)
-    compute, after = (b.append_basic_block(name) for name in ("multiply", "multiplied"))
-    b.cbranch(b.icmp_unsigned("==", b.load(is_computed, typ=I32, align=4), i32(0)), compute, after)
-    b.position_at_end(compute)
-    tile.compute(emitter, shown)
-    b.store(i32(1), is_computed, align=4)
-    b.branch(after)
-    b.position_at_end(after)
-    registers = elements(target)
-    own = at(b, at(b, shown, start), b.zext(b.mul(own_lane(emitter), i32(4 * len(registers))), I64))
-    for number, register in enumerate(registers):
-        emitter.write(register, b.load(at(b, own, 4 * number), typ=I32, align=4), "b32")
+    tile.compute_all(emitter, area(emitter), step, starts[2], [product.source for product in products])
+    own = _OwnParts(emitter)
+    last = {register: number for number, product in enumerate(products) for register in product.d}
+    for number, product in enumerate(products):
+        results = own.load(step * number + starts[2], len(product.d))
+        for register, value in zip(product.d, results, strict=True):
+            if last[register] == number:
+                emitter.write(register, value, "b32")
+
+
+class _OwnParts:
+    """The parts of a warp's area that belong to the running lane, by the bytes that each lane has."""
+
+    def __init__(self, emitter: Services) -> None:
+        self._builder = emitter.builder
+        self._area = area(emitter)
+        self._lane = self._builder.zext(own_lane(emitter), I64)
+        self._first: dict[int, ir.Value] = {}
+
+    def store(self, start: int, values: list[ir.Value]) -> None:
+        """Store words into the lane's part of the matrix that begins at a byte."""
+        for number, value in enumerate(values):
+            self._builder.store(value, self._pointer(start, number, len(values)), align=4)
+
+    def load(self, start: int, count: int) -> list[ir.Value]:
+        """Load the words of the lane's part of the matrix that begins at a byte."""
+        return [self._builder.load(self._pointer(start, number, count), typ=I32, align=4) for number in range(count)]
+
+    def _pointer(self, start: int, number: int, count: int) -> ir.Value:
+        if count not in self._first:
+            self._first[count] = at(self._builder, self._area, self._builder.mul(self._lane, i64(4 * count)))
+        return at(self._builder, self._first[count], start + 4 * number)
 
 
 def read_sums(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:
