@@ -11,10 +11,10 @@ import llvmlite.binding as llvm
 OPTIMISATION = 2
 """LLVM's level. At 3 the kernels of kernels/ gain nothing and compile a quarter slower."""
 
-HUGE = 240 << 20
-"""Characters of IR beyond which nothing is optimised: what LLVM needs to put variables into registers grows with their
-number times the number of waits. A product of matrices with 2,053 mma (60 MB) compiles in 5 s so, and
-not in 5 minutes otherwise. The bits are the same: no optimisation may change them."""
+HUGE = 16 << 20
+"""Characters of IR beyond which nothing is optimised: the time of register allocation and of loop passes grows faster
+than the code. A product of matrices with 2,053 mma has some 8 MB. The bits are the same: no optimisation may change
+them."""
 
 
 @functools.cache
