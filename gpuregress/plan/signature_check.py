@@ -231,9 +231,16 @@ def _problem(argument: Argument, parameter: Parameter) -> str | None:
 
 
 def _map_problem(argument: Argument, parameter: Parameter, name: str) -> str | None:
+    if argument.in_memory and parameter.kind in ("pointer", "word"):
+        return None
+    if argument.in_memory:
+        what = f"the address of the tensor map of {argument.buffer}"
+        return f"{what} is a pointer and {name} is {_parameter_text(parameter)}"
     if parameter.kind == "struct" and parameter.size == TENSOR_MAP_BYTES:
         return None
-    hint = f": write {{pointer: {argument.buffer}}}" if parameter.kind in ("pointer", "word") else ""
+    own = argument.buffer
+    pointers = f"{{pointer: {own}}}, or {{pointer: {{tensormap: {own}}}}} for a const CUtensorMap*"
+    hint = f": write {pointers}" if parameter.kind in ("pointer", "word") else ""
     wanted = f"{name} is {_parameter_text(parameter)}, not a const __grid_constant__ CUtensorMap"
     return f"the buffer {argument.buffer} is a tensor map and {wanted}{hint}"
 
@@ -278,7 +285,7 @@ def _scalar_hint(parameter: Parameter) -> str:
 
 def layout(argument: Argument) -> tuple[int, int]:
     """Return an argument's size and alignment in bytes, with a struct's members laid out as in C."""
-    if argument.as_map:
+    if argument.as_map and not argument.in_memory:
         return TENSOR_MAP_BYTES, TENSOR_MAP_ALIGNMENT
     if argument.kind in ("buffer", "null"):
         return 8, 8

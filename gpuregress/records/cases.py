@@ -115,6 +115,7 @@ class Argument:
         label: the expression where it is a plain name, as `n`; "" otherwise.
         fields: the members, in order, for `struct`; laid out as C does.
         as_map: whether it is the buffer's tensor map, not its address.
+        in_memory: whether the tensor map is in global memory, and its address is passed.
     """
 
     kind: Literal["buffer", "scalar", "null", "struct"]
@@ -125,12 +126,19 @@ class Argument:
     label: str = ""
     fields: tuple[Argument, ...] = ()
     as_map: bool = False
+    in_memory: bool = False
 
     @property
     def buffers(self) -> tuple[str, ...]:
         """The buffers that the kernel is given with it, those inside structs, too."""
         own = (self.buffer,) if self.kind == "buffer" else ()
         return (*own, *(name for member in self.fields for name in member.buffers))
+
+    @property
+    def maps_in_memory(self) -> tuple[str, ...]:
+        """The buffers whose tensor maps it takes in global memory."""
+        own = (self.buffer,) if self.in_memory else ()
+        return (*own, *(name for member in self.fields for name in member.maps_in_memory))
 
 
 @dataclass(frozen=True, slots=True)

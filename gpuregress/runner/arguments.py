@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpuregress import dtypes
 from gpuregress.devices.base import Memory
 from gpuregress.records import TENSOR_MAP_ALIGNMENT, Argument
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedMap:
+    """A tensor map as kernels are given it.
+
+    Attributes:
+        data: the 128 bytes.
+        address: of a copy in global memory, 0 where no kernel takes one.
+    """
+
+    data: bytes
+    address: int = 0
+
+
 def pack(
     argument: Argument,
     memory: Mapping[str, Memory],
     handles: Mapping[int, int] | None = None,
-    maps: Mapping[int, bytes] | None = None,
+    maps: Mapping[int, EncodedMap] | None = None,
 ) -> tuple[bytes, int]:
     """Encode an argument, and return its bytes and alignment.
 
@@ -26,7 +40,10 @@ def pack(
     if argument.kind == "buffer":
         address = memory[argument.buffer].address
         if argument.as_map:
-            return (maps or {})[address], TENSOR_MAP_ALIGNMENT
+            encoded = (maps or {})[address]
+            if argument.in_memory:
+                return encoded.address.to_bytes(8, "little"), 8
+            return encoded.data, TENSOR_MAP_ALIGNMENT
         return (handles or {}).get(address, address).to_bytes(8, "little"), 8
     if argument.kind == "null":
         return bytes(8), 8

@@ -17,8 +17,8 @@ from gpuregress.devices import textures
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.errors import DeviceError, GpuregressError
 from gpuregress.launch_log import LaunchLog
-from gpuregress.records import Buffer, Case, Launch, Program, Source, Task
-from gpuregress.runner.arguments import pack
+from gpuregress.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
+from gpuregress.runner.arguments import EncodedMap, pack
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.poison import POISON
 
@@ -91,7 +91,7 @@ class Launcher:
     variant: str = ""
     phase: str = "launching"
     handles: dict[int, int] = field(default_factory=dict)
-    maps: dict[int, bytes] = field(default_factory=dict)
+    maps: dict[int, EncodedMap] = field(default_factory=dict)
 
     @property
     def case(self) -> Case:
@@ -134,8 +134,18 @@ class Launcher:
             if description is not None:
                 self.handles[memory[name].address] = self.device.texture(memory[name], description)
             if buffer.tensor_map is not None:
-                self.maps[memory[name].address] = self.device.tensor_map(memory[name], buffer.tensor_map)
+                self.maps[memory[name].address] = self._encode(name, memory[name], buffer.tensor_map)
         return memory
+
+    def _encode(self, name: str, memory: Memory, given: TensorMap) -> EncodedMap:
+        """Encode a tensor map, and copy it to global memory where a launch takes it there."""
+        data = self.device.tensor_map(memory, given)
+        arguments = (argument for launch in self.case.launches for argument in launch.args)
+        if not any(name in argument.maps_in_memory for argument in arguments):
+            return EncodedMap(data)
+        copy = self.device.allocate(f"tensor map of {name}", len(data), itemsize=len(data))
+        copy.write(np.frombuffer(data, np.uint8))
+        return EncodedMap(data, copy.address)
 
     def _holder(self, buffer: Buffer, loaded: Sequence[LoadedSource]) -> LoadedSource | None:
         """Find the source whose variable a buffer is; None if it is a plain buffer."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.records import Argument
-from gpuregress.runner.arguments import pack
+from gpuregress.runner.arguments import EncodedMap, pack
 from tests.fakes import FakeMemory
 
 CTYPES = {"int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64}
@@ -30,6 +30,14 @@ def test_a_struct_is_laid_out_as_c_does(members: list[tuple[str, int]]) -> None:
     expected = bytes(layout(*(value for _, value in members)))
     argument = Argument("struct", fields=tuple(scalar(dtype, value) for dtype, value in members))
     assert pack(argument, MEMORY) == (expected, ctypes.alignment(layout))
+
+
+def test_a_tensor_map_is_its_bytes_or_the_address_of_its_copy() -> None:
+    maps = {MEMORY["x"].address: EncodedMap(bytes(range(128)), 0x7000)}
+    by_value = Argument("buffer", buffer="x", as_map=True)
+    assert pack(by_value, MEMORY, maps=maps) == (bytes(range(128)), 64)
+    in_memory = Argument("buffer", buffer="x", as_map=True, in_memory=True)
+    assert pack(in_memory, MEMORY, maps=maps) == ((0x7000).to_bytes(8, "little"), 8)
 
 
 def test_a_texture_is_the_handle_of_where_its_buffer_is_now() -> None:

@@ -11,7 +11,7 @@ import pytest
 from gpuregress import launch_log
 from gpuregress.errors import DeviceError, KernelFault
 from gpuregress.launch_log import LaunchLog
-from gpuregress.records import Buffer, Case
+from gpuregress.records import Argument, Buffer, Case, TensorMap
 from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
 from tests import fakes
 
@@ -77,6 +77,26 @@ def test_a_swap_exchanges_memory_after_its_launch(log: LaunchLog) -> None:
     assert report.elapsed_ms == 0.5
     assert (memory["x"], memory["out"]) == (before["out"], before["x"])
     assert memory["x"].read().view(np.float32).tolist() == [2.0] * 8
+
+
+def test_a_tensor_map_is_copied_to_memory_where_a_launch_takes_it_there(log: LaunchLog) -> None:
+    given = TensorMap("float32", (8,), (), (8,), (1,))
+    case = fakes.case("double")
+    buffers = {name: replace(buffer, tensor_map=given) for name, buffer in case.buffers.items()}
+    first, *others = buffers
+    taken = Argument("struct", fields=(Argument("buffer", buffer=first, as_map=True, in_memory=True),))
+    case = replace(case, buffers=buffers, launches=(replace(case.launches[0], args=(taken,)),))
+    runner = launcher(case, log)
+    memory = runner.prepare(loaded(case), {})
+    encoded = runner.maps[memory[first].address]
+    assert memory_of(runner, encoded.address) == ("tensor map of " + first, 128)
+    assert all(runner.maps[memory[name].address].address == 0 for name in others)
+
+
+def memory_of(runner: Launcher, address: int) -> tuple[str, int]:
+    device = runner.device
+    assert isinstance(device, fakes.FakeDevice)
+    return device.memories[address].name, device.memories[address].size
 
 
 def test_a_symbol_of_another_source_is_a_plain_buffer(log: LaunchLog) -> None:

@@ -167,7 +167,7 @@ launches:
   - kernel: f
     grid: [1]
     block: [n]
-    args: [x, {int32: n}, {float4: [0, 0, 1, 0.5]}, null, {struct: [x, {int32: n}]}, {pointer: a}]
+    args: [x, {int32: n}, {float4: [0, 0, 1, 0.5]}, null, {struct: [x, {int32: n}]}, {pointer: {tensormap: a}}]
 """,
     "Rule": """
 compare:

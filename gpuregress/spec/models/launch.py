@@ -59,6 +59,16 @@ class GridSpec(Spec):
         return {"anyOf": [extents, mapping], "description": cls.__doc__}
 
 
+def _pointer(value: Any) -> dict[str, Any]:
+    """The forms of a pointer: to a buffer with a tensor map, and to that map in global memory."""
+    if isinstance(value, str):
+        return {"kind": "buffer", "buffer": value, "as_pointer": True}
+    if isinstance(value, dict) and list(value) == ["tensormap"] and isinstance(value["tensormap"], str):
+        return {"kind": "buffer", "buffer": value["tensormap"], "in_memory": True}
+    wanted = "a buffer's name, as {pointer: x}, or its tensor map, as {pointer: {tensormap: x}}"
+    raise ValueError(f"pointer takes {wanted}; got {show(value)}")
+
+
 class ArgumentSpec(Spec):
     """An argument of a kernel: a buffer's name, {dtype: value}, null, {struct: [...]} or {pointer: buffer}."""
 
@@ -68,6 +78,7 @@ class ArgumentSpec(Spec):
     values: list[LiteralValue] = Field([])
     fields: list[ArgumentSpec] = Field([])
     as_pointer: bool = False
+    in_memory: bool = False
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
@@ -82,7 +93,20 @@ class ArgumentSpec(Spec):
         }
         pointer = {
             "type": "object",
-            "properties": {"pointer": {"type": "string", "description": "the address of a buffer with a tensor map"}},
+            "properties": {
+                "pointer": {
+                    "description": "the address of a buffer with a tensor map, or of that map in global memory",
+                    "anyOf": [
+                        {"type": "string"},
+                        {
+                            "type": "object",
+                            "properties": {"tensormap": {"type": "string", "description": "the buffer of the map"}},
+                            "required": ["tensormap"],
+                            "additionalProperties": False,
+                        },
+                    ],
+                }
+            },
             "required": ["pointer"],
             "additionalProperties": False,
         }
@@ -99,9 +123,7 @@ class ArgumentSpec(Spec):
         if isinstance(value, dict) and len(value) == 1:
             ((name, inner),) = value.items()
             if name == "pointer":
-                if not isinstance(inner, str):
-                    raise ValueError(f"pointer takes a buffer's name, as {{pointer: x}}, got {show(inner)}")
-                return {"kind": "buffer", "buffer": inner, "as_pointer": True}
+                return _pointer(inner)
             if name == "struct":
                 if not isinstance(inner, list) or not inner:
                     raise ValueError("struct takes a list of arguments, as {struct: [x, {int32: n}]}")

@@ -254,7 +254,10 @@ class _LaunchResolver:
             return None
         buffer = self.buffers.get(item.buffer)
         has_map = buffer is not None and buffer.tensor_map is not None
-        return records.Argument("buffer", buffer=item.buffer, as_map=has_map and not item.as_pointer)
+        if item.in_memory and buffer is not None and not has_map:
+            scope.error(key, f"{item.buffer} has no tensor map: give it `tensormap:`")
+        as_map = has_map and not item.as_pointer
+        return records.Argument("buffer", buffer=item.buffer, as_map=as_map, in_memory=item.in_memory)
 
 
 def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:

@@ -76,6 +76,21 @@ def test_an_argument_may_be_the_address(tmp_path: Path) -> None:
     assert not case.launches[0].args[1].as_map
 
 
+def test_a_map_may_be_in_memory(tmp_path: Path) -> None:
+    text = _job("{box: [8]}", "float32", "[64]", "{pointer: {tensormap: x}}")
+    (case,) = plan.make(project(tmp_path, job=text), []).cases
+    argument = case.launches[0].args[1]
+    assert argument.as_map
+    assert argument.maps_in_memory == ("x",)
+    assert "map in memory x=<256>" in "\n".join(explain(case))
+
+
+def test_a_map_in_memory_needs_a_map(tmp_path: Path) -> None:
+    text = _job("{box: [8]}", "float32", "[64]", "{pointer: {tensormap: sum}}")
+    with pytest.raises(JobErrors, match=r"args\[1\]: sum has no tensor map: give it `tensormap:`"):
+        plan.make(project(tmp_path, job=text), [])
+
+
 @pytest.mark.parametrize(
     ("given", "dtype", "shape", "message"),
     [
