@@ -3,7 +3,8 @@
 A descriptor has the start address (bits 0-13), the leading (16-29) and the stride byte offset (32-45), each in units of
 16 bytes, the base offset (49-51) and the swizzle (62-63: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32). Memory is read in
 rows of 16 bytes. Eight of them, as far apart as the swizzle is wide, are a core matrix. The swizzle changes bits 4 to 6
-of the whole address by its bits 7 to 9, from which the base offset is subtracted.
+of the whole address by its bits 7 to 9, from which the base offset is subtracted. A column of a sparse product that is
+longer than the swizzle is wide goes on at the leading byte offset.
 
 PTX ISA manual, 9.7.15.5.1 "Register Fragments and Shared Memory Matrix Layouts". An H200 read the same bytes for 736
 descriptors with random addresses, offsets and swizzles.
@@ -104,14 +105,17 @@ class _Geometry:
         """The offset of 16 bytes of a row of A, or a column of B: its `chunk`-th."""
         core, inner = b.lshr(row, i64(3)), b.and_(row, i64(_CORE - 1))
         down = b.add(b.mul(inner, self.width), b.mul(core, self.stride))
-        return b.add(down, b.mul(chunk, b.select(self.is_plain, self.leading, i64(ROW_BYTES))))
+        return b.add(down, b.add(b.shl(b.and_(chunk, self.mask), i64(4)), b.mul(self._wide(b, chunk), self.leading)))
+
+    def _wide(self, b: ir.IRBuilder, chunks: ir.Value) -> ir.Value:
+        """The number of whole widths that 16-byte chunks fill."""
+        return b.lshr(chunks, b.cttz(b.add(self.mask, i64(1)), ir.Constant(I1, 1)))
 
     def across(self, b: ir.IRBuilder, group: ir.Value, step: ir.Value) -> ir.Value:
         """The offset of 16 bytes across eight rows: those of a group, at a step of the inner dimension."""
         core, inner = b.lshr(step, i64(3)), b.and_(step, i64(_CORE - 1))
-        wide = b.lshr(group, b.cttz(b.add(self.mask, i64(1)), ir.Constant(I1, 1)))
         near = b.shl(b.and_(group, self.mask), i64(4))
-        far = b.mul(wide, b.select(self.is_plain, self.stride, self.leading))
+        far = b.mul(self._wide(b, group), b.select(self.is_plain, self.stride, self.leading))
         down = b.mul(core, b.select(self.is_plain, self.leading, self.stride))
         return b.add(b.add(near, far), b.add(b.mul(inner, self.width), down))
 
