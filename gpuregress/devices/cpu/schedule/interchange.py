@@ -23,7 +23,7 @@ from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.tree import Register
 from gpuregress.devices.cpu.schedule.interchange_plan import LoopPlan, RegionPlan, Variable
-from gpuregress.devices.cpu.schedule.loop_metadata import ParallelLoop
+from gpuregress.devices.cpu.schedule.loop_metadata import ParallelLoop, keep_scalar
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 from gpuregress.devices.cpu.schedule.vectorised_rows import SHORTEST_ROW, ProvenRow
 
@@ -122,7 +122,7 @@ class Interchange:
         wide = b.icmp_unsigned(">=", self._width, i32(SHORTEST_ROW))
         self._parking = Cell(b, b.and_(wide, b.icmp_signed(">", self._credit.get(b), i32(0))))
         self._single = Cell(b, ir.Constant(I1, 0))
-        self._place, self._x = Cell(b, i32(0)), Cell(b, i32(0))
+        self._place, self._x, self._wide = Cell(b, i32(0)), Cell(b, i32(0)), Cell(b, i64(0))
         written = dict.fromkeys(variable for item in self.plan.loops for variable in item.bands)
         empty = (i64((1 << 63) - 1), i64(0), i64(0), i64(0), i64(0))
         self._hulls = {item: _Hull(*(Cell(b, value) for value in empty)) for item in written}
@@ -227,13 +227,6 @@ class Interchange:
         self._credit.add(i32(-1), b)
         b.branch(self._pass)
 
-    def _go_on_at(self, b: ir.IRBuilder, place: int, *, parks: bool) -> None:
-        """Let all threads of the row go on at one place of the plain code."""
-        self._single.set(ir.Constant(I1, 0), b)
-        self._parking.set(ir.Constant(I1, int(parks)), b)
-        self._place.set(i32(place), b)
-        b.branch(self._pass)
-
     def _places(self, b: ir.IRBuilder, index: ir.Value) -> ir.Value:
         return row(b, self.context, "state", index)
 
@@ -254,7 +247,9 @@ class Interchange:
         self._build_iteration(site, iteration)
         b.position_at_end(refused)
         self._credit.add(i32(-1), b)
-        self._go_on_at(b, site.head, parks=False)
+        self._place.set(i32(site.head), b)
+        self._parking.set(ir.Constant(I1, 0), b)
+        b.branch(self._pass)
 
     def _strides_hold(self, b: ir.IRBuilder, site: _Site) -> ir.Value:
         """Whether the parked threads' registers have the strides that are expected of them."""
@@ -291,9 +286,10 @@ class Interchange:
         more = plan.rows.first_predicate(plan.loop.guard.register)
         more = b.not_(more) if plan.loop.guard.negated else more
         self._advance(b, site)
-        threads, stopped = self.llvm.append_basic_block("threads"), self.llvm.append_basic_block("stopped")
-        b.cbranch(proven.holds, threads, stopped)
-        self._write_back(ir.IRBuilder(stopped), site, site.first, site.head)
+        threads, left = self.llvm.append_basic_block("threads"), self.llvm.append_basic_block("left")
+        self._place.set(i32(site.head), b)
+        self._parking.set(ir.Constant(I1, 0), b)
+        b.cbranch(proven.holds, threads, left)
         b.position_at_end(threads)
         self._build_threads(b, site, proven, more)
         for name in plan.moving:
@@ -301,9 +297,10 @@ class Interchange:
         for variable in plan.bands:
             self._hulls[variable].extend(b)
         self._credit.set(i32(_MOST_CREDIT), b)
-        left = self.llvm.append_basic_block("left")
+        self._place.set(i32(site.head + 1), b)
+        self._parking.set(ir.Constant(I1, 1), b)
         b.cbranch(more, block, left)
-        self._write_back(ir.IRBuilder(left), site, site.first, site.head + 1)
+        self._write_back(ir.IRBuilder(left), site)
 
     def _advance(self, b: ir.IRBuilder, site: _Site) -> None:
         """Compute the registers with a stride as they are after an iteration."""
@@ -392,7 +389,7 @@ class Interchange:
                 )
                 at.store(value, slot)
             self.rematerializer.rematerialize(emitter, plan.live)
-            emitter.proven = proven.of_thread(at, at.zext(x, I64))
+            emitter.proven = proven.of_thread(at, self._wide.get(at))
             emitter.proven.escape = escape
             emitter.lower_statements(plan.loop.body)
             at.position_at_end(emitter.builder.block)
@@ -407,7 +404,7 @@ class Interchange:
 
     def _build_escape(self, b: ir.IRBuilder, site: _Site, more: ir.Value) -> None:
         """A thread's check has failed: those before it have done this iteration, the others have not."""
-        stopped = self._x.get(b)
+        stopped = b.trunc(self._wide.get(b), I32)
         first = {name: site.first[name].get(b) for name in site.plan.moving}
         after = {name: site.after[name].get(b) for name in site.plan.moving}
         ahead = b.select(more, i32(site.head), i32(site.head + 1))
@@ -421,17 +418,18 @@ class Interchange:
             at.store(at.select(is_ahead, ahead, i32(site.head)), self._places(at, index))
         self._go_on_alone(b)
 
-    def _write_back(self, b: ir.IRBuilder, site: _Site, values: dict[str, Cell], place: int) -> None:
+    def _write_back(self, b: ir.IRBuilder, site: _Site) -> None:
         """Keep the registers with a stride for each thread, and go on in the plain code."""
         moving = site.plan.moving
-        first = {name: values[name].get(b) for name in moving}
+        first = {name: site.first[name].get(b) for name in moving}
         if moving:
             with self._threads(b, "write_back") as (at, x):
                 index = at.add(self._first, x)
                 for name in moving:
                     value = _stepped(at, first[name], site.plan.steps[name], x)
                     self.body.slots.save(at, ThreadElements(self.context, index), name, value)
-        self._go_on_at(b, place, parks=place != site.head)
+        self._single.set(ir.Constant(I1, 0), b)
+        b.branch(self._pass)
 
     @contextmanager
     def _threads(
@@ -439,16 +437,19 @@ class Interchange:
     ) -> Iterator[tuple[ir.IRBuilder, ir.Value]]:
         """Run the body for each x of the row; `b` goes on behind the loop."""
         head, after = (self.llvm.append_basic_block(word) for word in (name, f"{name}_done"))
-        self._x.set(i32(0), b)
+        end = b.zext(self._width, I64)
+        self._wide.set(i64(0), b)
         b.branch(head)
         at = ir.IRBuilder(head)
         before = len(self.llvm.blocks)
-        x = self._x.get(at)
-        yield at, x
-        following = at.add(x, i32(1), flags=("nuw", "nsw"))
-        self._x.set(following, at)
-        branch = at.cbranch(at.icmp_unsigned("<", following, self._width), head, after)
-        if parallel is not None:
+        wide = self._wide.get(at)
+        yield at, at.trunc(wide, I32)
+        following = at.add(wide, i64(1), flags=("nuw", "nsw"))
+        self._wide.set(following, at)
+        branch = at.cbranch(at.icmp_unsigned("<", following, end), head, after)
+        if parallel is None:
+            keep_scalar(self.body.unit.module, branch)
+        else:
             parallel.mark([head, *self.llvm.blocks[before:]], branch)
         b.position_at_end(after)
 

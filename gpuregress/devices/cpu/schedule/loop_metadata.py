@@ -44,10 +44,23 @@ class ParallelLoop:
         module = self._module
         group = _Distinct(module, (), names_itself=False)
         accesses = module.add_metadata(["llvm.loop.parallel_accesses", group])
-        branch.set_metadata("llvm.loop", _Distinct(module, (accesses,), names_itself=True))
+        # Without interleaving, LLVM builds no second vector loop for what is left over: half of the code to compile.
+        single = module.add_metadata(["llvm.loop.interleave.count", ir.Constant(ir.IntType(32), 1)])
+        branch.set_metadata("llvm.loop", _Distinct(module, (accesses, single), names_itself=True))
         for block in blocks:
             for item in block.instructions:
                 if isinstance(item, ir.LoadInstr | ir.StoreInstr):
                     pointer = item.operands[-1]
                     if not isinstance(pointer, ir.AllocaInstr):
                         item.set_metadata("llvm.access.group", group)
+
+
+def keep_scalar(module: ir.Module, branch: ir.Instruction) -> None:
+    """Tell LLVM not to vectorise a loop that runs too seldom to be worth the time it takes to compile.
+
+    Args:
+        module: the loop's.
+        branch: the one back to its head.
+    """
+    disabled = module.add_metadata(["llvm.loop.vectorize.enable", ir.Constant(ir.IntType(1), 0)])
+    branch.set_metadata("llvm.loop", _Distinct(module, (disabled,), names_itself=True))
