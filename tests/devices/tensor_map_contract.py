@@ -80,13 +80,6 @@ class TensorMapContract:
         wanted = tile_of(image(), given, (2, 1, 0))
         assert self.loaded(bench, "tile", image(), given, 16 * 3 * 2, 2, 1, 0).tolist() == wanted.tolist()
 
-    @pytest.mark.parametrize(("type_", "bits"), [("float32", 0x7FFFFFFF), ("float16", 0x7FFF), ("bfloat16", 0x7FFF)])
-    def test_the_outside_may_be_nan(self, bench: Bench, type_: str, bits: int) -> None:
-        tensor = image(np.uint32 if "32" in type_ else np.uint16)
-        given = map_of((16, 2, 2), type_, oob_fill="nan")
-        wanted = tile_of(tensor, given, (-4, 9, 3), bits)
-        assert self.loaded(bench, "tile", tensor, given, 64, -4, 9, 3).tolist() == wanted.tolist()
-
     @pytest.mark.parametrize(("start", "offset"), [((0, -1, 0), 0), ((8, 3, 1), 2), ((0, 7, 4), 1)])
     def test_pixels_follow_the_bounding_box(self, bench: Bench, start: tuple[int, int, int], offset: int) -> None:
         given = map_of((), im2col=Im2col((-1,), (-1,), 8, 20))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from gpuregress.devices import registry
 from gpuregress.devices.base import Device
 from gpuregress.devices.tensor_maps import check_size
-from gpuregress.errors import DeviceError
+from gpuregress.errors import DeviceError, UnsupportedError
 from gpuregress.records import TensorMap
-from tests.devices.tensor_map_contract import TensorMapContract
+from tests.devices.bench import Bench
+from tests.devices.tensor_map_contract import TensorMapContract, image, map_of
 from tests.fakes import FakeMemory
 
 
@@ -20,6 +22,11 @@ class TestCpu(TensorMapContract):
     def device(self) -> Iterator[Device]:
         with registry.open_device("cpu") as device:
             yield device
+
+    def test_what_is_not_known_of_a_card_is_refused(self, bench: Bench) -> None:
+        x = bench.put("x", image(np.uint32))
+        with pytest.raises(UnsupportedError, match="the tensor map of x has oob_fill: nan: not supported by the cpu"):
+            bench.device.tensor_map(x, map_of((16, 2, 2), "float32", oob_fill="nan"))
 
 
 @pytest.mark.gpu

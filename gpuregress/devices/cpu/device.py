@@ -22,7 +22,7 @@ from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime import faults, llvm_backend, machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
-from gpuregress.devices.cpu.runtime.bulk import map_bytes
+from gpuregress.devices.cpu.runtime.bulk import map_bytes, support
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
 from gpuregress.devices.cpu.runtime.co_resident_blocks import CoResidentGrid
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
@@ -212,8 +212,11 @@ class CpuDevice(base.Device):
 
         Raises:
             DeviceError: the memory is too small.
+            UnsupportedError: it is not known what a card does with such a map.
         """
         check_size(memory, given)
+        if reason := support.refusal(given):
+            raise UnsupportedError(f"the tensor map of {memory.name} has {reason}: not supported by the cpu device")
         return map_bytes.pack(given, memory.address)
 
     def free_all(self) -> None:
