@@ -141,7 +141,9 @@ class _Collector:
 
     def _instruction(self, index: int, item: Instruction) -> None:
         facts = info(item)
-        if facts.memory is MemoryEffect.COPY:
+        if item.opcode == "tensormap":
+            self._note(index, None, reads=True, writes=True)  # of what a map points to, nothing is known
+        elif facts.memory is MemoryEffect.COPY:
             self._copy(index, item)
         elif facts.memory is not MemoryEffect.NONE and (facts.space or space_of(item)) not in _OWN_SPACES:
             address = next((one for one in item.operands if isinstance(one, Address | TextureAddress)), None)

@@ -19,7 +19,7 @@ Array = npt.NDArray[np.generic]
 Argument = Region | np.generic | bytes
 
 
-def compile_text(folder: Path, text: str, *kernels: str, card: str = "") -> Program:
+def compile_text(folder: Path, text: str, *kernels: str, card: str = "", arch: str = "sm_90") -> Program:
     """Compile CUDA C++, or PTX if it starts with `.version`, after writing it into a folder.
 
     Args:
@@ -27,11 +27,12 @@ def compile_text(folder: Path, text: str, *kernels: str, card: str = "") -> Prog
         text: the source.
         kernels: the C++ names; none: those declared `extern "C"`.
         card: whose tensor cores the device emulates.
+        arch: what is compiled for.
     """
     suffix = "ptx" if text.lstrip().startswith(".version") else "cu"
     path = folder / f"k.{suffix}"
     path.write_text(text)
-    return toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=kernels, card=card))
+    return toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=kernels, card=card, arch=arch))
 
 
 def ptx_of(text: str) -> str:
@@ -44,12 +45,12 @@ class Running:
     """A device with one program on it.
 
     Args:
-        folder, text, kernels, card: see `compile_text`.
+        folder, text, kernels, card, arch: see `compile_text`.
     """
 
-    def __init__(self, folder: Path, text: str, *kernels: str, card: str = "") -> None:
+    def __init__(self, folder: Path, text: str, *kernels: str, card: str = "", arch: str = "sm_90") -> None:
         self.device = CpuDevice()
-        self.program = compile_text(folder, text, *kernels, card=card)
+        self.program = compile_text(folder, text, *kernels, card=card, arch=arch)
         self.module = self.device.load(self.program)
 
     def put(self, name: str, array: Array) -> Region:

@@ -155,6 +155,9 @@ _FIELD = OpcodeInfo("arithmetic.bitfield", _PURE, vectorizes=True)
 _RANK = OpcodeInfo("warp.clusters", _VARYING, crosses_blocks=True, since="sm_90")
 _SHARED_UPDATE = OpcodeInfo("memory.mbarrier", _NONE, memory=MemoryEffect.UPDATE, space="shared", since="sm_80")
 _MBARRIER = replace(_SHARED_UPDATE, observes_threads=True, crosses_blocks=True)
+_TENSOR_MAP = OpcodeInfo(
+    "memory.tensor_map_fields", _NONE, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90"
+)
 _MATRICES = OpcodeInfo("matrix.matrix_moves", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
 _ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
@@ -215,6 +218,8 @@ _ROWS: dict[str, OpcodeInfo] = {
     "fence.cta membar.cta": OpcodeInfo("memory.async_copy", _NONE),
     "prefetch prefetchu": OpcodeInfo("memory.load_store", _NONE),
     "applypriority": OpcodeInfo("memory.load_store", _NONE, since="sm_80"),
+    "tensormap": _TENSOR_MAP,
+    "tensormap.replace": replace(_TENSOR_MAP, since="sm_90a"),
     "discard": OpcodeInfo("memory.async_copy", _NONE, since="sm_80"),
     "alloca": OpcodeInfo("memory.dynamic_stack", _VARYING),
     "stacksave": OpcodeInfo("", _VARYING),

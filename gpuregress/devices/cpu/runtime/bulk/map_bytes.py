@@ -11,7 +11,16 @@ from functools import lru_cache
 from gpuregress.records import TENSOR_MAP_BYTES, Im2col, TensorMap
 from gpuregress.records.tensors.tensor_maps import ELEMENT_SIZES, INTERLEAVES, OOB_FILLS, PROMOTIONS, SPANS
 
-_MAGIC = int.from_bytes(b"tensor\0m", "little")
+MAGIC = int.from_bytes(b"tensor\0m", "little")
+"""The first 8 bytes of a map."""
+
+FIELDS = {
+    "global_address": (8, 8, 1), "rank": (16, 1, 1), "elemtype": (17, 1, 1), "interleave_layout": (18, 1, 1),
+    "swizzle_mode": (19, 1, 1), "fill_mode": (21, 1, 1), "global_dim": (24, 4, 5), "global_stride": (44, 8, 4),
+    "box_dim": (76, 2, 5), "element_stride": (86, 1, 5),
+}  # fmt: skip
+"""Field of `tensormap.replace` → its offset, bytes of one value, and the number of its values."""
+
 _LAYOUT = struct.Struct("<QQ8B5I4Q5H5B3h3hHH")
 _TYPES, _INTERLEAVES, _SPANS = list(ELEMENT_SIZES), list(INTERLEAVES), list(SPANS)
 _MOST_AXES = 5
@@ -31,7 +40,7 @@ def pack(given: TensorMap, address: int) -> bytes:
     )  # fmt: skip
     corners = _padded(im2col.lower, 3) + _padded(im2col.upper, 3) if im2col else [0] * 6
     data = _LAYOUT.pack(
-        _MAGIC,
+        MAGIC,
         address,
         *head,
         *_padded([extent - 1 for extent in given.extents], _MOST_AXES),
@@ -59,7 +68,7 @@ def unpack(data: bytes) -> tuple[TensorMap, int] | None:
     magic, address, *rest = _LAYOUT.unpack(data[: _LAYOUT.size])
     rank, type_, interleave, span, promotion, fill, is_im2col, _ = rest[:8]
     try:
-        if magic != _MAGIC or not 1 <= rank <= _MOST_AXES:
+        if magic != MAGIC or not 1 <= rank <= _MOST_AXES:
             return None
         corners = rest[27:33]
         im2col = Im2col(tuple(corners[: rank - 2]), tuple(corners[3 : rank + 1]), rest[33], rest[34])
