@@ -88,7 +88,7 @@ def test_the_triton_jobs_agree_with_their_baselines(shop: Workshop) -> None:
     assert shop.call("run", "--device", "cpu").exit_code == 0
     reached = results(shop)
     assert {verdict for verdict, _ in reached.values()} == {"pass"}
-    jobs = ("vector-add", "softmax", "layer-norm", "matmul", "matmul-fp8", "attention")
+    jobs = ("vector-add", "softmax", "layer-norm", "matmul", "matmul-fp8", "matmul-descriptors", "attention")
     assert {name.partition("/")[0] for name in reached} == {f"triton-{one}" for one in jobs}
 
 
