@@ -7,13 +7,13 @@ import importlib.util
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores
-from gpuregress.devices.cuda import prerequisites
+from gpuregress.devices.cuda import nvml, prerequisites
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.workers.worker_process import DeviceSlot, gpu_environment
 
@@ -35,6 +35,7 @@ class DeviceSelection:
         slots: one for each worker.
         arch: `sm_90`, the GPUs' own; "" for the cpu device, which has none.
         is_remote: whether they belong to the hosts of a cluster.
+        cards: slot's label → what NVIDIA's management library says of its card.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class DeviceSelection:
     slots: tuple[DeviceSlot, ...]
     arch: str = ""
     is_remote: bool = False
+    cards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def lack(self, case: Case) -> str:
         """Why a case cannot run here, as far as its job tells; "" where it can."""
@@ -140,7 +142,26 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
         why += f"{', '.join(name for name in gpus if name not in alike)} is left out: not {arch} as {gpus[0]}"
     gpus, count = alike, jobs or len(alike)
     slots = tuple(_gpu_slot(gpus[number % len(gpus)], os.environ) for number in range(count))
-    return DeviceSelection("cuda", ", ".join(dict.fromkeys(slot.label for slot in slots)), why, slots, arch)
+    label = ", ".join(dict.fromkeys(slot.label for slot in slots))
+    return DeviceSelection("cuda", label, why, slots, arch, cards=_cards(slots))
+
+
+def _cards(slots: Sequence[DeviceSlot]) -> dict[str, dict[str, str]]:
+    """What NVIDIA's management library says of each card that is used."""
+    visible = [slot.environment.get("CUDA_VISIBLE_DEVICES", "") for slot in slots]
+    numbers = {int(entry) for entry in visible} if all(entry.isdecimal() for entry in visible) else None
+    cards = nvml.cards(numbers=numbers)
+    facts_of = {}
+    for slot, wanted in zip(slots, visible, strict=True):
+        card = next((card for at, card in enumerate(cards) if _is(card.get("uuid", ""), at, wanted)), None)
+        if card:
+            facts_of[slot.label] = card
+    return facts_of
+
+
+def _is(uuid: str, at: int, wanted: str) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES' entry means this card: its number in PCI order, or the beginning of its UUID."""
+    return wanted == str(at) if wanted.isdigit() else bool(wanted) and uuid.startswith(wanted)
 
 
 def _gpu_slot(name: str, environment: Mapping[str, str]) -> DeviceSlot:

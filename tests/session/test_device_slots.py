@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.cluster.members import Devices
 from gpuregress.devices import registry
-from gpuregress.devices.cuda import prerequisites
+from gpuregress.devices.cuda import nvml, prerequisites
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.session import device_slots
 from tests import fakes
@@ -100,3 +100,20 @@ def test_a_case_of_another_card_is_not_for_this_gpu() -> None:
     assert gpu.lack(other) == "its job has `card: sm_80`, and the GPU is sm_90"
     assert (gpu.lack(case), cpu.lack(other)) == ("", "")
     assert cpu.lack(dataclasses.replace(case, devices=("cuda",))) == "its job runs on cuda only"
+
+
+def test_only_the_cards_that_are_used_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def cards(numbers: object = None) -> tuple[dict[str, str], ...]:
+        asked.append(numbers)
+        return ({"uuid": "GPU-0"}, {"uuid": "GPU-1", "name": "NVIDIA X"})
+
+    monkeypatch.setattr(nvml, "cards", cards)
+    monkeypatch.setattr(registry, "available", lambda: ("cpu", "cuda:0", "cuda:1"))
+    monkeypatch.setattr(prerequisites, "architectures", lambda: {"cuda:0": "sm_90", "cuda:1": "sm_90"})
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert device_slots.select("cuda:1").cards == {"cuda:1": {"uuid": "GPU-1", "name": "NVIDIA X"}}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1")
+    assert device_slots.select("cuda:0").cards == {"cuda:0": {"uuid": "GPU-1", "name": "NVIDIA X"}}
+    assert asked == [{1}, None]

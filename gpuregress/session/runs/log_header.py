@@ -6,10 +6,8 @@ import platform
 from collections.abc import Iterable, Sequence
 
 from gpuregress import __version__, toolchain
-from gpuregress.devices.cuda import nvml
 from gpuregress.records import Case, Program
 from gpuregress.session.device_slots import DeviceSelection
-from gpuregress.workers.worker_process import DeviceSlot
 
 _CARD_FACTS = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
 
@@ -25,15 +23,23 @@ def facts(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Pr
     compilers = dict.fromkeys(program.compiler for program in programs)
     header = {
         "gpuregress": __version__,
-        "host": f"{platform.node()}, {platform.platform()}, Python {platform.python_version()}",
+        "host": f"{platform.node()}, {_system()}, Python {platform.python_version()}",
         "device": devices.name,
         "compiler": ", ".join(compilers) or toolchain.compiler_version(),
     }
     if devices.is_remote:
         header["cluster"] = devices.why
     elif devices.kind == "cuda":
-        header |= _cards(devices.slots)
+        header |= _cards(devices)
     return header | _seeds(cases)
+
+
+def _system() -> str:
+    """The operating system, as `platform.platform()` names it, which starts a process to ask for the processor."""
+    if platform.system() != "Linux":
+        return platform.platform()
+    libc = "".join(platform.libc_ver())
+    return "-".join(("Linux", platform.release(), platform.machine(), *(("with", libc) if libc else ())))
 
 
 def _seeds(cases: Sequence[Case]) -> dict[str, str]:
@@ -54,21 +60,12 @@ def _seeds(cases: Sequence[Case]) -> dict[str, str]:
     return lines
 
 
-def _cards(slots: Sequence[DeviceSlot]) -> dict[str, str]:
-    """What NVIDIA's management library says of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
-    cards = nvml.cards()
-    facts_of = {}
-    for slot in slots:
-        wanted = slot.environment.get("CUDA_VISIBLE_DEVICES", "")
-        card = next((card for at, card in enumerate(cards) if _is(card.get("uuid", ""), at, wanted)), None)
-        if card is not None:
-            facts_of[slot.label] = ", ".join(_text(key, card[key]) for key in _CARD_FACTS if key in card)
-    return facts_of
-
-
-def _is(uuid: str, at: int, wanted: str) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES' entry means this card: its number in PCI order, or the beginning of its UUID."""
-    return wanted == str(at) if wanted.isdigit() else bool(wanted) and uuid.startswith(wanted)
+def _cards(devices: DeviceSelection) -> dict[str, str]:
+    """What is known of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
+    return {
+        label: ", ".join(_text(key, card[key]) for key in _CARD_FACTS if key in card)
+        for label, card in devices.cards.items()
+    }
 
 
 def _text(key: str, value: str) -> str:

@@ -1,29 +1,34 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 
 import pytest
 
-from gpuregress.devices.cuda import nvml
 from gpuregress.records import Program
 from gpuregress.session.runs import log_header
-from gpuregress.workers.worker_process import DeviceSlot
 from tests import fakes
 from tests.session.selections import CPU, GPU
 
 
-def test_the_head_tells_the_programs_compiler_and_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    cards = ({"uuid": "GPU-0"}, {"name": "NVIDIA X", "uuid": "GPU-1", "driver": "580.1", "throttle": "none"})
-    monkeypatch.setattr(nvml, "cards", lambda: cards)
+def test_the_head_tells_the_programs_compiler_and_the_card() -> None:
+    card = {"name": "NVIDIA X", "uuid": "GPU-1", "driver": "580.1", "throttle": "none"}
     program = dataclasses.replace(fakes.program(), compiler="nvrtc 13.5.37")
-    actual = log_header.facts([fakes.case("double")], GPU, [program, program])
+    devices = dataclasses.replace(GPU, cards={"cuda:1": card})
+    actual = log_header.facts([fakes.case("double")], devices, [program, program])
     assert actual["compiler"] == "nvrtc 13.5.37"
     assert actual["cuda:1"] == "NVIDIA X, GPU-1, driver 580.1, clocks not held back"
     assert actual["seed of fake"] == "42"
     assert "seed of fake.x" in actual
     assert "seed of fake.out" not in actual
-    by_uuid = dataclasses.replace(GPU, slots=(DeviceSlot("cuda:0", "cuda:0", {"CUDA_VISIBLE_DEVICES": "GPU-1"}),))
-    assert actual["cuda:1"] == log_header.facts([], by_uuid, [])["cuda:0"]
+
+
+def test_the_system_is_named_without_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    assert log_header.facts([], CPU, [])["host"].split(", ")[1] == platform.platform()
+    monkeypatch.setattr(platform, "system", lambda: "Plan 9")
+    monkeypatch.setattr(platform, "platform", lambda: "Plan-9")
+    assert log_header.facts([], CPU, [])["host"].split(", ")[1] == "Plan-9"
 
 
 def _program(compiler: str) -> Program:
