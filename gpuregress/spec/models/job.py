@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 
 from gpuregress.document.problems import show
 from gpuregress.records import FAULT_KINDS
+from gpuregress.spec import expressions
 from gpuregress.spec.models.base import Spec
 from gpuregress.spec.models.buffer import BufferSpec
 from gpuregress.spec.models.compilation import CompileSpec
@@ -238,8 +239,16 @@ def _launch_with_language(data: dict[str, Any], launch: dict[str, Any]) -> dict[
         filled["kernel"] = source.rpartition(":")[2]
     warps = launch.get("num_warps", data.get("num_warps", 4))
     if data.get("language") != "numba" and isinstance(warps, int | float | str):
-        filled["block"] = [f"({warps}) * 32"]
+        filled["block"] = [f"({warps}) * 32"] if _is_expression(warps) else [32]  # num_warps is reported itself
     return {**filled, **launch}
+
+
+def _is_expression(value: float | str) -> bool:
+    try:
+        expressions.parse(str(value))
+    except ValueError:
+        return False
+    return True
 
 
 _OWN_SOURCES = {"properties": {"launches": {"items": {"required": ["source"]}}}}

@@ -98,6 +98,7 @@ def test_launches_with_kernels_of_their_own(tmp_path: Path) -> None:
         ('n: "i32:16"', "n: i32, KIND: i32", "signature.KIND: parameter 'KIND' of scale is a tl.constexpr"),
         ("BLOCK: 2 * block", "BLOCK: 2, n: 3", "signature.n: 'n' is in constants, too: leave one out"),
         ("block // 32", "3", "job.yaml:5: num_warps: is 3: num_warps must be a power of two"),
+        ("block // 32", "a b", "job.yaml:5: num_warps: invalid expression"),
         ("block // 32", "64", "job.yaml:5: num_warps: is 64: num_warps must be at most 32"),
         ("{int32: 64}", "{int32: 63}", "args[2]: is 63, and signature.n promises a multiple of 16 (:16)"),
         ("{int32: 64}", "{int64: 64}", "args[2]: int64 is given: write {int32: …}, and signature.n is i32:16"),
