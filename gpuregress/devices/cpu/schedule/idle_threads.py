@@ -34,6 +34,11 @@ def idle_edges(emitter: Services, rematerializer: Rematerializer, varying: froze
     return _Search(emitter, rematerializer, varying).edges(index)
 
 
+def does_nothing(emitter: Services, rematerializer: Rematerializer, varying: frozenset[str], number: int) -> bool:
+    """Whether all threads that enter a block take the same way to their next wait or end, without any effect."""
+    return _Search(emitter, rematerializer, varying).does_nothing(number)
+
+
 class _Search:
     def __init__(self, emitter: Services, rematerializer: Rematerializer, varying: frozenset[str]) -> None:
         self.emitter, self.rematerializer, self.varying = emitter, rematerializer, varying
@@ -92,7 +97,7 @@ class _Search:
             return None
         taken = self.flow.block_of_label[self.flow.targets(branch)[0]]
         target = taken if stays != branch.guard.negated else number + 1
-        return (number, target) if taken != number + 1 and self._does_nothing(target) else None
+        return (number, target) if taken != number + 1 and self.does_nothing(target) else None
 
     def _stays_true(self, predicate: str) -> bool | None:
         """Whether a predicate holds for all later threads once it holds, or (False) fails once it fails."""
@@ -120,7 +125,7 @@ class _Search:
         item = self.rematerializer.definition(operand.name)
         return item is not None and info(item).arithmetic is Arithmetic.COPY and item.operands[1] == Register(_THREAD)
 
-    def _does_nothing(self, start: int) -> bool:
+    def does_nothing(self, start: int) -> bool:
         """Whether all threads that enter a block come to the same barrier or end without any effect."""
         pending, seen = [start], {start}
         while pending:

@@ -22,6 +22,7 @@ from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.tree import Register
+from gpuregress.devices.cpu.schedule.idle_threads import does_nothing
 from gpuregress.devices.cpu.schedule.interchange_plan import LoopPlan, RegionPlan, Variable
 from gpuregress.devices.cpu.schedule.loop_metadata import ParallelLoop, keep_scalar
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
@@ -29,7 +30,7 @@ from gpuregress.devices.cpu.schedule.vectorised_rows import SHORTEST_ROW, Proven
 
 _GONE = -1
 _MOST_CREDIT = 4
-"""Rows in a row whose loops could not be interchanged, after which a launch no longer tries."""
+"""Rows, one after the other, that gained nothing by interchange, after which a launch no longer tries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,11 @@ class Interchange:
         body: the kernel's.
         rematerializer: the kernel's.
         plan: the region's loops.
+        varying: the registers that may differ between threads.
     """
 
-    def __init__(self, body: Body, rematerializer: Rematerializer, plan: RegionPlan) -> None:
+    def __init__(self, body: Body, rematerializer: Rematerializer, plan: RegionPlan, varying: frozenset[str]) -> None:
+        self._varying = varying
         self.body, self.emitter, self.view, self.llvm = body, body.emitter, body.view, body.llvm
         self.rematerializer, self.plan = rematerializer, plan
         self.context = body.view.pointer("context")
@@ -122,6 +125,7 @@ class Interchange:
         wide = b.icmp_unsigned(">=", self._width, i32(SHORTEST_ROW))
         self._parking = Cell(b, b.and_(wide, b.icmp_signed(">", self._credit.get(b), i32(0))))
         self._single = Cell(b, ir.Constant(I1, 0))
+        self._from, self._iterations = Cell(b, i32(0)), Cell(b, i32(0))
         self._place, self._x, self._wide = Cell(b, i32(0)), Cell(b, i32(0)), Cell(b, i64(0))
         written = dict.fromkeys(variable for item in self.plan.loops for variable in item.bands)
         empty = (i64((1 << 63) - 1), i64(0), i64(0), i64(0), i64(0))
@@ -148,10 +152,11 @@ class Interchange:
         b = ir.IRBuilder(self._pass)
         for site in self._sites:
             site.parked.set(i32(0), b)
-        self._x.set(i32(0), b)
+        self._x.set(self._from.get(b), b)
         b.branch(self._thread)
         b = ir.IRBuilder(self._thread)
         x = self._x.get(b)
+        self._before = self.emitter.counted(b)
         self._index = b.add(self._first, x)
         place = b.select(self._single.get(b), b.load(self._places(b, self._index), typ=I32), self._place.get(b))
         self.body.start_thread(b, self._tid | {"tid_x": x}, self._index)
@@ -208,6 +213,9 @@ class Interchange:
         end = self.llvm.append_basic_block("row_end")
         b.cbranch(b.icmp_unsigned("<", following, self._width), self._thread, end)
         b.position_at_end(end)
+        left_out = b.zext(self._from.get(b), I64)
+        self.emitter.add_count(b, b.mul(left_out, b.sub(self.emitter.counted(b), self._before)))
+        self._from.set(i32(0), b)
         total: ir.Value = i32(0)
         for site in self._sites:
             parked = site.parked.get(b)
@@ -243,6 +251,7 @@ class Interchange:
         iteration = self.llvm.append_basic_block("iteration")
         holds = b.and_(self._strides_hold(b, site), self._are_distinct(b))
         self._advance(b, site)
+        self._iterations.set(i32(0), b)
         b.cbranch(b.and_(holds, self._bands_hold(b, site)), iteration, refused)
         self._build_iteration(site, iteration)
         b.position_at_end(refused)
@@ -296,11 +305,18 @@ class Interchange:
             site.first[name].set(site.after[name].get(b), b)
         for variable in plan.bands:
             self._hulls[variable].extend(b)
-        self._credit.set(i32(_MOST_CREDIT), b)
+        self._iterations.add(i32(1), b)
         self._place.set(i32(site.head + 1), b)
         self._parking.set(ir.Constant(I1, 1), b)
+        self._from.set(b.select(more, i32(0), self._first_to_go_on(b, plan)), b)
         b.cbranch(more, block, left)
         self._write_back(ir.IRBuilder(left), site)
+
+    def _first_to_go_on(self, b: ir.IRBuilder, plan: LoopPlan) -> ir.Value:
+        """The first thread that runs behind a loop: the last one, which stands for all, if they do nothing there."""
+        if does_nothing(self.emitter, self.rematerializer, self._varying, plan.loop.number + 1):
+            return b.sub(self._width, i32(1))
+        return i32(0)
 
     def _advance(self, b: ir.IRBuilder, site: _Site) -> None:
         """Compute the registers with a stride as they are after an iteration."""
@@ -421,6 +437,9 @@ class Interchange:
     def _write_back(self, b: ir.IRBuilder, site: _Site) -> None:
         """Keep the registers with a stride for each thread, and go on in the plain code."""
         moving = site.plan.moving
+        # Parking costs as much as it gains where a loop runs once.
+        pays = b.icmp_unsigned(">", self._iterations.get(b), i32(1))
+        self._credit.set(b.select(pays, i32(_MOST_CREDIT), b.sub(self._credit.get(b), i32(1))), b)
         first = {name: site.first[name].get(b) for name in moving}
         if moving:
             with self._threads(b, "write_back") as (at, x):

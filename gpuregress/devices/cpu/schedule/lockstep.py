@@ -120,7 +120,8 @@ class Lockstep(BlockSchedule):
         self.uses_context = True
         first = number.get(b)
         tid = {name: cell.get(b) for name, cell in cells.items()}
-        self._interchange = Interchange(self.body, self.rematerializer, loops)
+        varying = self._varying if self._waits else frozenset(self.body.emitter.flow.types)
+        self._interchange = Interchange(self.body, self.rematerializer, loops, varying)
         end = self.llvm.append_basic_block("interchanged_row_done")
         self._interchange.build(b, first, tid, self._begin_thread, end)
         self._interchange = None
