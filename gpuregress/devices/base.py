@@ -59,6 +59,7 @@ class LaunchReport:
         counters: event name → count, the same on every run (empty where the device does not count).
         instructions: executed by all threads, the same on every run and machine; None where the device does not count.
         uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
+        exchange: how lanes of a warp exchanged values with no wait between, in words; "" where they did not.
     """
 
     elapsed_ms: float
@@ -66,6 +67,7 @@ class LaunchReport:
     counters: dict[str, int] = field(default_factory=dict)
     instructions: int | None = None
     uncounted: tuple[str, ...] = ()
+    exchange: str = ""
 
 
 class Memory(Protocol):

@@ -253,6 +253,7 @@ class Observations(Sparse):
         counters: kernel → event → number.
         instructions: kernel → PTX instructions that its threads executed in the first run; CPU device only.
         uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
+        exchanges: how lanes of a warp exchanged values with no wait between, for each kernel; CPU device only.
         references: the references' dumps, rounded to the buffer's type.
         unrounded_references: the same in float64, where rounding changed a value.
         reference_errors: why there is no reference.
@@ -283,6 +284,7 @@ class Observations(Sparse):
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     instructions: Mapping[str, int] = field(default_factory=dict)
     uncounted: tuple[str, ...] = ()
+    exchanges: tuple[str, ...] = ()
     references: Mapping[str, Dump] = field(default_factory=dict)
     unrounded_references: Mapping[str, Dump] = field(default_factory=dict)
     reference_errors: Mapping[str, str] = field(default_factory=dict)

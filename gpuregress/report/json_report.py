@@ -107,6 +107,7 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "timing": seen.timing,
         "instructions": seen.instructions,
         "uncounted": seen.uncounted,
+        "exchanges": seen.exchanges,
         "poison_twice": seen.poison_twice,
         "sanitizer": seen.sanitizer,
         "unwritten": seen.unwritten,

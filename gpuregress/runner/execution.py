@@ -300,6 +300,10 @@ class _CaseRun:
             counters, label = self.observed.counters, self.labels[launch.source, launch.kernel]
             total = Counter(counters.get(label, {})) + Counter(report.counters)
             self.observed = replace(self.observed, counters={**counters, label: total})
+        if report.exchange:
+            label = self.labels[launch.source, launch.kernel]
+            exchanges = (*self.observed.exchanges, f"{label}: {report.exchange}")
+            self.observed = replace(self.observed, exchanges=tuple(dict.fromkeys(exchanges)))
         if self.is_first and report.instructions is not None:
             self._record_instructions(self.labels[launch.source, launch.kernel], report)
 

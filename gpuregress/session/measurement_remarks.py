@@ -1,4 +1,4 @@
-"""Remarks on the measurements of a case: poison, timing, resources, compute-sanitizer."""
+"""Remarks on a case: exchanges between lanes, poison, timing, resources, compute-sanitizer."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def remarks(case: Case, outcome: Outcome, timing: TimingComparison | None = None
         timing: its times compared with the accepted ones.
     """
     return (
+        *outcome.observations.exchanges,
         *_poison(outcome),
         *_timing(outcome, timing),
         *_resources(case, outcome),

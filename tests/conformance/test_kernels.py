@@ -175,6 +175,51 @@ def _sent(x: Words) -> Words:
     return np.stack([own[:, :, ::-1] + np.uint32(1), own, own, more, *whole], axis=-1).ravel()
 
 
+def _warps(x: Words) -> Words:
+    return x[:256].reshape(8, 32)
+
+
+def _warp_scans(x: Words) -> Words:
+    return np.cumsum(_warps(x), 1, dtype=np.uint32).ravel()
+
+
+def _warp_rotations(x: Words) -> Words:
+    rows = _warps(x)
+    for step in range(5):
+        rows = np.roll(rows, 1, 1) * np.uint32(3) + np.uint32(step)
+    return rows.ravel()
+
+
+def _warp_permutations(x: Words) -> Words:
+    rows, places = x[256:512].reshape(8, 32), (_warps(x) % 32).astype(int)
+    for step in range(4):
+        rows = np.take_along_axis(rows, places, 1) + np.uint32(step)
+    return rows.ravel()
+
+
+def _warp_reductions(x: Words) -> Words:
+    sums = (x[:1024].reshape(4, 256) >> 12).astype(np.float32) * np.float32(2**-13)
+    for step in (128, 64):
+        sums = sums[:, :step] + sums[:, step : 2 * step]
+    for step in (32, 16, 8, 4, 2, 1):
+        sums[:, :32] = sums[:, :32] + sums[:, step : step + 32]
+    return np.pad(sums[:, :32], ((0, 0), (0, 224))).ravel().view(np.uint32)
+
+
+def _chain(x: Words) -> Words:
+    results = [0]
+    for word in x[:64][::-1].tolist():
+        results.append((word + 3 * results[-1]) % 2**32)
+    return np.array(results[:0:-1], np.uint32)
+
+
+def _turns(x: Words) -> Words:
+    sums = np.zeros(64, np.uint32)
+    for row in x[: 48 * 64].reshape(48, 64)[::-1]:
+        sums = sums * np.uint32(5) + row
+    return sums
+
+
 def _places(x: Words, extents: tuple[int, ...], *, normalized: bool) -> tuple[npt.NDArray[np.float32], ...]:
     """The coordinates that the kernels of `textures` sample at."""
     result = []
@@ -222,6 +267,13 @@ ORACLES: dict[tuple[str, str], tuple[Oracle, Callable[[Words], npt.NDArray[Any]]
         ("textures", name): (_sampled(name, 8), lambda y: y[: 8 * 512])
         for name in ("row", "plane", "brick", "mixed_modes")
     },
+    ("warp_synchronous", "reduction"): (_warp_reductions, lambda y: y[:1024]),
+    ("warp_synchronous", "scan"): (_warp_scans, lambda y: y[:256]),
+    ("warp_synchronous", "padded_scan"): (_warp_scans, lambda y: y[:256]),
+    ("warp_synchronous", "rotation"): (_warp_rotations, lambda y: y[:256]),
+    ("warp_synchronous", "permutation"): (_warp_permutations, lambda y: y[:256]),
+    ("warp_synchronous", "later_blocks"): (_chain, lambda y: y[:64]),
+    ("warp_synchronous", "turns"): (_turns, lambda y: y[:64]),
     ("asynchronous", "group_copy"): (lambda x: _blocks(x, 512, 4)[:, ::-1].ravel(), lambda y: y[:2048]),
     ("asynchronous", "latches"): (
         lambda x: _blocks(x, 128, 4).sum(1, dtype=np.uint32).repeat(128),

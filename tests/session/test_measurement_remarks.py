@@ -32,6 +32,11 @@ def test_remarks() -> None:
     assert lines[4] == "memcheck: not run, for the case did not come to its end"
 
 
+def test_exchanges_between_lanes_are_told() -> None:
+    outcome = Outcome("c", "done", observations=Observations(exchanges=("k: lanes of a warp exchange values",)))
+    assert measurement_remarks.remarks(fakes.case("double"), outcome) == ("k: lanes of a warp exchange values",)
+
+
 def test_limits_that_nobody_can_judge_are_said() -> None:
     case = fakes.case("double", settings=CaseSettings(resources=ResourceLimits(registers=8)))
     uncounted = Outcome("c", "done", resources={"double": {"registers": 0}})

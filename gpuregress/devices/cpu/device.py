@@ -9,6 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,11 +21,12 @@ from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
-from gpuregress.devices.cpu.runtime import faults, llvm_backend, machine_layout
+from gpuregress.devices.cpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
+from gpuregress.devices.cpu.runtime.blocks.co_resident_blocks import CoResidentGrid
+from gpuregress.devices.cpu.runtime.blocks.resident_blocks import ResidentBlocks
 from gpuregress.devices.cpu.runtime.bulk import map_bytes, support
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
-from gpuregress.devices.cpu.runtime.co_resident_blocks import CoResidentGrid
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
 from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule
@@ -37,7 +39,7 @@ from gpuregress.devices.parameters import pack
 from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
-from gpuregress.records import SM_90, DeviceInfo, LaunchShape, Program, TensorMap
+from gpuregress.records import SM_90, DeviceInfo, Dim3, LaunchShape, Program, TensorMap
 
 FEW_THREADS = 1 << 16
 """Threads, in all launches of a case, that run faster than their code is optimised: some 20 ms against most of the
@@ -53,19 +55,32 @@ class CpuModule(base.DeviceModule):
         program: from the toolchain.
         built: its object code and facts.
         space: where its variables go.
-        is_optimised: whether its launches are as fast as they can be.
+        schedule: how the threads of a block are run.
+        kernels: mangled names of those that are compiled.
+        usual: the module of the same program whose variables it shares.
+
+    Attributes:
+        of_width: threads of a warp along x -> the module for launches with such warps, where it was needed.
     """
 
     def __init__(
-        self, program: Program, built: CompiledModule, space: AddressSpace, *, is_optimised: bool = True
+        self,
+        program: Program,
+        built: CompiledModule,
+        space: AddressSpace,
+        schedule: Schedule,
+        kernels: tuple[str, ...],
+        usual: CpuModule | None = None,
     ) -> None:
         self.program = program
-        self.is_optimised = is_optimised
+        self.schedule, self.kernels = schedule, kernels
+        self.is_optimised = schedule.is_optimised
         self.module_facts = built.facts
         self._loaded = llvm_backend.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
-        self.variables = allocate_variables(built.facts, space)
+        self.of_width: dict[int, CpuModule] = {}
+        self.variables: dict[str, Region] = allocate_variables(built.facts, space) if usual is None else usual.variables
         self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
@@ -162,12 +177,6 @@ class CpuDevice(base.Device):
             UnsupportedError: every kernel needs an instruction that is not there; where only some do, launching one
                 of those raises it.
         """
-        if not program.ptx:
-            raise DeviceError("the cpu device runs PTX; this program has none (only a cubin)")
-        try:
-            text = Path(program.ptx).read_text(encoding="utf-8")
-        except OSError as error:
-            raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
         launched = tuple(entry.mangled for entry in program.entries.values()) if kernels is None else tuple(kernels)
         has_many = threads is None or threads > FEW_THREADS
         is_optimised = has_many or slow_programs.known(program)
@@ -177,9 +186,23 @@ class CpuDevice(base.Device):
             is_optimised=is_optimised,
             card=program.card or SM_90.name,
         )
-        module = CpuModule(program, compiled(text, launched, schedule), self._space, is_optimised=is_optimised)
+        built = _built(program, launched, schedule)
+        module = CpuModule(program, built, self._space, schedule, launched)
         self._modules.append(module)
         return module
+
+    def _for_block(self, module: CpuModule, kernel: str, block: Dim3) -> CpuModule:
+        """The module whose warps are those of a block, where it matters."""
+        width = warp_width(block)
+        if width == module.schedule.warp_width or not module.facts(kernel).assumes_rows:
+            return module
+        if width not in module.of_width:
+            schedule = replace(module.schedule, warp_width=width)
+            built = _built(module.program, module.kernels, schedule)
+            other = CpuModule(module.program, built, self._space, schedule, module.kernels, usual=module)
+            module.of_width[width] = other
+            self._modules.append(other)
+        return module.of_width[width]
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Region:
         """A new buffer, its contents undefined.
@@ -241,11 +264,13 @@ class CpuDevice(base.Device):
         """
         if not isinstance(module, CpuModule) or module not in self._modules:
             raise DeviceError("the program was not loaded onto the cpu device")
-        facts, info = module.facts(kernel), module.kernel(kernel)
         grid, block, shared = shape.grid, shape.block, shape.shared
-        check_launch(self.info, info, grid, block, shared)
-        resident = occupancy.of_launch(self.info.limits, info, block, shared) if facts.cooperative else None
-        if resident is not None:
+        check_launch(self.info, module.kernel(kernel), grid, block, shared)
+        module = self._for_block(module, kernel, block)
+        facts, info = module.facts(kernel), module.kernel(kernel)
+        is_resident = facts.cooperative or facts.may_spin
+        resident = occupancy.of_launch(self.info.limits, info, block, shared) if is_resident else None
+        if resident is not None and facts.cooperative:
             check_cooperative(self.info, info, grid, resident.blocks)
         addresses = AddressMap(self._space, self._textures, module.addresses)
         launch = KernelLaunch(facts.footprint, grid, block, module.pack(kernel, args), addresses)
@@ -271,7 +296,8 @@ class CpuDevice(base.Device):
             modules=tuple(one.module_facts for one in self._modules),
         )
         self._space.heap.enter(self._modules.index(module))
-        report = self._run(module, facts, machines, sequence, context_of)
+        most = max(1, self.info.limits["multiprocessors"] * resident.blocks if resident is not None else 1)
+        report = self._run(module, facts, machines, sequence, context_of, most)
         if report.elapsed_ms > 1e3 * SLOW_S and not module.is_optimised:
             slow_programs.note(module.program)
         return report
@@ -304,6 +330,7 @@ class CpuDevice(base.Device):
             cluster_count=1,
             cluster_shared=arena.alone.ctypes.data,
             copies=arena.copies.ctypes.data,
+            exchanges=arena.exchanges.ctypes.data,
             **coordinates,
         )
 
@@ -314,6 +341,7 @@ class CpuDevice(base.Device):
         machines: list[Machine],
         sequence: Sequence[int] | None,
         context_of: Callable[..., faults.FaultContext],
+        most_resident: int,
     ) -> LaunchReport:
         function, program = module.function(facts), module.module_facts
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
@@ -322,6 +350,7 @@ class CpuDevice(base.Device):
         calls = Syscalls(machine, self._space, facts.local_bytes, bulk)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()
+        not_begun = 0
         start = time.perf_counter_ns()
         if facts.cooperative or facts.cluster != (1, 1, 1):
             # A grid that waits for itself keeps its order.
@@ -329,6 +358,10 @@ class CpuDevice(base.Device):
             grid = CoResidentGrid(machine, facts, self._space, len(arena.shared), clusters)
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             arena, cluster = grid.arena, grid.cluster_blocks()
+        elif facts.may_spin:
+            blocks = ResidentBlocks(machine, facts, arena, most_resident, sequence)
+            status = blocks.run(lambda: function(ctypes.addressof(machine)))
+            arena, cluster, not_begun = blocks.arena, blocks.blocks(), blocks.waiting
         elif sequence is not None:
             status, machine = block_order.run_in_order(function, machine, sequence)
         else:
@@ -336,13 +369,16 @@ class CpuDevice(base.Device):
             arena = self._arenas[machines.index(machine)]
         elapsed_ms = (time.perf_counter_ns() - start) / 1e6
         if status:
-            scene = context_of(context=arena.context, cluster=cluster, bad_access=calls.bad_access)
+            scene = context_of(context=arena.context, cluster=cluster, not_begun=not_begun, bad_access=calls.bad_access)
             raise self._fault(machine, scene, calls)
         reads = sum(item.inactive_reads for item in machines)
         counters = {"reads of lanes that take no part": reads} if reads else {}
         counters |= {"bulk copies to shared memory that no thread waited for": bulk.lost} if bulk.lost else {}
         instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
-        return LaunchReport(elapsed_ms, calls.output, counters, instructions, facts.uncounted)
+        exchange = ""
+        for item in machines if facts.watches_exchanges else ():
+            exchange = exchange or lane_exchanges.describe(item, context_of(context=arena.context))
+        return LaunchReport(elapsed_ms, calls.output, counters, instructions, facts.uncounted, exchange)
 
     def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:
         if calls.failure is not None:
@@ -364,6 +400,25 @@ class CpuDevice(base.Device):
     ) -> None:
         """Free all."""
         self.free_all()
+
+
+def _built(program: Program, kernels: tuple[str, ...], schedule: Schedule) -> CompiledModule:
+    """Some kernels of a program's PTX, compiled or from the cache."""
+    if not program.ptx:
+        raise DeviceError("the cpu device runs PTX; this program has none (only a cubin)")
+    try:
+        text = Path(program.ptx).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
+    return compiled(text, kernels, schedule)
+
+
+def warp_width(block: Dim3) -> int:
+    """Threads of a warp along x: 32 where a warp is a part of a row; fewer where it is whole rows; 0: neither."""
+    x, y, z = block
+    if x % SM_90.warp_size == 0 or y * z == 1:
+        return SM_90.warp_size
+    return x if SM_90.warp_size % x == 0 and (z == 1 or x * y % SM_90.warp_size == 0) else 0
 
 
 def _host_memory() -> int:

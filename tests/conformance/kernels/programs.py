@@ -41,7 +41,9 @@ OPEN: dict[str, str] = {
 }
 
 # Changed since the card was last asked, and why: to be recorded again.
-UNASKED: dict[str, str] = dict.fromkeys(("warpgroups/*", "jobs/wgmma_*", "jobs/flash_attention/*"), "new")
+UNASKED: dict[str, str] = dict.fromkeys(
+    ("warpgroups/*", "warp_synchronous/*", "jobs/wgmma_*", "jobs/flash_attention/*"), "new"
+)
 
 # Jobs whose source only some architectures have: a pattern of cases → which.
 JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
@@ -29,8 +30,9 @@ class ControlFlowGraph:
         waiting_heads: the first blocks of those of them that another thread ends: their number of iterations may depend
             on the order of the threads.
         waiting_blocks: all blocks of the latter.
+        spin_reads: back edge of a loop that may wait -> the statement by which it sees what other threads write.
+        spin_effects: statements of such loops that change more than registers, or read a clock.
         waits: the statements at which a thread may have to wait.
-        liveness: of the registers at waits; None where no thread waits.
     """
 
     def __init__(self, function: Function) -> None:
@@ -47,9 +49,17 @@ class ControlFlowGraph:
         }
         self._connect()
         self.waiting_heads, self.waiting_blocks = set[int](), set[int]()
+        self.spin_reads: dict[tuple[int, int], int] = {}
+        self.spin_effects: set[int] = set()
         self.spins = self._spinning_edges()
         self.waits = {index for index, statement in enumerate(self.statements) if effects.waits(statement)}
-        self.liveness = Liveness(self.statements, self.blocks, self.waits, self.spins) if self.needs_scheduler else None
+
+    @cached_property
+    def liveness(self) -> Liveness | None:
+        """Liveness of the registers at waits; None where no thread waits."""
+        if not self.needs_scheduler:
+            return None
+        return Liveness(self.statements, self.blocks, self.waits, self.spins)
 
     @property
     def needs_scheduler(self) -> bool:
@@ -105,6 +115,13 @@ class ControlFlowGraph:
         loops = {edge: natural_loop(predecessors, *edge) for edge in self._back_edges()}
         spins = {edge for edge, loop in loops.items() if self._depends(loop, tainted)}
         for edge in spins:
+            inside = [
+                at for index in sorted(loops[edge]) for at in range(self.blocks[index].start, self.blocks[index].end)
+            ]
+            observing = [at for at in inside if effects.may_change_between_reads(self.statements[at])]
+            # The last one is nearest to the branch that depends on it.
+            self.spin_reads[edge] = observing[-1]
+            self.spin_effects.update(at for at in inside if effects.changes_more_than_registers(self.statements[at]))
             if any(self._leaves(index, loops[edge], tainted) for index in loops[edge]):
                 self.waiting_heads.add(edge[1])
                 self.waiting_blocks |= loops[edge]

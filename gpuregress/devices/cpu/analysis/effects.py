@@ -8,6 +8,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,
     Instruction,
+    Integer,
     Label,
     Minus,
     Negated,
@@ -109,6 +110,23 @@ def may_change_between_reads(statement: Statement) -> bool:
         return False
     facts = info(statement)
     return facts.observes_threads or (facts.memory is MemoryEffect.READ and is_ordered(statement))
+
+
+def changes_more_than_registers(statement: Statement) -> bool:
+    """Whether a statement that is repeated may change anything but registers, or reads a clock.
+
+    An atomic operation that writes what was there does not; a lock is taken by one that does so until it is free.
+    """
+    if isinstance(statement, Label):
+        return False
+    if isinstance(statement, Call) or any("clock" in name or "timer" in name for name in reads(statement)):
+        return True
+    effect = info(statement).memory
+    if effect is MemoryEffect.UPDATE:
+        value = statement.operands[-1] if statement.operands else None
+        keeps = "cas" in statement.modifiers or isinstance(value, Integer)
+        return not (keeps and (value == Integer(0) or not {"add", "inc", "dec"} & set(statement.modifiers)))
+    return effect in {MemoryEffect.WRITE, MemoryEffect.COPY}
 
 
 def ends_thread(statement: Statement) -> bool:

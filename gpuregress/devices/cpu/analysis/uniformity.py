@@ -88,7 +88,7 @@ class Uniformity:
             first, most = (1, 3) if "red" in statement.modifiers else (0, 1)
             known = all(isinstance(item, Integer) for item in operands[first : first + 1])
             return "arrive" not in statement.modifiers and len(operands) <= most and known
-        return wait is Wait.CONVERGED
+        return wait in {Wait.CONVERGED, Wait.STEP}
 
     def _names_all_lanes(self, mask: Operand) -> bool:
         if isinstance(mask, Integer):

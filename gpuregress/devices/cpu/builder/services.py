@@ -47,6 +47,12 @@ class Exits(Protocol):
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """Return the value that a lane of the thread's warp has posted."""
 
+    def note_effect(self, emitter: Services) -> None:
+        """Note that a spinning thread has changed memory: its loop may end without another thread."""
+
+    def waits_so_far(self, emitter: Services) -> ir.Value:
+        """Return how often the thread has waited for others, steps of its warp excepted, i32."""
+
 
 @dataclass(slots=True)
 class Proven:
@@ -62,6 +68,17 @@ class Proven:
     pointers: dict[tuple[Address, int], ir.Value] = field(default_factory=dict)
     branches: dict[int, bool] = field(default_factory=dict)
     escape: ir.Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The statements at which exchanges between lanes are looked for; see `isa.memory.lane_exchange`."""
+
+    writes: frozenset[int] = frozenset()
+    reads: frozenset[int] = frozenset()
+
+    def __contains__(self, index: int) -> bool:
+        return index in self.reads or index in self.writes
 
 
 class Services(Emit, Protocol):
@@ -82,6 +99,7 @@ class Services(Emit, Protocol):
         proven: facts that need no check here.
         entrances: block → what builds the block through which it is entered from other blocks.
         detours: edge (block, block) → what builds the block through which it leads.
+        watched: statements at which exchanges between lanes are looked for.
     """
 
     builder: ir.IRBuilder
@@ -98,6 +116,7 @@ class Services(Emit, Protocol):
     proven: Proven
     entrances: dict[int, Callable[[ir.Block], ir.Block]]
     detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]]
+    watched: Watched
 
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""
@@ -141,6 +160,9 @@ class Services(Emit, Protocol):
 
     def wait(self, kind: int) -> None:
         """Wait at the current statement until the scheduler resumes the thread."""
+
+    def wait_site(self) -> int:
+        """The number of the site at which a thread waits."""
 
     def abandon(self) -> None:
         """Mark the rest of the current statement's code as unreachable."""

@@ -13,9 +13,9 @@ from gpuregress.devices.cpu.builder.types import I8, I32, I64, width
 from gpuregress.devices.cpu.runtime.machine_layout import ROW
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
 
-YIELD, BARRIER, ARRIVE, WARP, CONVERGE, CLUSTER = range(6)
+YIELD, BARRIER, ARRIVE, WARP, CONVERGE, CLUSTER, STEP = range(7)
 """Kind of a wait: none; a barrier; a barrier without waiting; a warp operation; until no lane of the warp can
-continue; the cluster's barrier."""
+continue; the cluster's barrier; until the lanes of the warp that can come have come."""
 
 PLAIN_BARRIER = 16
 """Plus a barrier's number: all threads of the block wait there, without a key."""

@@ -19,6 +19,7 @@ from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.floating_point_environment import wrap
 from gpuregress.devices.cpu.builder.python_calls import raw_call
+from gpuregress.devices.cpu.builder.services import Watched
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
@@ -33,6 +34,7 @@ from gpuregress.devices.cpu.runtime.record_codec import encode
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep
 from gpuregress.devices.cpu.schedule.passes import Passes
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
+from gpuregress.devices.cpu.schedule.warp_steps import with_warp_steps
 from gpuregress.records import SM_90, Dim3
 
 LOCKSTEP = True
@@ -60,8 +62,11 @@ def _required_block(function: Function) -> Dim3 | None:
 
 class _KernelBuilder:
     def __init__(self, unit: Unit, function: Function, symbol: str) -> None:
+        self.stepped = with_warp_steps(function, unit.schedule)
+        function = self.stepped.function
         self.unit, self.function, self.symbol = unit, function, symbol
         self.body = Body(unit, function, symbol)
+        self.body.emitter.watched = Watched(self.stepped.writes, self.stepped.reads)
         self.llvm, self.view, self.emitter = self.body.llvm, self.body.view, self.body.emitter
         self.schedule = self._schedule()
         self.footprint = self._footprint()
@@ -85,6 +90,9 @@ class _KernelBuilder:
             cluster_size(self.function),
             self._uncounted(),
             self.unit.has_copies,
+            self.stepped.assumes_rows,
+            bool(self.stepped.reads),
+            self.body.may_be_suspended and not self.body.is_co_resident,
         )
 
     def _uncounted(self) -> tuple[str, ...]:
@@ -118,7 +126,7 @@ class _KernelBuilder:
 
     def _block_loop(self, b: ir.IRBuilder) -> None:
         view = self.view
-        block = Cell(b, view.field("first_block"))
+        block = self.body.number = Cell(b, view.field("first_block"))
         axes = self._first_block(b)
         head, body, end = (self.llvm.append_basic_block(name) for name in ("block", "block_body", "end"))
         b.branch(head)
@@ -126,7 +134,7 @@ class _KernelBuilder:
         b.cbranch(b.icmp_unsigned("<", block.get(), view.field("end_block")), body, end)
         b.position_at_end(body)
         self.body.block = {name: cell.get(b) for name, cell in axes.items()}
-        if self.body.is_co_resident:
+        if self.body.may_be_suspended:
             with b.if_then(b.icmp_unsigned("==", view.field("resuming"), i64(0))):
                 self._poison_shared(b)
         else:

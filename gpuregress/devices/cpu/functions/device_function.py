@@ -65,6 +65,13 @@ class FunctionExits:
         del lane
         _refuse(emitter)
 
+    def note_effect(self, emitter: Services) -> None:
+        """Do nothing: a called function waits for nobody."""
+
+    def waits_so_far(self, emitter: Services) -> ir.Value:
+        """Refuse; see `wait`."""
+        _refuse(emitter)
+
 
 def _refuse(emitter: Services) -> NoReturn:
     raise UnsupportedError(

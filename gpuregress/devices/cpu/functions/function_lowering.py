@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.builder.address_resolution import field, set_field
 from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.frame import Frame
 from gpuregress.devices.cpu.builder.region_bounds import MachineView, RegionBounds
-from gpuregress.devices.cpu.builder.services import Exits, Proven
+from gpuregress.devices.cpu.builder.services import Exits, Proven, Watched
 from gpuregress.devices.cpu.builder.structured import Cell, at, entry_alloca, i64
 from gpuregress.devices.cpu.builder.symbols import symbol_value
 from gpuregress.devices.cpu.builder.thread_context import YIELD
@@ -29,8 +29,11 @@ from gpuregress.devices.cpu.isa.control.calls import lower_call
 from gpuregress.devices.cpu.isa.control.special_registers import special_register
 from gpuregress.devices.cpu.isa.lowering_table import lowering
 from gpuregress.devices.cpu.isa.matrix.mma_batches import instruction_count
+from gpuregress.devices.cpu.isa.memory.lane_exchange import watch
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, access_site
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.opcode_table import Control, info
+from gpuregress.devices.cpu.ptx.modifiers import space_of
+from gpuregress.devices.cpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,
@@ -92,9 +95,11 @@ class FunctionEmitter:
         self._pointers: dict[object, ir.Value] = {}
         self._guarded = False
         self._abandoned = False
+        self._spin: int | None = None
         self.proven = Proven()
         self.entrances: dict[int, Callable[[ir.Block], ir.Block]] = {}
         self.detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]] = {}
+        self.watched = Watched()
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
@@ -364,7 +369,8 @@ class FunctionEmitter:
         total = 0
         for index in range(start, self.flow.blocks[number].end):
             statement = self.flow.statements[index]
-            total += 0 if isinstance(statement, Label) else instruction_count(statement)
+            is_step = isinstance(statement, Instruction) and info(statement).wait is Wait.STEP
+            total += 0 if is_step or isinstance(statement, Label) else instruction_count(statement)
             if self._may_leave(index):
                 break
         if total:
@@ -424,6 +430,10 @@ class FunctionEmitter:
         if isinstance(statement, Call):
             lower_call(self, statement)
             return
+        if self.index in self.flow.spin_effects:
+            self.exits.note_effect(self)
+        if self.index in self.watched:
+            watch(self, statement)
         function = lowering(statement)
         function(self, statement)
 
@@ -439,6 +449,17 @@ class FunctionEmitter:
         )
         self.forget_pointers()
         self._values.clear(self.builder.block)
+
+    def wait_site(self) -> int:
+        """The number of the site at which a thread waits: in a loop that spins, of what it reads."""
+        if self._spin is None:
+            return self.unit.site(self.current())
+        statement = self.flow.statements[self._spin]
+        assert isinstance(statement, Instruction)
+        address = next((item for item in statement.operands if isinstance(item, Address)), None)
+        if address is None:
+            return self.unit.site(statement)
+        return access_site(self, MemoryAccess(statement, address, space_of(statement), 0, "spin"))
 
     def live_across(self, index: int) -> frozenset[str]:
         """The registers that must outlive the wait at statement `index`."""
@@ -466,7 +487,9 @@ class FunctionEmitter:
         self._values.clear()
         assert self.flow.liveness is not None
         live = self._own(self.flow.liveness.live_in[target])
+        self._spin = self.flow.spin_reads[self.block_number, target]
         self.exits.wait(self, YIELD, AtWait(live, live, live))
+        self._spin = None
         self.builder.branch(self._block(target))
         self.builder = builder
         self._values.restore(known, builder.block)

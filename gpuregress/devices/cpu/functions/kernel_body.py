@@ -8,13 +8,14 @@ from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
 from gpuregress.devices.cpu.analysis.symbol_references import uses_grid_barrier
 from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.region_bounds import MachineView
-from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64, open_function
+from gpuregress.devices.cpu.builder.structured import Cell, at, entry_alloca, i64, open_function
 from gpuregress.devices.cpu.builder.thread_context import Slots
 from gpuregress.devices.cpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.functions.function_lowering import FunctionEmitter
-from gpuregress.devices.cpu.ptx.tree import Call, Function
+from gpuregress.devices.cpu.ptx.modifiers import space_of
+from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction
 from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_START, local_stride
 
 STACK_BYTES = 64 * 1024
@@ -43,9 +44,17 @@ class Body:
         self.slots = Slots(clustered=self.clustered)
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
         self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
+        spins_globally = any(space_of(item) != "shared" for item in self._spin_reads())
+        self.number: Cell
+        """The running block; set when the loop over blocks is built."""
         self.is_co_resident = uses_grid_barrier(function) or self.clustered
+        self.may_be_suspended = self.is_co_resident or spins_globally
         self.block: dict[str, ir.Value] = {}
         """`ctaid_x`, `ctaid_y`, `ctaid_z` of the running block; set when the loop over blocks is built."""
+
+    def _spin_reads(self) -> list[Instruction]:
+        statements = (self.emitter.flow.statements[index] for index in self.emitter.flow.spin_reads.values())
+        return [item for item in statements if isinstance(item, Instruction)]
 
     def start_thread(self, b: ir.IRBuilder, tid: dict[str, ir.Value], number: ir.Value | None) -> None:
         """Set the thread that runs from here on.

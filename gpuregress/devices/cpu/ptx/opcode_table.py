@@ -53,6 +53,7 @@ class Wait(Enum):
     CONVERGED = auto()  # the lanes of its warp that come here together
     WARP = auto()  # all lanes of its warp
     YIELD = auto()  # none in particular: others get a turn
+    STEP = auto()  # the lanes of its warp that can come here, as a converged warp does
 
 
 class Exchange(Enum):
@@ -238,6 +239,7 @@ _ROWS: dict[str, OpcodeInfo] = {
     "bar barrier": OpcodeInfo("warp.barriers", _NONE, wait=Wait.BLOCK, vectorizes=True),
     "bar.red barrier.red": OpcodeInfo("warp.barriers", ResultKind.UNIFORM, wait=Wait.BLOCK, vectorizes=True),
     "bar.warp": OpcodeInfo("warp.barriers", _NONE, wait=Wait.MASK, vectorizes=True),
+    "bar.warp.step": OpcodeInfo("warp.barriers", _NONE, wait=Wait.STEP, vectorizes=True),
     "barrier.cluster": OpcodeInfo("warp.barriers", _NONE, wait=Wait.CLUSTER, vectorizes=True),
     "barrier.cluster.arrive": OpcodeInfo("warp.barriers", _NONE, vectorizes=True),
     "vote": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.MASK, exchange=Exchange.BALLOT),

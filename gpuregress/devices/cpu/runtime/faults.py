@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +22,7 @@ from gpuregress.records import SM_90, Dim3
 from gpuregress.toolchain.demangle import demangle
 
 _MOST_RANGES = 6
+_MOST_BLOCKS = 100
 _NO_BARRIER = f"a block has {SM_90.barriers} barriers, numbered from 0, and each counts whole warps"
 _OUT_OF_REACH = (
     "the many shared variables of this kernel, with the gaps between them on the cpu device, end beyond 256 KiB, "
@@ -60,9 +60,11 @@ class FaultContext:
         parameters: the argument bytes as the kernel sees them.
         context: the threads' context, for kernels in which threads wait.
         textures: all texture and surface objects.
-        cluster: the blocks of the cluster, by rank, for a kernel that asks for clusters.
+        cluster: the blocks of the cluster, by rank, for a kernel that asks for clusters; the resident blocks of a
+            kernel whose threads spin.
         bad_access: the access that is the fault, of an instruction with several.
         modules: the facts of all loaded programs, by number: memory may be allocated by one and used by another.
+        not_begun: blocks that wait for room on the device.
     """
 
     module: ModuleFacts
@@ -77,6 +79,7 @@ class FaultContext:
     cluster: tuple[ClusterBlock, ...] = ()
     bad_access: BadAccess | None = None
     modules: tuple[ModuleFacts, ...] = ()
+    not_begun: int = 0
 
 
 def explain(machine: Machine, scene: FaultContext) -> KernelFault:
@@ -88,6 +91,8 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
         return _stuck(scene)
     if kind == machine_layout.FAULT_DIVERGENT:
         return _divergent(machine, scene)
+    if kind == machine_layout.FAULT_SPIN:
+        return _spinning(scene)
     site = scene.module.sites[machine.fault_site]
     if scene.bad_access is not None:
         site = replace(site, action=scene.bad_access.action, size=scene.bad_access.size)
@@ -369,7 +374,7 @@ def _signed(value: int) -> int:
 
 
 def _deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
-    lines = _describe_waiting(scene.context, scene.kernel.wait_sites, scene.module.sites, scene.block)
+    lines = _describe_waiting(scene.context, scene)
     message = f"no thread of {_block(machine)} can go on: {'; '.join(lines)}"
     return KernelFault("deadlock", message, details=tuple(lines))
 
@@ -387,7 +392,7 @@ def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     for state, count in sorted(set(zip(states.tolist(), joined.tolist(), strict=True))):
         threads = first + np.flatnonzero((states == state) & (joined == count))
         past = ", after going past it" if count > least else ""
-        lines.append(f"{_stand(threads, state, scene.kernel.wait_sites, scene.module.sites)}{past}")
+        lines.append(f"{_stand(threads, state, scene)}{past}")
     what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
     return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
 
@@ -401,37 +406,63 @@ def _stuck(scene: FaultContext) -> KernelFault:
     return KernelFault("deadlock", message, details=tuple(blocks))
 
 
+def _spinning(scene: FaultContext) -> KernelFault:
+    blocks = [
+        f"block ({','.join(map(str, block.coordinates))}): {'; '.join(_waiting(scene, block))}"
+        for block in scene.cluster
+    ]
+    count = len(blocks)
+    who = f"all {count} blocks that are resident wait" if count > 1 else "the one block that is resident waits"
+    what = "for something that none of them will do"
+    if scene.not_begun:
+        is_one = scene.not_begun == 1
+        what += f", and {scene.not_begun} more {'has' if is_one else 'have'} no room on the device before one ends"
+    else:
+        what += ", and no more blocks are to come"
+    more = f", … and {count - _MOST_RANGES} more" if count > _MOST_RANGES else ""
+    message = f"{who} {what}: {', '.join(blocks[:_MOST_RANGES])}{more}"
+    return KernelFault("deadlock", message, details=tuple(blocks[:_MOST_BLOCKS]))
+
+
 def _waiting(scene: FaultContext, block: ClusterBlock) -> list[str]:
     assert block.context is not None
-    return _describe_waiting(block.context, scene.kernel.wait_sites, scene.module.sites, scene.block)
+    return _describe_waiting(block.context, scene)
 
 
-def _describe_waiting(
-    context: np.ndarray[Any, np.dtype[np.uint8]], wait_sites: Sequence[int], sites: Sequence[Site], block: Dim3
-) -> list[str]:
+def _describe_waiting(context: np.ndarray[Any, np.dtype[np.uint8]], scene: FaultContext) -> list[str]:
     """Return one line for each instruction, `threads 0-30 wait at bar.sync, reduce.cu:12`, and for exited threads.
 
     Args:
         context: the block's context, bytes.
-        wait_sites: number of the site of each wait.
-        sites: all sites of the program.
-        block: threads along x, y, z.
+        scene: the launch.
     """
-    count = block[0] * block[1] * block[2]
+    count = math.prod(scene.block)
     offset = ROWS["state"][0]
     states = context[offset : offset + 4 * count].view(np.int32)
-    return [_stand(np.flatnonzero(states == state), int(state), wait_sites, sites) for state in np.unique(states)]
+    return [_stand(np.flatnonzero(states == state), int(state), scene) for state in np.unique(states)]
 
 
-def _stand(
-    threads: np.ndarray[Any, np.dtype[np.int64]], state: int, wait_sites: Sequence[int], sites: Sequence[Site]
-) -> str:
-    """`threads 0-30 wait at bar.sync, reduce.cu:12`, or that they have exited."""
+def _stand(threads: np.ndarray[Any, np.dtype[np.int64]], state: int, scene: FaultContext) -> str:
+    """`threads 0-30 wait at bar.sync, reduce.cu:12`, what they spin on, or that they have exited."""
+    several = len(threads) > 1
     if state == DONE:
-        return f"{_thread_ranges(threads)} {'have' if len(threads) > 1 else 'has'} exited"
+        return f"{_thread_ranges(threads)} {'have' if several else 'has'} exited"
     # A state below 0 is the complement of the wait's number, counted from 1.
-    site = sites[wait_sites[(~state if state < 0 else state) - 1]]
-    return f"{_thread_ranges(threads)} {'wait' if len(threads) > 1 else 'waits'} at {site.mnemonic}, {site.where}"
+    site = scene.module.sites[scene.kernel.wait_sites[(~state if state < 0 else state) - 1]]
+    what = f"{'wait' if several else 'waits'} at {site.mnemonic}"
+    if site.action == "spin":
+        what = f"{'spin' if several else 'spins'} on {_variable(scene, site) or site.mnemonic}"
+    return f"{_thread_ranges(threads)} {what}, {site.where}"
+
+
+def _variable(scene: FaultContext, site: Site) -> str:
+    """The name of the variable or buffer that a site reads; "" where it is not known."""
+    if isinstance(site.buffer, str):
+        return plain(site.buffer)
+    if site.buffer is None:
+        return ""
+    region = scene.space.find(int.from_bytes(scene.parameters[site.buffer : site.buffer + 8], "little"))
+    return "" if region is None else plain(region.name)
 
 
 def _thread_ranges(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> str:

@@ -63,16 +63,20 @@ BARRIERS = 17
 FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(1, 8)
 FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK, FAULT_BARRIER, FAULT_FREE = range(8, 15)
 FAULT_WARPGROUP, FAULT_RESULT, FAULT_REACH = range(32, 35)
-FAULT_MASK, FAULT_DIVERGENT = range(40, 42)
+FAULT_MASK, FAULT_DIVERGENT, FAULT_SPIN = range(40, 43)
 """Values of `fault_kind`. FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
 out of turn; FAULT_FAR: another block's memory, by an instruction for the own; FAULT_STUCK: no block of a cluster can
 go on; FAULT_BARRIER: a barrier that no block has, or a part of a warp to be counted there; FAULT_FREE: `free` of
 memory that is not allocated; FAULT_WARPGROUP: too few warps for wgmma; FAULT_RESULT: a result of wgmma is read in
 flight; FAULT_REACH: shared memory that no matrix descriptor reaches; FAULT_MASK: a warp operation by a lane that its
-mask leaves out; FAULT_DIVERGENT: lanes of a warp that do not meet at an aligned barrier."""
+mask leaves out; FAULT_DIVERGENT: lanes of a warp that do not meet at an aligned barrier;
+FAULT_SPIN: no resident block can go on."""
 
 SUSPENDED, HELD = 2, 3
 """Status of a block that has used up its passes, or waits at a cluster's barrier; 0: done; otherwise a fault."""
+
+EXCHANGE_ENTRIES, EXCHANGE_SHIFT = 1 << 10, 5
+"""Rows, each of 2^5 bytes, of the table of last writes: address, thread, site."""
 
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
 """Functions that the device offers; a call names one by its index."""
@@ -96,6 +100,9 @@ class Machine(ctypes.Structure):
     where the block's own lies in the shared window.
     `pending_loads` counts the bulk copies to shared memory that have not arrived; `bulk_copies` is set by the first
     instruction of that kind. `copies` is the queue of the block's `cp.async`.
+    `exchanges` is a hash table of the last writes of lanes that depend on each other, `exchange_write` and
+    `exchange_read` the numbers, from 1, of the sites of the first exchange (0: there was none).
+    `advanced` tells whether a block that was suspended had changed anything; its number is then in `first_block`.
     """
 
     _fields_ = [
@@ -110,6 +117,7 @@ class Machine(ctypes.Structure):
             "workspace", "passes_per_turn", "resuming", "textures", "texture_count", "fault_x", "fault_y", "fault_z",
             "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
             "pending_loads", "bulk_copies", "heap", "copies",
+            "exchanges", "exchange_write", "exchange_read", "advanced",
         )
     ]  # fmt: skip
 

@@ -26,6 +26,8 @@ class Schedule:
         is_optimised: whether LLVM optimises the code, which takes most of the compilation.
         counts: whether the executed instructions are counted.
         card: the architecture whose tensor cores are emulated.
+        warp_width: threads of a warp along x: 32 where a warp is a part of a row; 1, 2, 4, 8 or 16 where it is whole
+            rows; 0 where it is neither.
     """
 
     last_first: bool = False
@@ -33,6 +35,7 @@ class Schedule:
     is_optimised: bool = True
     counts: bool = True
     card: str = SM_90.name
+    warp_width: int = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,9 @@ class KernelFacts:
         cluster: blocks of a cluster along x, y, z.
         uncounted: source lines of the loops whose instructions are not counted, because they wait for other threads.
         has_copies: whether its threads may issue `cp.async`.
+        assumes_rows: whether the code is right only for blocks of the schedule's `warp_width`.
+        watches_exchanges: whether it looks for values that lanes of a warp exchange with no wait between.
+        may_spin: whether its threads may spin until another block has run.
     """
 
     symbol: str
@@ -114,6 +120,9 @@ class KernelFacts:
     cluster: Dim3
     uncounted: tuple[str, ...] = ()
     has_copies: bool = False
+    assumes_rows: bool = False
+    watches_exchanges: bool = False
+    may_spin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

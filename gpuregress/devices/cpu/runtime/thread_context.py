@@ -16,7 +16,7 @@ ROWS: dict[str, tuple[int, int]] = {}
 
 def _place() -> int:
     position = 0
-    for name, size in (("state", 4), ("group", 4), ("ballot", 4), ("key", 8), ("post", 8), ("snap", 8)):
+    for name, size in (("state", 4), ("group", 4), ("ballot", 4), ("waits", 4), ("key", 8), ("post", 8), ("snap", 8)):
         ROWS[name] = (position, size)
         position += ROW * size
     position = -(-position // 64) * 64

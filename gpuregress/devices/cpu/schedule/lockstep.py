@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.services import Proven, Services
 from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
-from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER, row
+from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER, STEP, row
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.functions.kernel_body import Body
@@ -71,6 +71,9 @@ class Lockstep(BlockSchedule):
         """Build the regions from `b` on; control goes to `after` when all threads have exited."""
         self._count = self.thread_count()
         self._next = Cell(b, i32(0))
+        if self.body.emitter.watched.reads:
+            self._wait_count = Cell(b, i32(0))
+            self._wait_count.set(i32(0), b)
         b.branch(self._region(-1, 0).head)
         while self._pending:
             self._lower(self._pending.pop(0), after)
@@ -89,6 +92,8 @@ class Lockstep(BlockSchedule):
         self._current = region
         b = ir.IRBuilder(region.head)
         self._exchange_posts(b, region)
+        if self.body.emitter.watched.reads and region.index >= 0 and region.kind != STEP:
+            self._wait_count.add(i32(1), b)
         if region.index >= 0:
             live = self.body.emitter.live_across(region.index)
             region.uniform = {
@@ -254,6 +259,10 @@ class Lockstep(BlockSchedule):
         if self._interchange is not None:
             self._interchange.leave(emitter.builder)
         emitter.builder.branch(self._end)
+
+    def waits_so_far(self, emitter: Services) -> ir.Value:
+        """Return how often the threads have waited for each other, steps of their warps excepted, i32."""
+        return self._wait_count.get(emitter.builder)
 
     def finish(self, emitter: Services) -> None:
         """The thread is done."""

@@ -13,7 +13,15 @@ from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64
-from gpuregress.devices.cpu.builder.thread_context import LAYOUT, PLAIN_BARRIER, YIELD, ThreadElements, row
+from gpuregress.devices.cpu.builder.thread_context import (
+    ARRIVE,
+    LAYOUT,
+    PLAIN_BARRIER,
+    STEP,
+    YIELD,
+    ThreadElements,
+    row,
+)
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
@@ -21,6 +29,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
 from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_check
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
+from gpuregress.devices.cpu.schedule.stall_detection import StallDetector
 from gpuregress.devices.cpu.schedule.thread_scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
 
 _NONE = DivergentBarriers()
@@ -47,15 +56,18 @@ class Passes(BlockSchedule):
         """Build the passes from `b` on; control goes to `after` when all threads have exited."""
         self.count = self.thread_count()
         self.live = Cell(b, self.count)
-        if self.body.is_co_resident:
+        if self.body.may_be_suspended:
             self._reset_or_resume(b)
         else:
             self._reset(b)
         self.flip, self.arrived = Cell(b, i32(0)), Cell(b, i32(0))
+        self.stall = StallDetector(b) if self.body.emitter.flow.spins and not self.body.is_co_resident else None
         pass_head, thread_head = (self.llvm.append_basic_block(name) for name in ("pass", "thread"))
         b.branch(pass_head)
         b.position_at_end(pass_head)
         self.arrived.set(i32(0), b)
+        if self.stall is not None:
+            self.stall.begin_pass(b)
         self.tid = {f"tid_{axis}": Cell(b, self.first_coordinate(b, axis)) for axis in "xyz"}
         number = Cell(b, b.sub(self.count, i32(1)) if self.unit.schedule.last_first else i32(0))
         b.branch(thread_head)
@@ -68,6 +80,8 @@ class Passes(BlockSchedule):
     def _reset(self, b: ir.IRBuilder) -> None:
         states = b.shl(b.zext(self.count, I64), i64(2))
         self.unit.fill(b, self.context, 0, states)
+        if self.body.emitter.watched.reads:
+            self.unit.fill(b, row(b, self.context, "waits", i32(0)), 0, states)
         counters = LAYOUT["arrived"][0]
         end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
         self.unit.fill(b, at(b, self.context, counters), 0, i64(end - counters))
@@ -96,6 +110,18 @@ class Passes(BlockSchedule):
         b.cbranch(b.and_(over, limited), suspend, pass_head)
         self._leave(ir.IRBuilder(suspend), SUSPENDED)
 
+    def _spin_or_suspend(self, b: ir.IRBuilder, stall: StallDetector, pass_head: ir.Block) -> None:
+        """Begin another pass, unless nothing in the block can change before another block has run."""
+        suspend = self.llvm.append_basic_block("suspend")
+        stall.end_pass(b, suspend, pass_head)
+        b.position_at_end(suspend)
+        if self.body.may_be_suspended:
+            set_field(b, self.view.machine, "advanced", stall.has_advanced(b))
+            set_field(b, self.view.machine, "first_block", self.body.number.get(b))
+            self._leave(b, SUSPENDED)
+        else:
+            self._fail(b, FAULT_DEADLOCK)
+
     def _leave(self, b: ir.IRBuilder, answer: int) -> None:
         """Return to the caller, which resumes the block later."""
         b.store(self.live.get(b), row(b, self.context, "left", i32(0)))
@@ -120,6 +146,8 @@ class Passes(BlockSchedule):
         self._end_thread(ir.IRBuilder(self.finish_block))
 
     def _end_thread(self, b: ir.IRBuilder) -> None:
+        if self.stall is not None:
+            self.stall.note_arrival(b)
         b.store(i32(DONE), self._elements.fixed(b, "state"))
         self.live.add(i32(-1), b)
         b.branch(self.next_thread)
@@ -173,6 +201,9 @@ class Passes(BlockSchedule):
         if self.body.is_co_resident:
             next_pass = self.llvm.append_basic_block("turn")
             self._continue_or_suspend(ir.IRBuilder(next_pass), pass_head)
+        elif self.stall is not None:
+            next_pass = self.llvm.append_basic_block("turn")
+            self._spin_or_suspend(ir.IRBuilder(next_pass), self.stall, pass_head)
         switch.add_case(i32(GO_ON), next_pass)
         switch.add_case(i32(ALL_DONE), after)
         if self.body.clustered:
@@ -225,9 +256,16 @@ class Passes(BlockSchedule):
         for name in sorted(registers.live & registers.dirty):
             if name not in self.rematerializer:
                 slot, type_ = emitter.home(name)
-                body.slots.save(b, self._elements, name, b.load(slot, typ=type_))
+                value = b.load(slot, typ=type_)
+                if self.stall is not None and kind == YIELD:
+                    self.stall.compare(b, value, body.slots.restore(b, self._elements, name, type_))
+                body.slots.save(b, self._elements, name, value)
+        if self.stall is not None and kind != YIELD:
+            self.stall.note_arrival(b)
         state = number if kind == YIELD else ~number
         b.store(i32(state), self._elements.fixed(b, "state"))
+        if emitter.watched.reads and kind not in (STEP, YIELD, ARRIVE):
+            self.store(emitter, "waits", b.add(self.fetch(emitter, "waits"), i32(1)))
         if kind == PLAIN_BARRIER:
             self.arrived.add(i32(1), b)
         b.branch(self.next_thread)
@@ -235,7 +273,7 @@ class Passes(BlockSchedule):
         self.resumes.append(resume)
         self.kinds.append(kind)
         self.aligned.append(int(is_aligned_barrier(emitter.current())))
-        self.wait_sites.append(self.unit.site(emitter.current()))
+        self.wait_sites.append(emitter.wait_site())
         emitter.builder = ir.IRBuilder(resume)
         for name in sorted(registers.needed):
             if name not in self.rematerializer:
@@ -243,6 +281,15 @@ class Passes(BlockSchedule):
                 value = body.slots.restore(emitter.builder, self._elements, name, type_)
                 emitter.builder.store(value, slot)
         self.rematerializer.rematerialize(emitter, registers.needed)
+
+    def note_effect(self, emitter: Services) -> None:
+        """Note that a spinning thread has changed memory: its loop may end without another thread."""
+        if self.stall is not None:
+            self.stall.note_change(emitter.builder)
+
+    def waits_so_far(self, emitter: Services) -> ir.Value:
+        """Return how often the thread has waited for others, steps of its warp excepted, i32."""
+        return self.fetch(emitter, "waits")
 
     def finish(self, emitter: Services) -> None:
         """The thread is done."""

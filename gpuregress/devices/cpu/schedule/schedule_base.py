@@ -89,6 +89,14 @@ class BlockSchedule(ABC):
         thread = b.or_(b.and_(self.index, i32(~31)), lane)
         return b.load(row(b, self.context, "snap", thread), typ=I64)
 
+    def note_effect(self, emitter: Services) -> None:
+        """Note that a spinning thread has changed memory: its loop may end without another thread."""
+        del emitter
+
+    @abstractmethod
+    def waits_so_far(self, emitter: Services) -> ir.Value:
+        """Return how often the thread has waited for others, steps of its warp excepted, i32."""
+
     def first_coordinate(self, b: ir.IRBuilder, axis: str) -> ir.Value:
         """Return the coordinate of the thread that runs first."""
         return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.schedule.last_first else i32(0)

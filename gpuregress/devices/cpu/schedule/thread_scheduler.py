@@ -6,9 +6,11 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
   that many have come, where the exited lanes of a warp that takes part count as come.
 * A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same
   mask.
-* A cluster's barrier opens when every thread of its blocks that has not exited has come: `runtime.co_resident_blocks`
-  decides that.
+* A cluster's barrier opens when every thread of its blocks that has not exited has come:
+  `runtime.blocks.co_resident_blocks` decides that.
 * `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
+* Lanes that go in step go on when no other lane of the warp can, except those that spin: the lanes that stand together
+  at the first instruction in the order of the code. So lanes that took different paths meet where the paths join.
 """
 
 from __future__ import annotations
@@ -16,7 +18,16 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import Cell, counted, element, i32, i64, open_function, while_nonzero
-from gpuregress.devices.cpu.builder.thread_context import ARRIVE, BARRIER, CLUSTER, CONVERGE, PLAIN_BARRIER, WARP, row
+from gpuregress.devices.cpu.builder.thread_context import (
+    ARRIVE,
+    BARRIER,
+    CLUSTER,
+    CONVERGE,
+    PLAIN_BARRIER,
+    STEP,
+    WARP,
+    row,
+)
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS
 from gpuregress.devices.cpu.runtime.thread_context import DONE
@@ -51,7 +62,8 @@ class _Scheduler:
         self.live_total = Cell(self.builder, i32(0))
         self.live, self.running = Cell(self.builder, i32(0)), Cell(self.builder, i32(0))
         self.in_warp, self.converging = Cell(self.builder, i32(0)), Cell(self.builder, i32(0))
-        self.at_barrier = Cell(self.builder, i32(0))
+        self.at_barrier, self.in_step = Cell(self.builder, i32(0)), Cell(self.builder, i32(0))
+        self.spinning = Cell(self.builder, i32(0))
 
     def build(self) -> None:
         b = self.builder
@@ -114,7 +126,7 @@ class _Scheduler:
 
     def _classify_lanes(self, base: ir.Value, lanes: ir.Value) -> None:
         b = self.builder
-        for cell in (self.live, self.running, self.in_warp, self.converging, self.at_barrier):
+        for cell in (self.live, self.running, self.in_warp, self.converging, self.at_barrier, self.in_step):
             cell.set(i32(0))
         with counted(b, lanes) as lane:
             thread, bit = b.add(base, lane), self._bit(lane)
@@ -126,10 +138,11 @@ class _Scheduler:
                         self.running.set_bits(bit)
                     with waits:
                         self._sort_waiting(thread, bit, self._kind(state))
+        self.spinning.set(self.running.get())
 
     def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:
         b = self.builder
-        for wanted, cell in ((WARP, self.in_warp), (CONVERGE, self.converging)):
+        for wanted, cell in ((WARP, self.in_warp), (CONVERGE, self.converging), (STEP, self.in_step)):
             cell.set_bits(b.select(self._is(kind, wanted), bit, i32(0)))
         self.at_barrier.set_bits(b.select(self._is_barrier(kind), bit, i32(0)))
         with b.if_then(b.icmp_unsigned(">=", kind, ir.Constant(I8, PLAIN_BARRIER))):
@@ -178,15 +191,21 @@ class _Scheduler:
 
     def _converge(self, base: ir.Value, lanes: ir.Value) -> None:
         b = self.builder
-        idle = b.icmp_unsigned("==", self.running.get(), i32(0))
-        some = b.icmp_unsigned("!=", self.converging.get(), i32(0))
-        with b.if_then(b.and_(idle, some)):
-            first = b.cttz(self.converging.get(), ir.Constant(I1, 1))
-            wait = self._load("state", b.add(base, first))
-            group = Cell(b, i32(0))
+        running = self.running.get()
+        idle = b.icmp_unsigned("==", running, i32(0))
+        only_spinning = b.icmp_unsigned("==", running, self.spinning.get())
+        converging = b.select(idle, self.converging.get(), i32(0))
+        able = b.or_(converging, b.select(only_spinning, self.in_step.get(), i32(0)))
+        with b.if_then(b.icmp_unsigned("!=", able, i32(0))):
+            # The number of a wait is the complement of the state: waits are numbered in the order of the code.
+            first, group = Cell(b, i32(-(2**31))), Cell(b, i32(0))
+            first.set(i32(-(2**31)))
             group.set(i32(0))
-            with counted(b, lanes) as lane:
-                same = b.icmp_signed("==", self._load("state", b.add(base, lane)), wait)
+            with counted(b, lanes) as lane, b.if_then(self._has(able, lane)):
+                state = self._load("state", b.add(base, lane))
+                first.set(b.select(b.icmp_signed(">", state, first.get()), state, first.get()))
+            with counted(b, lanes) as lane, b.if_then(self._has(able, lane)):
+                same = b.icmp_signed("==", self._load("state", b.add(base, lane)), first.get())
                 group.set_bits(b.select(same, self._bit(lane), i32(0)))
             self._complete_operation(base, lanes, group.get())
 

@@ -10,7 +10,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.lane_mailbox import post, received
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32, i64
-from gpuregress.devices.cpu.builder.thread_context import ARRIVE, BARRIER, PLAIN_BARRIER, WARP
+from gpuregress.devices.cpu.builder.thread_context import ARRIVE, BARRIER, PLAIN_BARRIER, STEP, WARP
 from gpuregress.devices.cpu.builder.types import I64
 from gpuregress.devices.cpu.isa.warp import clusters
 from gpuregress.devices.cpu.ptx.errors import unsupported
@@ -24,7 +24,9 @@ WARP_BARRIER = 1
 
 def _barrier(emitter: Services, instruction: Instruction) -> None:
     words = instruction.modifiers
-    if "warp" in words:
+    if "step" in words:
+        emitter.wait(STEP)
+    elif "warp" in words:
         mask = emitter.read(instruction.operands[0], "u32")
         post(emitter, WARP_BARRIER, mask, i64(0))
         emitter.wait(WARP)

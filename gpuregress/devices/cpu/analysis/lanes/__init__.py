@@ -1,0 +1,1 @@
+"""Dependence between the lanes of a warp: symbolic values, distances, the dependence test."""

@@ -1,0 +1,81 @@
+"""Detection of values that lanes of a warp exchange through memory with no wait between.
+
+The last writes are kept in a hash table: who wrote, and how often its threads had waited. A read that finds another
+lane of its warp there, which has waited as often, is an exchange; the first one is recorded in the machine.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.address_resolution import field, set_field
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, i64
+from gpuregress.devices.cpu.builder.threads import dimension, linear_thread
+from gpuregress.devices.cpu.builder.types import I64, POINTER
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, access_site, generic_address
+from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction
+from gpuregress.devices.cpu.ptx.types import size
+from gpuregress.devices.cpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCHANGE_SHIFT
+
+_STEP = 4
+_ARGUMENTS = (POINTER, I64, I64, I64)
+_WAITS_SHIFT, _BLOCK_SHIFT, _WARP_SHIFT = 10, 36, 5
+
+
+def watch(emitter: Services, instruction: Instruction) -> None:
+    """Note a write, or compare a read with the last writes; built before the access itself."""
+    address = next(item for item in instruction.operands if isinstance(item, Address))
+    space, count = space_of(instruction), lanes(instruction) * size(type_of(instruction))
+    site = i64(access_site(emitter, MemoryAccess(instruction, address, space, count, "")))
+    start, tag = generic_address(emitter, address, space), _tag(emitter)
+    for watched, name, build in (
+        (emitter.watched.reads, "exchange.read", _read),
+        (emitter.watched.writes, "exchange.write", _write),
+    ):
+        if emitter.index not in watched:
+            continue
+        function = emitter.subroutine(name, I64, _ARGUMENTS, build)
+        for offset in range(0, count, _STEP):
+            where = emitter.builder.add(start, i64(offset))
+            emitter.builder.call(function, (emitter.view.machine, where, tag, site))
+
+
+def _tag(emitter: Services) -> ir.Value:
+    """The thread, how often it has waited, and its block, in one number; without the five low bits that of the warp."""
+    b, thread, view = emitter.builder, emitter.thread, emitter.view
+    x, y, z = (thread.coordinate(b, f"ctaid_{axis}") for axis in "xyz")
+    block = b.add(x, b.mul(dimension(view, "grid_x"), b.add(y, b.mul(dimension(view, "grid_y"), z))))
+    number = b.zext(linear_thread(b, view, thread), I64)
+    waits = b.shl(b.zext(emitter.exits.waits_so_far(emitter), I64), i64(_WAITS_SHIFT))
+    return b.xor(b.shl(b.zext(block, I64), i64(_BLOCK_SHIFT)), b.or_(waits, number))
+
+
+def _entry(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
+    number = b.and_(b.lshr(address, i64(2)), i64(EXCHANGE_ENTRIES - 1))
+    table = b.inttoptr(field(b, machine, "exchanges"), POINTER)
+    return at(b, table, b.shl(number, i64(EXCHANGE_SHIFT)))
+
+
+def _write(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
+    machine, address, tag, site = arguments
+    entry = _entry(b, machine, address)
+    for offset, value in enumerate((address, tag, site)):
+        b.store(value, at(b, entry, 8 * offset))
+    return i64(0)
+
+
+def _read(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
+    machine, address, tag, site = arguments
+    entry = _entry(b, machine, address)
+    written, writer, where = (b.load(at(b, entry, 8 * offset), typ=I64) for offset in range(3))
+    difference = b.xor(writer, tag)
+    same_warp = b.icmp_unsigned("==", b.lshr(difference, i64(_WARP_SHIFT)), i64(0))
+    other = b.icmp_unsigned("!=", difference, i64(0))
+    found = b.and_(b.icmp_unsigned("==", written, address), b.and_(same_warp, other))
+    first = b.icmp_unsigned("==", field(b, machine, "exchange_read"), i64(0))
+    with b.if_then(b.and_(found, first)):
+        set_field(b, machine, "exchange_write", b.add(where, i64(1)))
+        set_field(b, machine, "exchange_read", b.add(site, i64(1)))
+    return i64(0)

@@ -1,0 +1,1 @@
+"""Blocks that are in memory together: of cooperative grids, of clusters, of kernels that spin."""

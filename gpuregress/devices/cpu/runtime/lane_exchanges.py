@@ -1,0 +1,37 @@
+"""Message for values that lanes of a warp exchanged through memory with no wait between."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.runtime.faults import FaultContext, plain
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
+from gpuregress.devices.cpu.runtime.program import Site
+
+
+def describe(machine: Machine, scene: FaultContext) -> str:
+    """Return the first exchange of a launch in words, with both lines and the variable; "" where there was none."""
+    if not machine.exchange_read:
+        return ""
+    sites = scene.module.sites
+    write, read = (sites[number - 1] for number in (machine.exchange_write, machine.exchange_read))
+    return (
+        f"lanes of a warp exchange values through {_variable(scene, read, write)} without __syncwarp "
+        f"({write.where} → {read.where}); they run in step here, as on a card while the warp stays converged: "
+        "__syncwarp() between the two makes sure of it"
+    )
+
+
+def _variable(scene: FaultContext, read: Site, write: Site) -> str:
+    """`shared sdata`, `global flags`, or the state space alone."""
+    site = read if read.buffer is not None else write
+    if isinstance(site.buffer, str):
+        is_shared = any(item.name == site.buffer for item in scene.module.shared)
+        return f"{'shared' if is_shared else 'global'} {plain(site.buffer)}"
+    if site.buffer is not None:
+        pointer = int.from_bytes(scene.parameters[site.buffer : site.buffer + 8], "little")
+        region = scene.space.find(pointer)
+        if region is not None:
+            return f"global {plain(region.name)}"
+    shared = {plain(item.name) for item in scene.module.shared}
+    if "shared" in (read.space, write.space):
+        return f"shared {shared.pop()}" if len(shared) == 1 else "shared memory"
+    return f"{read.space or write.space or 'generic'} memory"

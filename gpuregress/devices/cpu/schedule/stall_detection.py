@@ -1,0 +1,62 @@
+"""Detection of blocks in which nothing can change before another block has run."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.structured import Cell, i32
+from gpuregress.devices.cpu.builder.types import I32, I64, width
+
+UNCHANGED_PASSES = 8
+"""Passes without a change after which a block is stalled; an asynchronous copy may take a few to arrive."""
+SPINNING_PASSES = 4096
+"""Passes in which threads do nothing but spin, with counters that change, after which the next block has its turn."""
+
+
+class StallDetector:
+    """The counters of one block's passes.
+
+    A pass changes something if a thread comes to another wait than the end of an iteration of a loop that spins, or
+    ends; if it has changed memory in such a loop; or if a register that it keeps has changed since it was last there.
+
+    Args:
+        b: where the block begins or goes on.
+    """
+
+    def __init__(self, b: ir.IRBuilder) -> None:
+        self._arrived, self._changed = Cell(b, i32(0)), Cell(b, i32(0))
+        self._unchanged, self._spinning, self._advanced = (Cell(b, i32(0)) for _ in range(3))
+
+    def begin_pass(self, b: ir.IRBuilder) -> None:
+        """Begin a pass: nothing has changed in it."""
+        self._arrived.set(i32(0), b)
+        self._changed.set(i32(0), b)
+
+    def note_arrival(self, b: ir.IRBuilder) -> None:
+        """Note that a thread waits for others, or has exited."""
+        self._arrived.set(i32(1), b)
+
+    def note_change(self, b: ir.IRBuilder) -> None:
+        """Note that a thread that spins has changed memory."""
+        self._changed.set(i32(1), b)
+
+    def compare(self, b: ir.IRBuilder, value: ir.Value, before: ir.Value) -> None:
+        """Note whether a register of a thread that spins has changed."""
+        if not isinstance(value.type, ir.IntType):
+            value, before = (b.bitcast(item, ir.IntType(width(item.type))) for item in (value, before))
+        differs = b.zext(b.icmp_unsigned("!=", value, before), I32)
+        self._changed.set(b.or_(self._changed.get(b), differs), b)
+
+    def end_pass(self, b: ir.IRBuilder, suspend: ir.Block, pass_head: ir.Block) -> None:
+        """Go to `suspend` where the block is stalled or has spun for long; else to the next pass."""
+        moved = b.or_(self._arrived.get(b), self._changed.get(b))
+        self._advanced.set(b.or_(self._advanced.get(b), moved), b)
+        for cell, ends in ((self._unchanged, moved), (self._spinning, self._arrived.get(b))):
+            cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), i32(1))), b)
+        is_stalled = b.icmp_unsigned(">=", self._unchanged.get(b), i32(UNCHANGED_PASSES))
+        is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(SPINNING_PASSES))
+        b.cbranch(b.or_(is_stalled, is_long), suspend, pass_head)
+
+    def has_advanced(self, b: ir.IRBuilder) -> ir.Value:
+        """Return whether anything has changed since the block began or went on, i64."""
+        return b.zext(self._advanced.get(b), I64)

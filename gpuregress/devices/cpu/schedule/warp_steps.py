@@ -1,0 +1,51 @@
+"""Warp steps: waits that make the lanes of a warp access memory in step.
+
+A card runs a converged warp one instruction after the other, each in all its lanes. Code without `__syncwarp` may rely
+on it. A step is inserted where the dependence test cannot exclude that; see `analysis.lanes.dependence`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.analysis.lanes.dependence import lane_dependence
+from gpuregress.devices.cpu.builder.frame import lay_out
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Statement
+from gpuregress.devices.cpu.runtime.program import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedKernel:
+    """A kernel with its steps.
+
+    Attributes:
+        function: its syntax tree.
+        writes: statements that write what another lane of the warp may read with no wait between.
+        reads: the statements that may read it.
+        assumes_rows: whether that holds only for warps of the schedule's width.
+    """
+
+    function: Function
+    writes: frozenset[int] = frozenset()
+    reads: frozenset[int] = frozenset()
+    assumes_rows: bool = False
+
+
+def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
+    """Insert a step before each access that depends on an earlier one of another lane of the warp."""
+    flow = ControlFlowGraph(function)
+    offsets, _ = lay_out(function.parameters)
+    private = frozenset(item.name for item in function.variables if item.space == "local")
+    found = lane_dependence(flow, offsets, private, schedule.warp_width, last_first=schedule.last_first)
+    if not found.steps and not found.reads:
+        return SteppedKernel(function, assumes_rows=found.assumes_rows)
+    body: list[Statement] = []
+    moved: dict[int, int] = {}
+    for index, statement in enumerate(flow.statements):
+        if index in found.steps and isinstance(statement, Instruction):
+            body.append(replace(statement, opcode="bar", modifiers=("warp", "step"), operands=(), guard=None))
+        moved[index] = len(body)
+        body.append(statement)
+    writes, reads = (frozenset(moved[index] for index in items) for items in (found.writes, found.reads))
+    return SteppedKernel(replace(function, body=tuple(body)), writes, reads, found.assumes_rows)

@@ -1,0 +1,88 @@
+"""The dependence test between lanes on kernels in CUDA C++: where a step is needed, and where none is."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.analysis.lanes.dependence import LaneDependence, lane_dependence
+from gpuregress.devices.cpu.builder.frame import lay_out
+from tests.devices.cpu.analysis.kernels import function
+from tests.devices.cpu.running import ptx_of
+
+DISJOINT = {
+    "own": "s[t] = y[t]; s[t] += 1; y[t] = s[t];",
+    "own_in_a_loop": "for (int i = t; i < n; i += blockDim.x) s[i] = i; __syncthreads(); y[t] = s[n - t];",
+    "strides": "int g = gridDim.x * blockDim.x; for (int i = blockIdx.x * blockDim.x + t; i < n; i += g) y[i] *= 2;",
+    "a_row_each": "for (int k = 0; k < n; ++k) y[t * n + k] = 2 * y[t * n + k] + 1;",
+    "tree": "for (int k = blockDim.x / 2; k > 0; k /= 2) { if (t < k) s[t] += s[t + k]; __syncthreads(); }",
+    "one_thread": "if (t == 0) for (int i = 1; i < n; ++i) s[0] += s[i];",
+    "fields": "y[2 * t] = x[t]; y[2 * t + 1] = y[2 * t] * 2;",
+    "two_variables": "s[t] = y[t]; r[t] = s[t]; y[t] = r[t];",
+    "pairs": "int p = t ^ n; if (p > t) { int a = s[t], b = s[p]; if (a > b) s[t] = b, s[p] = a; }",
+    "counts": "for (int i = t; i < n; i += blockDim.x) atomicAdd(&s[x[i] & 255], 1);",
+    "with_a_barrier": "s[t] = y[t]; __syncwarp(); y[t] = s[t ^ 1]; __syncwarp(); s[t] = y[t] + 1;",
+    "shuffle": "s[t] = y[t]; int a = __shfl_sync(~0u, t, 3); y[t] = s[t ^ 1] + a;",
+}
+DEPENDENT = {
+    "neighbours": ("s[t] = y[t]; y[t] = s[t ^ 1];", 1),
+    "above": ("s[t] = y[t]; y[t] = s[t + 16];", 1),
+    "old_values": ("int a = s[t ^ 1]; s[t] = a + 1;", 1),
+    "rounds": ("for (int k = 0; k < n; ++k) s[t] = s[(t + 1) & 31] + k;", 2),
+    "by_data": ("s[t] = y[t]; y[t] = s[x[t]];", 1),
+    "two_writes": ("s[t] = 1; s[t ^ 1] = 2;", 1),
+    "global": ("y[t] = t; __threadfence(); x[t] = y[t ^ 1];", 1),
+    "behind_a_part": ("s[t] = y[t]; if (t < 7) __syncthreads(); y[t] = s[t ^ 1];", 1),
+    "places": ("for (int k = 0; k < n; ++k) if (x[32 * k + t]) y[32 * k + t] = atomicAdd(&s[0], 1);", 1),
+}
+BELOW = "s[t] = y[t]; y[t] = s[t - 1];"
+"""A lane reads what one that runs earlier has written: the order is right as it is, yet it is an exchange."""
+
+
+@pytest.fixture(scope="module")
+def tree() -> str:
+    bodies = {**DISJOINT, **{name: body for name, (body, _) in DEPENDENT.items()}, "below": BELOW}
+    head = 'extern "C" __global__ void {name}(int* y, int* x, int n) {{'
+    start = "__shared__ volatile int s[512]; __shared__ volatile int r[512]; int t = threadIdx.x;"
+    atomics = ("counts", "places")
+    return ptx_of(
+        "\n".join(
+            f"{head.format(name=name)} {start.replace('volatile ', '') if name in atomics else start} {body} }}"
+            for name, body in bodies.items()
+        )
+    )
+
+
+def _dependence(text: str, name: str, width: int = 32, *, last_first: bool = False) -> LaneDependence:
+    kernel = function(text, name)
+    offsets, _ = lay_out(kernel.parameters)
+    return lane_dependence(ControlFlowGraph(kernel), offsets, frozenset(), width, last_first=last_first)
+
+
+@pytest.mark.parametrize("name", DISJOINT)
+def test_lanes_that_do_not_depend_on_each_other(tree: str, name: str) -> None:
+    assert not _dependence(tree, name).steps
+
+
+@pytest.mark.parametrize("name", DEPENDENT)
+def test_lanes_that_depend_on_each_other(tree: str, name: str) -> None:
+    assert len(_dependence(tree, name).steps) >= DEPENDENT[name][1]
+
+
+def test_the_order_of_the_threads_decides(tree: str) -> None:
+    forward, backward = (_dependence(tree, "below", last_first=way) for way in (False, True))
+    assert not forward.steps
+    assert len(backward.steps) == 1
+    assert len(forward.reads) == len(forward.writes) == 1
+
+
+def test_without_known_warps_only_own_elements_are_safe(tree: str) -> None:
+    found = _dependence(tree, "own", width=0)
+    assert found.assumes_rows
+    assert found.steps
+    assert not _dependence(tree, "two_variables", width=32).steps
+
+
+def test_a_kernel_whose_buffers_differ() -> None:
+    text = ptx_of('extern "C" __global__ void k(const int* y, int* z) { z[threadIdx.x] = y[threadIdx.x ^ 1]; }')
+    assert _dependence(text, "k") == LaneDependence()

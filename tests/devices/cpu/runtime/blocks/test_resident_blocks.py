@@ -1,0 +1,113 @@
+"""Blocks that spin until a later block has run, and those that wait for nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuregress.devices.cpu.parallel import block_order
+from gpuregress.errors import KernelFault
+from tests.devices.cpu.running import Running, ints
+
+SOURCE = """
+extern "C" __global__ void chain(volatile int* flag, int* out, int step)
+{
+    __shared__ int kept;
+    if (threadIdx.x == 0) kept = blockIdx.x;
+    int other = (int)blockIdx.x + step, n = gridDim.x;
+    if (threadIdx.x == 0 && other >= 0 && other < n) while (flag[other] == 0) {}
+    __syncthreads();
+    if (threadIdx.x == 1) {
+        out[kept] = (other >= 0 && other < n ? ((volatile int*)out)[other] : 0) + 1;
+        __threadfence();
+        flag[kept] = 1;
+    }
+}
+extern "C" __global__ void counting(volatile int* flag, int* out)
+{
+    long long spins = 0;
+    if (blockIdx.x == 0) { while (flag[0] == 0) ++spins; out[0] = spins > 100; }
+    if (blockIdx.x == 5) flag[0] = 1;
+}
+extern "C" __global__ void never(volatile int* flag, int* out)
+{
+    if (threadIdx.x < 2) while (flag[0] == 0) {}
+    __syncthreads();
+    out[0] = 1;
+}
+extern "C" __global__ void inside(int* out)
+{
+    __shared__ volatile int ready;
+    ready = 0;
+    __syncthreads();
+    if (threadIdx.x == 3) while (ready == 0) {}
+    out[0] = 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    return Running(tmp_path_factory.mktemp("resident"), SOURCE)
+
+
+@pytest.mark.parametrize("step", [1, 7, -1])
+def test_chains_of_blocks(program: Running, step: int) -> None:
+    count = 150
+    flag, out = program.put("flag", np.zeros(count, np.int32)), program.put("out", np.zeros(count, np.int32))
+    program.launch("chain", count, 64, flag, out, np.int32(step))
+    places = np.arange(count)
+    behind = (count - 1 - places) // step if step > 0 else places // -step
+    assert ints(out) == (behind + 1).tolist()
+
+
+@pytest.mark.parametrize("order", ["reversed", "random:3"])
+def test_in_other_orders_of_the_blocks(program: Running, monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    monkeypatch.setattr(program.device, "_order", block_order.Order(order))
+    flag, out = program.put("flag", np.zeros(40, np.int32)), program.put("out", np.zeros(40, np.int32))
+    program.launch("chain", 40, 64, flag, out, np.int32(-1))
+    assert ints(out) == list(range(1, 41))
+
+
+def test_a_thread_that_counts_while_it_spins(program: Running) -> None:
+    flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
+    program.launch("counting", 8, 1, flag, out)
+    assert ints(out) == [1]
+
+
+def test_waiting_for_nobody(program: Running) -> None:
+    flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
+    with pytest.raises(KernelFault) as caught:
+        program.launch("never", 3, 64, flag, out)
+    assert caught.value.kind == "deadlock"
+    assert str(caught.value).startswith(
+        "all 3 blocks that are resident wait for something that none of them will do, and no more blocks are to come: "
+        "block (0,0,0): threads 2-63 wait at bar.sync, k.cu:"
+    )
+    assert "threads 0-1 spin on flag, k.cu:" in str(caught.value)
+
+
+def test_waiting_for_a_block_that_has_no_room(program: Running) -> None:
+    count = 3000
+    flag, out = program.put("flag", np.zeros(count, np.int32)), program.put("out", np.zeros(count, np.int32))
+    with pytest.raises(KernelFault, match=r"all 264 blocks .* and 2736 more have no room on the device before one"):
+        program.launch("chain", count, 1024, flag, out, np.int32(1))
+
+
+def test_waiting_for_a_thread_of_the_block(program: Running) -> None:
+    out = program.put("out", np.zeros(1, np.int32))
+    with pytest.raises(KernelFault, match=r"no thread of block \(0,0,0\) can go on: .*thread 3 spins on ready, k.cu"):
+        program.launch("inside", 1, 64, out)
+
+
+def test_locks_are_taken_in_turn(tmp_path: Path) -> None:
+    text = """extern "C" __global__ void k(int* lock, volatile int* sum) {
+      if (threadIdx.x) return;
+      while (atomicCAS(lock, 0, 1) != 0) {}
+      *sum += 1; __threadfence(); atomicExch(lock, 0); }"""
+    running = Running(tmp_path, text)
+    lock, total = running.put("lock", np.zeros(1, np.int32)), running.put("sum", np.zeros(1, np.int32))
+    running.launch("k", 50, 32, lock, total)
+    assert ints(total) == [50]

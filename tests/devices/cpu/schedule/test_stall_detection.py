@@ -1,0 +1,50 @@
+"""When a block that spins is suspended, and when it is left alone."""
+
+from __future__ import annotations
+
+import ctypes
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.structured import Cell, i32, open_function
+from gpuregress.devices.cpu.builder.types import I32
+from gpuregress.devices.cpu.runtime.llvm_backend import LoadedCode, compile_object
+from gpuregress.devices.cpu.schedule.stall_detection import SPINNING_PASSES, UNCHANGED_PASSES, StallDetector
+
+
+def _passes(*, arrives: bool = False, changes: bool = False, compares: tuple[int, int] = (1, 1)) -> int:
+    """Passes until a block is suspended in which each pass does the same; 10,000 at most."""
+    module = ir.Module("passes")
+    function = ir.Function(module, ir.FunctionType(I32, ()), "run")
+    b = open_function(function)
+    count, stall = Cell(b, i32(0)), StallDetector(b)
+    head, suspend = (function.append_basic_block(name) for name in ("head", "suspend"))
+    b.branch(head)
+    b.position_at_end(head)
+    count.add(i32(1), b)
+    stall.begin_pass(b)
+    if arrives:
+        stall.note_arrival(b)
+    if changes:
+        stall.note_change(b)
+    stall.compare(b, i32(compares[0]), i32(compares[1]))
+    over, going = (function.append_basic_block(name) for name in ("over", "going"))
+    b.cbranch(b.icmp_unsigned(">=", count.get(b), i32(10_000)), over, going)
+    stall.end_pass(ir.IRBuilder(going), suspend, head)
+    for block in (over, suspend):
+        end = ir.IRBuilder(block)
+        end.ret(count.get(end))
+    code = LoadedCode(compile_object(str(module)))
+    return int(ctypes.CFUNCTYPE(ctypes.c_int32)(code.address("run"))())
+
+
+def test_a_block_in_which_nothing_changes() -> None:
+    assert _passes() == UNCHANGED_PASSES
+
+
+def test_a_block_whose_threads_only_count() -> None:
+    assert _passes(changes=True) == _passes(compares=(1, 2)) == SPINNING_PASSES
+
+
+def test_a_block_whose_threads_come_somewhere() -> None:
+    assert _passes(arrives=True) == 10_000
