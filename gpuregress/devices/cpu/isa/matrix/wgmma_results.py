@@ -1,9 +1,10 @@
 """Results of wgmma.mma_async in flight: a data-flow analysis, and checks of reads before the wait.
 
 A result is in flight until a `wgmma.wait_group` waits for its group. The manual leaves its value open until then, so
-that reading it is a fault. A plain `mov` is no read: compilers copy accumulators freely, and the copy is in flight,
-too. Another wgmma may add to it. The analysis follows each register with the least number of groups that were
-committed since. Where it cannot exclude a read in flight, each thread counts its groups, and the read is checked.
+that reading it is a fault. A plain `mov` is no read: compilers copy accumulators freely, and take pairs of halves
+apart. The copy is in flight, too. Another wgmma may add to it. The analysis follows each register with the least number
+of groups that were committed since. Where it cannot exclude a read in flight, each thread counts its groups, and the
+read is checked.
 
 PTX ISA manual, 9.7.15.7.
 """
@@ -27,6 +28,8 @@ from gpuregress.devices.cpu.ptx.tree import (
     RegisterDeclaration,
     Statement,
     Symbol,
+    Vector,
+    elements,
 )
 
 _COMMITTED, _DONE, _NEXT = "%wgmma.committed", "%wgmma.done", "%wgmma.next"
@@ -122,14 +125,13 @@ def _step(state: _State, statement: Statement) -> None:
         most = _group_count(statement)
         for name in [name for name, one in state.items() if always and one.commits > most]:
             del state[name]
-    elif (source := _copied(statement)) is not None:
-        assert isinstance(statement, Instruction)
-        (name,) = effects.sets(statement)
-        copied = state.get(source)
-        if copied is not None:
-            state[name] = copied
-        elif always:
-            state.pop(name, None)
+    elif sources := _copied(statement):
+        copied = min((state[name] for name in sources if name in state), key=lambda one: one.commits, default=None)
+        for name in effects.sets(statement):
+            if copied is not None:
+                state[name] = copied
+            elif always:
+                state.pop(name, None)
     elif always:
         for name in effects.sets(statement):
             state.pop(name, None)
@@ -146,20 +148,19 @@ def _group_count(statement: Statement) -> int:
     return count.value if isinstance(count, Integer) else _MOST
 
 
-def _copied(statement: Statement) -> str | None:
-    """The register that a plain move copies."""
+def _copied(statement: Statement) -> tuple[str, ...]:
+    """The registers that a plain move copies, or puts together or takes apart; none of another statement."""
     if not isinstance(statement, Instruction) or info(statement).arithmetic is not Arithmetic.COPY:
-        return None
-    if len(statement.operands) != 2 or not isinstance(statement.operands[0], Register):
-        return None
-    source = statement.operands[1]
-    return source.name if isinstance(source, Register) else None
+        return ()
+    if len(statement.operands) != 2 or not isinstance(statement.operands[0], Register | Vector):
+        return ()
+    return tuple(item.name for item in elements(statement.operands[1]) if isinstance(item, Register))
 
 
 def _uses(statement: Statement) -> tuple[str, ...]:
     """The registers whose values a statement needs at once."""
-    if _copied(statement) is not None:
-        return ()
+    if _copied(statement):
+        return (statement.guard.register,) if statement.guard else ()
     if not _is(statement, "mma_async"):
         return effects.reads(statement)
     assert isinstance(statement, Instruction)
@@ -187,9 +188,8 @@ class _Checked:
         while len(names) != before:
             before = len(names)
             for statement in self._function.body or ():
-                source = _copied(statement)
-                if source is not None and not names.isdisjoint(effects.sets(statement)):
-                    names.add(source)
+                if not names.isdisjoint(effects.sets(statement)):
+                    names.update(_copied(statement))
         return names
 
     def function(self) -> Function:
@@ -226,8 +226,10 @@ class _Checked:
         if named and _is(statement, "mma_async"):
             added = [_like(statement, "add", ("s32",), (following, committed, Integer(1)))]
             value = following
-        elif (source := _copied(statement)) in self._followed:
-            value = Register(f"{_STAMP}{source}")
+        elif named and (sources := [Register(f"{_STAMP}{name}") for name in _copied(statement)]):
+            value = following
+            added = [_like(statement, "mov", ("s32",), (following, sources[0]))]
+            added += [_like(statement, "max", ("s32",), (following, following, item)) for item in sources[1:]]
         return added + [_like(statement, "mov", ("s32",), (Register(f"{_STAMP}{name}"), value)) for name in named]
 
 

@@ -19,6 +19,7 @@ MMA = f"{NAME} {{%d4, %d5, %d6, %d7}}, {{%a0,%a1,%a2,%a3}}, %rd11, %p0, 1, 1, 0;
 LOOP = "add.u32 %r7, %r7, 1; setp.lt.u32 %p1, %r7, 3; @%p1 bra $again;"
 # A store of a result of the second product, before the stores of the first.
 STORE = "st.global.b32 [%rd3], %d4;"
+OF_A_COPY = "st.global.b32 [%rd3], %d8;"
 
 
 def _kernel(ending: str) -> str:
@@ -40,7 +41,9 @@ def _run(ending: str, folder: Path, scale: int = 1) -> None:
     [
         f"{COMMIT} {WAIT} 0;",
         # Copies of accumulators, with the wait behind them.
-        f"{COMMIT} mov.b32 %d8, %d0; {WAIT} 0; st.global.b32 [%rd3], %d8;",
+        f"{COMMIT} mov.b32 %d8, %d0; {WAIT} 0; {OF_A_COPY}",
+        # Halves taken apart and put together again.
+        f"{COMMIT} .reg .b16 %h<2>; mov.b32 {{%h0, %h1}}, %d0; mov.b32 %d8, {{%h1, %h0}}; {WAIT} 0; {OF_A_COPY}",
         # Another product adds to the same accumulators, or to others.
         f"{MMA.replace('%d4, %d5, %d6, %d7', '%d0, %d1, %d2, %d3')} {COMMIT} {WAIT} 0;",
         f"{COMMIT} {MMA} {COMMIT} {WAIT} 1; st.global.b32 [%rd3], %d0; {WAIT} 0; {STORE}",
@@ -58,6 +61,7 @@ def test_code_that_waits_has_no_checks(ending: str) -> None:
     ("ending", "count"),
     [
         (f"{WAIT} 0;", 4),
+        (f"{COMMIT} mov.b32 %d8, %d0; @%p0 mov.b32 %d8, %d9; add.u32 %d9, %d8, 1; {WAIT} 0;", 1),
         (f"{COMMIT} {WAIT} 1;", 4),
         (f"{COMMIT} {MMA.replace('%a1', '%d1')} {COMMIT} {WAIT} 0;", 1),
     ],
@@ -71,7 +75,7 @@ def test_each_read_that_may_come_too_early_is_checked(ending: str, count: int) -
     [
         ("", "%d0, read by st.global.b32"),
         (f"{COMMIT} {MMA} {COMMIT} {WAIT} 1; {STORE} {WAIT} 0;", "%d4, read by st.global.b32"),
-        (f"{COMMIT} mov.b32 %d8, %d1; add.u32 %d9, %d8, 1; {WAIT} 0;", "%d8, read by add.u32"),
+        (f"{COMMIT} mov.b64 %rd5, {{%d9, %d1}}; add.u64 %rd6, %rd5, 1; {WAIT} 0;", "%rd5, read by add.u64"),
     ],
 )
 def test_a_read_before_the_wait_is_a_fault(ending: str, register: str, tmp_path: Path) -> None:
