@@ -78,14 +78,15 @@ def results(shop: Workshop) -> dict[str, tuple[str, str]]:
     return {case["case"]: (case["verdict"], case["reason"]) for case in document["cases"]}
 
 
-def test_the_triton_jobs_agree_with_their_baselines(shop: Workshop) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_the_triton_jobs_agree_with_their_baselines(shop: Workshop, device: str) -> None:
     pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
     shutil.rmtree(shop.root / "configs")
     for name in ("configs/triton", "kernels/triton"):
         shutil.copytree(ROOT / name, shop.root / name)
     for folder in (ROOT / "baselines").glob("triton-*"):
         shutil.copytree(folder, shop.root / "baselines" / folder.name)
-    assert shop.call("run", "--device", "cpu").exit_code == 0
+    assert shop.call("run", "--device", device).exit_code == 0
     reached = results(shop)
     assert {verdict for verdict, _ in reached.values()} == {"pass"}
     jobs = ("vector-add", "softmax", "layer-norm", "matmul", "matmul-fp8", "matmul-descriptors", "attention")
@@ -143,6 +144,16 @@ def test_a_numba_kernel_gets_the_fields_of_its_arrays(shop: Workshop) -> None:
     assert reached["beyond"][0] == "fault"
     assert "out[64] (out has 64)" in reached["beyond"][1]
     assert "rows.py:13" in reached["beyond"][1]
+
+
+@pytest.mark.gpu
+def test_a_numba_kernel_on_a_card(shop: Workshop) -> None:
+    pytest.importorskip("numba.cuda", reason="Numba is not installed: pip install 'gpuregress[numba]'")
+    shop.write("kernels/rows.py", NUMBA)
+    shop.write("configs/rows.yaml", ROWS)
+    shop.call(*RUN, "rows")
+    shop.call("accept", "--all")
+    assert shop.call("run", "--device", "cuda", "rows").exit_code == 0
 
 
 def test_the_program_of_a_function_is_that_of_its_text(shop: Workshop) -> None:
