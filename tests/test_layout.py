@@ -24,6 +24,7 @@ _QUESTION = re.compile(r"(What|Which|Whether|How|Whose|Who|Whoever|Where|When|Wh
 CROWDED = {"cli": "one module for each command, and what all of them share"}
 UNTESTED = {
     "devices/cpu/isa/texture/sampling.py": "tests/devices/texture_contract.py, the same on every device",
+    "devices/cpu/isa/texture/texel.py": "tests/devices/texture_contract.py, the same on every device",
     "devices/cpu/isa/texture/textures.py": "tests/devices/texture_contract.py, the same on every device",
 }
 

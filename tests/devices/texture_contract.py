@@ -1,4 +1,4 @@
-"""What textures and surfaces must do on every device: bit for bit, but for linear filtering."""
+"""What textures and surfaces must do on every device, bit for bit."""
 
 from __future__ import annotations
 
@@ -35,6 +35,24 @@ def coordinates(extents: tuple[int, ...], *, normalized: bool, seed: int) -> tup
         position = random.integers(-2 * extent, 3 * extent, COUNT) + random.integers(1, 8, COUNT) / 8
         actual.append((position / (extent if normalized else 1)).astype(np.float32))
     return tuple(actual)
+
+
+def anywhere(extents: tuple[int, ...], *, normalized: bool, seed: int) -> tuple[Array, ...]:
+    """Places inside and around an image, half of them within some roundings of a boundary between weights."""
+    random = np.random.default_rng(seed)
+    actual = []
+    for extent in extents:
+        boundary = random.integers(-512 * extent, 768 * extent, COUNT) / 256 + random.choice([0, 1 / 512], COUNT)
+        position = np.where(random.random(COUNT) < 0.5, boundary, random.uniform(-2 * extent, 3 * extent, COUNT))
+        place = (position / (extent if normalized else 1)).astype(np.float32)
+        beside = place.view(np.int32) + random.integers(-2, 3, COUNT, np.int32)
+        actual.append(beside.view(np.float32))
+    return tuple(actual)
+
+
+def same_bits(actual: Array, wanted: Array) -> bool:
+    """Whether two arrays of float32 have the same bits."""
+    return np.array_equal(actual.astype(np.float32).view(np.uint32), wanted.astype(np.float32).view(np.uint32))
 
 
 def values(dtype: npt.DTypeLike, shape: tuple[int, ...], seed: int) -> Array:
@@ -161,25 +179,88 @@ class TextureContract:
             wanted = oracle.gather(image, description, x, y, channel)
             assert np.array_equal(read(out, dtype).reshape(COUNT, 4), wanted)
 
-    # --- linear filtering: by tolerance -------------------------------------------------------------------------------
+    # --- linear filtering ---------------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("normalized", [False, True])
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("axes", [1, 2, 3])
     def test_linear(self, device: Device, tmp_path: Path, axes: int, mode: str, *, normalized: bool) -> None:
-        image = np.random.default_rng(7).uniform(0, 1, (*(4, 5, 8)[3 - axes :], 1)).astype(np.float32)
+        random, shape = np.random.default_rng(7), (*(4, 5, 7)[3 - axes :], 1)
+        image = np.ldexp(random.uniform(-2, 2, shape), random.integers(-12, 13, shape)).astype(np.float32)
         description = describe(image, filter="linear", address=(mode,) * 3, normalized=normalized)
-        places = coordinates(image.shape[-2::-1], normalized=normalized, seed=8)
-        places = tuple(position + np.float32(0.01) for position in places)
+        places = anywhere(image.shape[-2::-1], normalized=normalized, seed=8)
         actual = self.sampled(Bench(device, tmp_path, "textures"), f"sample{axes}<float>", image, description, places)
-        assert np.abs(actual - oracle.sample(image, description, places)).max() <= axes * 2.0**-8
+        assert same_bits(actual, oracle.sample(image, description, places))
 
-    def test_linear_filtering_of_integers(self, device: Device, tmp_path: Path) -> None:
-        image = values(np.uint8, (8, 8, 4), 9)
-        description = describe(image, filter="linear", read="normalized_float", address=("border",) * 3)
-        places = coordinates((8, 8), normalized=False, seed=9)
-        actual = self.sampled(Bench(device, tmp_path, "textures"), "sample2<float4>", image, description, places)
-        assert np.abs(actual - oracle.sample(image, description, places)).max() <= 2 * 2.0**-8
+    @pytest.mark.parametrize("normalized", [False, True])
+    @pytest.mark.parametrize(("kernel", "axes"), [("sample2<float>", 2), ("sample3<float>", 3)])
+    def test_the_nearest_element_beside_boundaries(
+        self, device: Device, tmp_path: Path, kernel: str, axes: int, *, normalized: bool
+    ) -> None:
+        image = np.arange(5 * 7 * 9, dtype=np.float32).reshape(*(5, 7, 9)[: axes - 1], -1, 1)
+        for mode in MODES:
+            description = describe(image, address=(mode,) * 3, normalized=normalized)
+            places = anywhere(image.shape[-2::-1], normalized=normalized, seed=20)
+            actual = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, places)
+            assert same_bits(actual, oracle.sample(image, description, places)), mode
+
+    @pytest.mark.parametrize(
+        ("kernel", "dtype", "shape"),
+        [
+            ("sample1<float>", np.int8, (64, 1)),
+            ("sample2<float4>", np.uint8, (8, 8, 4)),
+            ("sample2<float2>", np.uint16, (8, 8, 2)),
+            ("sample2<float4>", np.int8, (8, 8, 4)),
+            ("sample3<float>", np.int16, (4, 5, 6, 1)),
+            ("sample3<float>", np.uint8, (4, 5, 6, 1)),
+            ("sample3<float>", np.int8, (4, 5, 6, 1)),
+            ("sample2<float4>", np.float16, (8, 8, 4)),
+            ("sample3<float>", np.float16, (4, 5, 6, 1)),
+            ("sample2<float4>", np.float32, (8, 8, 4)),
+        ],
+    )
+    def test_linear_filtering_of_each_format(
+        self, device: Device, tmp_path: Path, kernel: str, dtype: npt.DTypeLike, shape: tuple[int, ...]
+    ) -> None:
+        image = values(dtype, shape, 9)
+        read_as = "element" if image.dtype.kind == "f" else "normalized_float"
+        description = describe(image, filter="linear", read=read_as, address=("border",) * 3)
+        places = anywhere(shape[-2::-1], normalized=False, seed=9)
+        actual = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, places)
+        assert same_bits(actual, oracle.sample(image, description, places))
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float16])
+    @pytest.mark.parametrize(("kernel", "axes"), [("sample2<float>", 2), ("sample3<float>", 3)])
+    def test_linear_filtering_of_special_numbers(
+        self, device: Device, tmp_path: Path, dtype: npt.DTypeLike, kernel: str, axes: int
+    ) -> None:
+        image, random = values(dtype, (*(6, 7, 8)[3 - axes :], 1), 21), np.random.default_rng(22)
+        info = np.finfo(np.dtype(dtype))
+        some = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, info.max, info.smallest_subnormal, -info.tiny], dtype)
+        chosen = random.random(image.shape) < 0.4
+        image[chosen] = random.choice(some, chosen.sum())
+        description = describe(image, filter="linear", address=("wrap", "mirror", "border"), normalized=True)
+        places = anywhere(image.shape[-2::-1], normalized=True, seed=23)
+        actual = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, places)
+        assert same_bits(actual, oracle.sample(image, description, places))
+
+    def test_a_gather_takes_the_elements_of_linear_filtering(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "textures")
+        for image, options in (
+            (
+                np.arange(63, dtype=np.float32).reshape(7, 9, 1),
+                {"normalized": True, "address": ("wrap", "mirror", "clamp")},
+            ),
+            (values(np.int8, (7, 9, 1), 24), {"read": "normalized_float"}),
+            (np.full((7, 9, 1), 1e-40, np.float32), {}),
+        ):
+            description = describe(image, **options)
+            x, y = anywhere((9, 7), normalized=bool(options.get("normalized")), seed=25)
+            handle = np.uint64(device.texture(self.put(bench, image), description))
+            out = bench.put("out", np.zeros((COUNT, 4), np.float32))
+            bench.launch("gather<float4, 0>", 2, COUNT // 2, out, handle, bench.put("x", x), bench.put("y", y))
+            wanted = oracle.gather(image, description, x, y, 0)
+            assert same_bits(read(out, np.float32).reshape(COUNT, 4), wanted)
 
     def test_the_middle_of_an_element_is_that_element(self, device: Device, tmp_path: Path) -> None:
         image = values(np.float32, (COUNT, 1), 10)

@@ -1,7 +1,8 @@
-"""What a texture gives at a place, element by element as the CUDA programming guide defines it ("Texture Fetching").
+"""What a texture gives at a place, in numpy.
 
-Written from the guide's formulas in numpy, with linear filtering's weights exact: what a device rounds there is judged
-by a bound.
+From the CUDA programming guide, "Texture Fetching", and from a card where the guide leaves it open. A normalized
+coordinate is floored to a multiple of 2^-21 (finer in long textures). Linear filtering and tld4 round the coordinate
+minus half an element to a multiple of 1/256, half up.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.textures import TextureDescription
+from tests.devices import filter_oracle
 
-Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+Integers = npt.NDArray[np.int64]
 Image = npt.NDArray[np.generic]
+Places = tuple[npt.NDArray[np.float32], ...]
 
 
-def sample(image: Image, description: TextureDescription, places: tuple[npt.NDArray[np.float32], ...]) -> Floats:
+def sample(image: Image, description: TextureDescription, places: Places) -> Array:
     """The values at some places.
 
     Args:
@@ -29,58 +33,87 @@ def sample(image: Image, description: TextureDescription, places: tuple[npt.NDAr
     Returns:
         (n, channels).
     """
-    extents = image.shape[-2::-1]
-    scaled = [
-        position.astype(np.float64) * (extent if description.sampler.normalized else 1)
-        for position, extent in zip(places, extents, strict=True)
-    ]
-    values = read_as(image, description)
-    if description.sampler.filter == "point":
-        return _texels(values, description, [np.floor(position).astype(int) for position in scaled])
-    total = np.zeros((len(places[0]), image.shape[-1]))
-    for steps in product((0, 1), repeat=len(scaled)):
-        weight = np.ones(len(places[0]))
-        corner = []
-        for position, step in zip(scaled, steps, strict=True):
-            low = np.floor(position - 0.5)
-            part = position - 0.5 - low
-            weight = weight * (part if step else 1 - part)
-            corner.append(low.astype(int) + step)
-        total += weight[:, None] * _texels(values, description, corner)
-    return total
+    sampler, extents = description.sampler, image.shape[-2::-1]
+    if sampler.filter == "point":
+        indices = [_element(place, extent, sampler.normalized) for place, extent in zip(places, extents, strict=True)]
+        return read_as(_texels(image, description, indices), description)
+    steps = []
+    for place, extent, mode in zip(places, extents, sampler.address, strict=False):
+        found = _steps(place, extent, sampler.normalized)
+        clamps = mode == "clamp" or (mode != "border" and not sampler.normalized)
+        steps.append(np.clip(found, 0, 256 * (extent - 1)) if clamps else found)
+    return _filtered(image, description, steps)
 
 
-def read_as(image: Image, description: TextureDescription) -> Floats:
+def _filtered(image: Image, description: TextureDescription, steps: list[Integers]) -> npt.NDArray[np.float32]:
+    first, fractions = [step >> 8 for step in steps], [step & 255 for step in steps]
+    weight = filter_oracle.weights(fractions)
+    corners = []
+    for far in product((0, 1), repeat=len(steps)):
+        sides = [
+            index + (step & (fraction != 0))
+            for index, fraction, step in zip(first, fractions, reversed(far), strict=True)
+        ]
+        corners.append(_texels(image, description, sides))
+    texels = np.stack(corners, 1)
+    return np.stack([filter_oracle.blend(texels[..., channel], weight) for channel in range(image.shape[-1])], 1)
+
+
+def read_as(image: Image, description: TextureDescription) -> Array:
     """The elements as kernels read them."""
     if description.sampler.read == "element":
-        return image.astype(np.float64)
+        return image
     largest = np.float32((1 << 8 * image.itemsize - (image.dtype.kind == "i")) - 1)
-    share: npt.NDArray[np.float32] = np.maximum(image.astype(np.float32) / largest, np.float32(-1))
-    return share.astype(np.float64)
+    return np.asarray(np.maximum(image.astype(np.float32) / largest, np.float32(-1)))
 
 
-def gather(
-    image: Image, description: TextureDescription, x: npt.NDArray[Any], y: npt.NDArray[Any], channel: int
-) -> Floats:
+def gather(image: Image, description: TextureDescription, x: Array, y: Array, channel: int) -> Array:
     """One channel of the four elements around each place, in tld4's order; (n, 4)."""
-    left, top = np.floor(x - 0.5).astype(int), np.floor(y - 0.5).astype(int)
+    normalized = description.sampler.normalized
+    left, top = (
+        _steps(place, extent, normalized) >> 8 for place, extent in zip((x, y), image.shape[-2::-1], strict=True)
+    )
     corners = ((left, top + 1), (left + 1, top + 1), (left + 1, top), (left, top))
-    values = image.astype(np.float64)
-    return np.stack([_texels(values, description, list(corner))[:, channel] for corner in corners], 1)
+    values = np.stack([_texels(image, description, list(corner))[:, channel] for corner in corners], 1)
+    if image.dtype.kind != "f" and description.sampler.read == "element":
+        return values
+    alone = np.full((values.size, 1), 256)
+    return filter_oracle.blend(values.reshape(-1, 1), alone).reshape(values.shape)
 
 
-def _texels(values: Floats, description: TextureDescription, indices: list[npt.NDArray[np.int_]]) -> Floats:
+def _fixed(place: Array, extent: int) -> tuple[Array, int]:
+    """A normalized coordinate in units of a power of two, and the number of bits."""
+    bits = 21 + (extent > 1 << 13) + (extent > 1 << 16)
+    return np.floor(np.ldexp(place.astype(np.float64), bits)).astype(np.int64), bits
+
+
+def _element(place: Array, extent: int, normalized: bool) -> Integers:  # noqa: FBT001 - a property of the sampler
+    if not normalized:
+        return np.floor(place).astype(np.int64)
+    fixed, bits = _fixed(place, extent)
+    return np.asarray(fixed * extent >> bits)
+
+
+def _steps(place: Array, extent: int, normalized: bool) -> Integers:  # noqa: FBT001 - a property of the sampler
+    """The coordinate minus half an element, in 256ths."""
+    if not normalized:
+        return np.floor(256 * (place.astype(np.float64) - 0.5) + 0.5).astype(np.int64)
+    fixed, bits = _fixed(place, extent)
+    return np.asarray((fixed * extent * 512 + (1 << bits) >> bits + 1) - 128)
+
+
+def _texels(image: Image, description: TextureDescription, indices: list[Integers]) -> Array:
     inside = np.ones(len(indices[0]), bool)
     kept = []
-    for index, extent, mode in zip(indices, values.shape[-2::-1], description.sampler.address, strict=False):
+    for index, extent, mode in zip(indices, image.shape[-2::-1], description.sampler.address, strict=False):
         if mode == "border":
             inside &= (index >= 0) & (index < extent)
         kept.append(_address(index, extent, mode if description.sampler.normalized else "clamp"))
-    actual: Floats = values[tuple(reversed(kept))]
-    return np.where(inside[:, None], actual, 0.0)
+    actual = image[tuple(reversed(kept))]
+    return np.where(inside[:, None], actual, np.zeros(1, image.dtype))
 
 
-def _address(index: npt.NDArray[np.int_], extent: int, mode: str) -> npt.NDArray[np.int_]:
+def _address(index: Integers, extent: int, mode: str) -> Integers:
     if mode == "wrap":
         return index % extent
     if mode == "mirror":

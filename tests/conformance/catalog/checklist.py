@@ -43,11 +43,6 @@ SECTIONS = {
     "Other": "brkpt nanosleep pmevent setmaxnreg trap",
 }
 
-TOLERANCE = {
-    "tex": "1d, 2d, 3d, layers, cubes: the nearest element: every bit; linear filtering: by tolerance; no mipmap",
-}
-"""Instructions of which some results are promised within a tolerance only."""
-
 REMARKS = {
     "alloca": "8,192 bytes a call of a function",
     "activemask": "the lanes that are converged there, as many as possible",
@@ -68,6 +63,7 @@ REMARKS = {
     "suld": "b, in 1d, 2d, 3d, layers",
     "suq": "width, height, depth",
     "sust": "b, in 1d, 2d, 3d, layers",
+    "tex": "1d, 2d, 3d, layers, cubes; no mipmap",
     "tld4": "2d, no offsets",
     "txq": "width, height, depth",
     "vote": "the .sync forms",
@@ -82,13 +78,9 @@ def lowered() -> set[str]:
 
 
 def states() -> dict[str, str]:
-    """Every instruction → `done`, `by tolerance` or `not`."""
+    """Every instruction → `done` or `not`."""
     there = {*lowered(), *dynamic_stack.OPCODES, "call"}
-    return {
-        opcode: "by tolerance" if opcode in TOLERANCE else "done" if opcode in there else "not"
-        for words in SECTIONS.values()
-        for opcode in words.split()
-    }
+    return {opcode: "done" if opcode in there else "not" for words in SECTIONS.values() for opcode in words.split()}
 
 
 def forms_asked() -> Counter[str]:
@@ -105,12 +97,12 @@ def markdown() -> str:
     """The checklist as Markdown."""
     state, asked = states(), forms_asked()
     counts = Counter(state.values())
-    totals = ", ".join(f"{counts[state]} {state}" for state in ("done", "by tolerance", "not"))
+    totals = ", ".join(f"{counts[state]} {state}" for state in ("done", "not"))
     lines = [f"Instructions: {totals}. Forms in the conformance suite: {sum(asked.values())}."]
     for section, words in SECTIONS.items():
         lines += ["", f"**{section}**", "", "| instruction | state | forms | remarks |", "|---|---|---|---|"]
         for opcode in words.split():
-            remark = TOLERANCE.get(opcode, REMARKS.get(opcode, "")) if state[opcode] != "not" else ""
+            remark = REMARKS.get(opcode, "") if state[opcode] != "not" else ""
             lines.append(f"| `{opcode}` | {state[opcode]} | {asked.get(opcode, '')} | {remark} |")
     return "\n".join(lines) + "\n"
 

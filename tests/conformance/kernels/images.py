@@ -2,8 +2,8 @@
 
 Above a kernel, behind `// images:`, one entry for each, separated by semicolons: the element's type and channels, the
 extents along x, y, z (the layers, or faces, last), and words: address modes (`wrap`, or `wrap/mirror` along x, y),
-`normalized` coordinates, `share` (integers as parts of their largest), `memory` (linear memory, for tex1Dfetch),
-`surface`, `layered`, `cube`, `cube-layered`. For instance
+`linear` filtering, `normalized` coordinates, `share` (integers as parts of their largest), `memory` (linear memory, for
+tex1Dfetch), `surface`, `layered`, `cube`, `cube-layered`. For instance
 
     // images: uint8*4 19x13 border; float32*1 16x16x4 wrap/mirror/clamp normalized; uint16*2 8x8 surface
 
@@ -43,12 +43,13 @@ def _entry(text: str) -> TextureDescription:
     modes = next((word.split("/") for word in words if word.split("/")[0] in _MODES), ["clamp"])
     rest = {word for word in words if word.split("/")[0] not in _MODES}
     kind: _Kind = next((item for item in _KINDS if item in rest), "plain")
-    assert rest <= {"normalized", "share", "memory", "surface", kind}, f"no words for an image: {rest}"
+    assert rest <= {"linear", "normalized", "share", "memory", "surface", kind}, f"no words for an image: {rest}"
     if kind == "layered" and len(sides) == _LAYERED_ROW:
         sides.insert(1, 0)
     x, y, z = (*sides, 0, 0)[:3]
     first, second, third = ((modes * 3 if len(modes) == 1 else modes) + ["clamp"] * 3)[:3]
     sampler = Texture(
+        filter="linear" if "linear" in rest else "point",
         address=(first, second, third),
         normalized="normalized" in rest,
         read="normalized_float" if "share" in rest else "element",

@@ -37,12 +37,11 @@ WRITTEN_WORDS = 65536
 OPEN: dict[str, str] = {
     "jobs/compact/*": "which thread gets which place in the list is the order of their atomics",
     "jobs/dot/*": "the sum's order is that of the blocks' float atomics",
-    "jobs/rotate/*": "linear texture filtering: by tolerance, as its job compares it",
 }
 
 # Changed since the card was last asked, and why: to be recorded again.
 UNASKED: dict[str, str] = dict.fromkeys(
-    ("warpgroups/*", "warp_synchronous/*", "jobs/wgmma_*", "jobs/flash_attention/*"), "new"
+    ("warpgroups/*", "warp_synchronous/*", "jobs/wgmma_*", "jobs/flash_attention/*", "filtering/*"), "new"
 )
 
 # Jobs whose source only some architectures have: a pattern of cases → which.

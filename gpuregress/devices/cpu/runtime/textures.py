@@ -11,15 +11,22 @@ from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.devices.textures import FORMATS, TextureDescription
 
 MODES = ("clamp", "wrap", "mirror", "border")
-LINEAR_FILTER, NORMALIZED_COORDINATES, NORMALIZED_READ = 1, 2, 4
+LINEAR_FILTER, NORMALIZED_READ = 1, 2
 SURFACE_KEY, LINEAR_MEMORY_KEY, LAYERED_KEY, CUBE_KEY = (1 << bit for bit in range(8, 12))
 WORDS = {
     name: 8 * index
     for index, name in enumerate(
-        ("host", "width", "height", "depth", "element", "channels", "format", "flags", "mode0", "mode1", "mode2", "key")
+        (
+            *("host", "width", "height", "depth", "element", "channels", "format", "flags"),
+            *("mode0", "mode1", "mode2", "key", "bits0", "bits1", "bits2"),
+        )
     )
 }
-"""Word of a row → its first byte; `key` is that of the function `key`."""
+"""Word of a row → its first byte; `key` is that of the function `key`, `bitsN` of `fraction_bits`."""
+
+
+_BITS = 21
+_LONG, _VERY_LONG, _VERY_LONG_LAYER, _DEEP = 1 << 13, 1 << 16, 1 << 14, 2300
 
 
 def key(
@@ -28,6 +35,19 @@ def key(
     """Return the properties that an instruction needs an object to have, as one number."""
     kind = surface * SURFACE_KEY | linear_memory * LINEAR_MEMORY_KEY
     return axes | kind | layered * LAYERED_KEY | cube * CUBE_KEY
+
+
+def fraction_bits(description: TextureDescription) -> tuple[int, int, int]:
+    """Return the bits of fraction that a normalized coordinate keeps along x, y, z: measured on an H200.
+
+    Longer axes have more: those of a plane together, and in three axes a deep image in all of them.
+    """
+    width, height, depth = description.extents
+    longest = max(width, height)
+    layered = description.sampler.kind != "plain"
+    plane = _BITS + (longest > _LONG) + (longest > (_VERY_LONG_LAYER if layered else _VERY_LONG))
+    deep = _BITS + (depth > _DEEP and not layered)
+    return max(plane, deep), max(plane, deep), deep
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +106,7 @@ def _row(region: Region, description: TextureDescription) -> list[int]:
         MODES.index(mode) if sampler.normalized or mode == "border" else MODES.index("clamp")
         for mode in sampler.address
     ]
-    flags = (
-        (sampler.filter == "linear") * LINEAR_FILTER
-        | sampler.normalized * NORMALIZED_COORDINATES
-        | (sampler.read == "normalized_float") * NORMALIZED_READ
-    )
+    flags = (sampler.filter == "linear") * LINEAR_FILTER | (sampler.read == "normalized_float") * NORMALIZED_READ
     return [
         region.host,
         *(max(1, extent) for extent in description.extents),
@@ -106,4 +122,5 @@ def _row(region: Region, description: TextureDescription) -> list[int]:
             layered=description.layered,
             cube=description.cube,
         ),
+        *((sampler.normalized or description.cube) * bits for bits in fraction_bits(description)),
     ]

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
-from gpuregress.devices.cpu.runtime.textures import WORDS, Textures, key
+from gpuregress.devices.cpu.runtime.textures import WORDS, Textures, fraction_bits, key
 from gpuregress.devices.textures import FORMATS, TextureDescription
 from gpuregress.records import Texture
 
@@ -29,3 +31,27 @@ def test_a_handle_leads_to_its_object_and_its_row() -> None:
 def test_each_property_changes_the_key(flags: dict[str, bool]) -> None:
     assert key(2, **flags) != key(2)
     assert key(2, **flags) != key(1, **flags)
+
+
+@pytest.mark.parametrize(
+    ("extents", "kind", "expected"),
+    [
+        ((8192, 0, 0), "plain", (21, 21, 21)),
+        ((8193, 7, 0), "plain", (22, 22, 21)),
+        ((7, 65536, 0), "plain", (22, 22, 21)),
+        ((65537, 7, 0), "plain", (23, 23, 21)),
+        ((12000, 7, 5), "plain", (22, 22, 21)),
+        ((7, 5, 5000), "plain", (22, 22, 22)),
+        ((8191, 8191, 2300), "plain", (21, 21, 21)),
+        ((2, 2, 2301), "plain", (22, 22, 22)),
+        ((10000, 3, 9), "layered", (22, 22, 21)),
+        ((20000, 0, 9), "layered", (23, 23, 21)),
+        ((37, 3, 2048), "layered", (21, 21, 21)),
+        ((4097, 4097, 6), "cube", (21, 21, 21)),
+    ],
+)
+def test_long_textures_keep_more_bits_of_a_coordinate(
+    extents: tuple[int, int, int], kind: Literal["plain", "layered", "cube"], expected: tuple[int, int, int]
+) -> None:
+    """An H200 gave the elements and weights of these bits."""
+    assert fraction_bits(TextureDescription("float32", 1, extents, Texture(kind=kind))) == expected

@@ -299,6 +299,11 @@ tanh = partial(_unary, flushed=tanh_f32, full=tanh_f32)
 """`tanh.approx.f32`."""
 
 
+def reciprocal(emit: Emit, value: ir.Value) -> ir.Value:
+    """1 / value as `rcp.approx.ftz.f32` gives it."""
+    return _rcp(emit, value)
+
+
 def rcp(emit: Emit, instruction: Instruction) -> None:
     """`rcp.approx{.ftz}.f32`, `rcp.approx.ftz.f64`."""
     if type_of(instruction) == "f64":

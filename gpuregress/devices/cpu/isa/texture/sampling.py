@@ -1,29 +1,35 @@
-"""Texture sampling: addressing, filtering and conversion of texels.
+"""Texture sampling: the texels at a coordinate, by the nearest element or by linear filtering.
 
 Each operation is a subroutine of the module, built on first use. It reads the texture's row in the machine's table.
-Coordinates are computed in float64, where the product of a float32 coordinate and an extent is exact. Weights of linear
-filtering have 8 fractional bits; the weighted sum is rounded once, which the guide does not define: linear filtering
-agrees with a GPU within a tolerance. CUDA programming guide, "Texture Fetching".
+Coordinates are computed in float64, where the product of a float32 coordinate and an extent is exact.
+CUDA programming guide, "Texture Fetching"; `coordinates.py` and `filtering.py` have the rules that it leaves open.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import Cell, at, entry_alloca, i32, i64
-from gpuregress.devices.cpu.builder.types import F32, F64, I1, I8, I16, I32, I64, POINTER
-from gpuregress.devices.cpu.runtime.textures import LINEAR_FILTER, MODES, NORMALIZED_COORDINATES, NORMALIZED_READ, WORDS
+from gpuregress.devices.cpu.builder.structured import at, counted, i32, i64
+from gpuregress.devices.cpu.builder.types import F64, I32, I64, POINTER
+from gpuregress.devices.cpu.isa.texture import coordinates, filtering, texel
+from gpuregress.devices.cpu.isa.texture.coordinates import STEPS
+from gpuregress.devices.cpu.runtime.textures import (
+    LINEAR_FILTER,
+    MODES,
+    NORMALIZED_READ,
+    WORDS,
+)
 from gpuregress.devices.textures import FORMATS
 
 TEXEL = ir.ArrayType(I32, 4)
 """Four channels, as the bits that registers get."""
 _EXTENTS = ("width", "height", "depth")
 _FACES = 6
-_FARTHEST = float(1 << 40)
+_STEP_BITS = STEPS.bit_length() - 1
+_CHANNELS = 4
 _Values = tuple[ir.Value, ...]
 
 
@@ -36,9 +42,8 @@ def sample(emitter: Services, axes: int) -> ir.Function:
     """`(row, x, y, z: double, texel) → 0`: sample at normalized or texel coordinates, with the texture's filter."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, *coordinates, out = arguments
-        texture = _Texture(emitter, b, row)
-        texture.filter(texture.scaled(coordinates[:axes]), out)
+        row, *given, out = arguments
+        _Texture(emitter, b, row).filter(given[:axes], out)
         return i32(0)
 
     return emitter.subroutine(f"texture.sample.{axes}", I32, (POINTER, F64, F64, F64, POINTER), build)
@@ -48,56 +53,56 @@ def sample_layer(emitter: Services, axes: int) -> ir.Function:
     """`(row, x, y: double, layer: i32, texel) → 0`: the same in a layer; the last one, if the index is too large."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, *coordinates, layer, out = arguments
+        row, *given, layer, out = arguments
         texture = _Texture(emitter, b, row)
         last = b.sub(texture.word("depth"), i64(1))
-        texture.filter(texture.scaled(coordinates[:axes]), out, _at_most(b, b.zext(layer, I64), last))
+        texture.filter(given[:axes], out, _at_most(b, b.zext(layer, I64), last))
         return i32(0)
 
     return emitter.subroutine(f"texture.sample_layer.{axes}", I32, (POINTER, F64, F64, I32, POINTER), build)
 
 
 def sample_cube(emitter: Services) -> ir.Function:
-    """`(row, x, y, z: double, cube: i32, texel) → 0`: the texel of a cube's face to which a direction points.
+    """`(row, x, y, z: double, cube: i32, texel) → 0`: sample the face of a cube to which a direction points.
 
-    CUDA programming guide, "Cubemap Textures": the greatest coordinate names the face. It does not say which of two
-    equal ones is the greater: an H200 takes z before y before x, and the middle of the face for no direction at all.
+    The direction is already divided by its greatest magnitude.
     """
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, z, cube, out = arguments
         texture = _Texture(emitter, b, row)
-        face, s, t, m = texture.face(x, y, z)
-        extent = b.uitofp(texture.word("width"), F64)
-        nowhere = b.fcmp_ordered("==", m, F64(0.0))
-        coordinates = []
-        for coordinate in (s, t):
-            along = b.select(nowhere, F64(0.0), b.fdiv(coordinate, m))
-            share = b.fmul(b.fadd(along, F64(1.0)), F64(0.5))
-            share = b.select(b.fcmp_unordered("uno", share, share), F64(0.0), share)
-            coordinates.append(b.fmul(share, extent))
+        bits = texture.word("bits0")
+        face, s, t = coordinates.face(emitter, b, (x, y, z), bits)
         last = b.sub(b.udiv(texture.word("depth"), i64(_FACES)), i64(1))
         number = b.add(b.mul(_at_most(b, b.zext(cube, I64), last), i64(_FACES)), face)
-        texture.filter(coordinates, out, number)
+        extent = texture.word("width")
+        s, t = b.mul(s, extent), b.mul(t, extent)
+        with b.if_else(texture.flag(LINEAR_FILTER)) as (linear, point):
+            with linear:
+                texture.mix([coordinates.steps_of_product(b, item, bits) for item in (s, t)], out, number)
+            with point:
+                texture.take([coordinates.nearest_of_product(b, item, bits) for item in (s, t)], out, number)
         return i32(0)
 
     return emitter.subroutine("texture.sample_cube", I32, (POINTER, F64, F64, F64, I32, POINTER), build)
 
 
 def gather(emitter: Services, channel: int) -> ir.Function:
-    """`(row, x, y: double, texel) → 0`: one channel of the four texels around a point (PTX ISA, tld4)."""
+    """`(row, x, y: double, texel) → 0`: one channel of the four texels around a point (PTX ISA, tld4).
+
+    A texel that could be filtered is converted as if it were the only one, whatever the texture's filter.
+    """
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, out = arguments
         # The builder is in the first block: a slot allocated by another builder would move its position.
-        texel = b.alloca(TEXEL)
-        texel.type = POINTER
+        texel_slot = _slot(b, TEXEL)
         texture = _Texture(emitter, b, row)
-        first = [texture.floor(b.fsub(coordinate, F64(0.5))) for coordinate in texture.scaled([x, y])]
+        first = [b.ashr(texture.steps(axis, value), i64(_STEP_BITS)) for axis, value in enumerate((x, y))]
         for index, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
             corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
-            texture.take(corner, texel)
-            b.store(b.load(at(b, texel, 4 * channel), typ=I32), at(b, out, 4 * index))
+            b.call(_one(emitter), (row, *corner, texel_slot))
+            b.store(b.load(at(b, texel_slot, 4 * channel), typ=I32), at(b, out, 4 * index))
         return i32(0)
 
     return emitter.subroutine(f"texture.gather.{channel}", I32, (POINTER, F64, F64, POINTER), build)
@@ -108,18 +113,73 @@ def fetch(emitter: Services) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, z, out = arguments
-        for channel in range(4):
+        for channel in range(_CHANNELS):
             b.store(i32(0), at(b, out, 4 * channel))
         inside = b.icmp_signed(">=", b.or_(x, b.or_(y, z)), i64(0))
         with b.if_then(inside):
             texture = _Texture(emitter, b, row)
-            line = b.add(b.mul(z, texture.word("height")), y)
-            index = b.add(b.mul(line, texture.word("width")), x)
-            host = at(b, texture.word("host", POINTER), b.mul(index, texture.word("element")))
-            texture.channels(host, out)
+            texture.channels(texture.host((x, y, z)), out)
         return i32(0)
 
     return emitter.subroutine("texture.fetch", I32, (POINTER, I64, I64, I64, POINTER), build)
+
+
+def _one(emitter: Services) -> ir.Function:
+    """`(row, x, y: i64, texel) → 0`: one texel at integer indices, converted as linear filtering converts it."""
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, x, y, out = arguments
+        pointer, weight = _slot(b, POINTER), _slot(b, I32)
+        texture = _Texture(emitter, b, row)
+        b.store(i32(filtering.WHOLE), weight)
+        filterable = b.or_(texture.flag(NORMALIZED_READ), texture.is_float())
+        kept = [texture.address(axis, index) for axis, index in enumerate((x, y))]
+        inside = b.icmp_signed(">=", b.or_(*kept), i64(0))
+        with b.if_else(b.and_(filterable, inside)) as (converted, plain):
+            with converted:
+                b.store(texture.host((*kept, i64(0))), pointer)
+                texture.blend(pointer, weight, 1, out)
+            with plain:
+                b.call(fetch(emitter), (row, *kept, i64(0), out))
+        return i32(0)
+
+    return emitter.subroutine("texture.one", I32, (POINTER, I64, I64, POINTER), build)
+
+
+def _mix(emitter: Services, axes: int) -> ir.Function:
+    """`(row, x, y, z in steps: i64, layer: i64, texel) → 0`: linear filtering of the 2, 4 or 8 texels of a cell.
+
+    A texel at whose side the fraction is 0 is replaced by its neighbour: it takes no part. Under clamp a coordinate
+    beyond the middle of the last element is moved there.
+    """
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, *given, layer, out = arguments
+        pointers, shares = _slot(b, ir.ArrayType(POINTER, 1 << axes)), _slot(b, ir.ArrayType(I32, 1 << axes))
+        border = _slot(b, TEXEL)
+        for channel in range(_CHANNELS):
+            b.store(i32(0), at(b, border, 4 * channel))
+        texture = _Texture(emitter, b, row)
+        fractions, sides = [], []
+        for axis, value in enumerate(given[:axes]):
+            position = texture.kept_inside(axis, value)
+            fraction, first = b.and_(position, i64(STEPS - 1)), b.ashr(position, i64(_STEP_BITS))
+            near, far = (texture.address(axis, b.add(first, i64(step))) for step in (0, 1))
+            sides.append((near, b.select(b.icmp_unsigned("==", fraction, i64(0)), near, far)))
+            fractions.append(b.trunc(fraction, I32))
+        found = filtering.weights(b, fractions)
+        for index, (steps, weight) in enumerate(zip(filtering.corners(axes), found, strict=True)):
+            corner = [side[step] for side, step in zip(sides, steps, strict=True)]
+            inside = b.icmp_signed(">=", _any_negative(b, corner), i64(0))
+            full = [*corner, *[i64(0)] * (3 - axes)]
+            if axes < len(_EXTENTS):
+                full[2] = layer
+            b.store(b.select(inside, texture.host(tuple(full)), border), at(b, pointers, 8 * index))
+            b.store(weight, at(b, shares, 4 * index))
+        texture.blend(pointers, shares, 1 << axes, out)
+        return i32(0)
+
+    return emitter.subroutine(f"texture.mix.{axes}", I32, (POINTER, I64, I64, I64, I64, POINTER), build)
 
 
 # --- code for one texture ---------------------------------------------------------------------------------------------
@@ -140,185 +200,112 @@ class _Texture:
     row: ir.Value
 
     def word(self, name: str, type_: ir.Type = I64) -> ir.Value:
+        """A word of the row."""
         return word(self.b, self.row, name, type_)
 
-    def _flag(self, bit: int) -> ir.Value:
+    def flag(self, bit: int) -> ir.Value:
+        """Whether a flag is set."""
         return self.b.icmp_unsigned("!=", self.b.and_(self.word("flags"), i64(bit)), i64(0))
 
-    def _call(self, name: str, *values: ir.Value) -> ir.Value:
-        return self.b.call(self.emitter.unit.intrinsic(name, F64, (F64,) * len(values)), values)
+    def is_float(self) -> ir.Value:
+        """Whether a channel is a float."""
+        return self.b.icmp_unsigned(">=", self.word("format"), i64(FORMATS.index("float16")))
 
-    def floor(self, value: ir.Value) -> ir.Value:
-        return self.b.fptosi(self._call("llvm.floor.f64", value), I64)
+    def steps(self, axis: int, value: ir.Value) -> ir.Value:
+        """A coordinate minus half an element, in steps."""
+        return self.b.call(coordinates.steps(self.emitter), (*self._axis(axis), value))
 
-    def face(self, x: ir.Value, y: ir.Value, z: ir.Value) -> _Values:
-        """The face's number, and the guide's s, t and m."""
-        b = self.b
-        sizes = [self._call("llvm.fabs.f64", coordinate) for coordinate in (x, y, z)]
-        back = [b.fcmp_ordered("<", coordinate, F64(0.0)) for coordinate in (x, y, z)]
-        turned = [b.fneg(coordinate) for coordinate in (x, y, z)]
-        along_z = b.and_(b.fcmp_ordered(">=", sizes[2], sizes[0]), b.fcmp_ordered(">=", sizes[2], sizes[1]))
-        along_y = b.fcmp_ordered(">=", sizes[1], sizes[0])
+    def _axis(self, axis: int) -> _Values:
+        return (self.word(f"mode{axis}"), self.word(_EXTENTS[axis]), self.word(f"bits{axis}"))
 
-        def chosen(of_x: ir.Value, of_y: ir.Value, of_z: ir.Value) -> ir.Value:
-            return b.select(along_z, of_z, b.select(along_y, of_y, of_x))
-
-        numbers = [b.add(i64(2 * axis), b.zext(back[axis], I64)) for axis in range(3)]
-        s = chosen(b.select(back[0], z, turned[2]), x, b.select(back[2], turned[0], x))
-        t = chosen(turned[1], b.select(back[1], turned[2], z), turned[1])
-        return (chosen(*numbers), s, t, chosen(*sizes))
-
-    def scaled(self, coordinates: list[ir.Value]) -> list[ir.Value]:
-        """Coordinates in texels; a NaN becomes 0, and very large ones are clamped."""
-        b, normalized = self.b, self._flag(NORMALIZED_COORDINATES)
-        scaled = []
-        for coordinate, extent in zip(coordinates, _EXTENTS, strict=False):
-            times = b.select(normalized, b.uitofp(self.word(extent), F64), F64(1.0))
-            value = b.fmul(coordinate, times)
-            value = b.select(b.fcmp_unordered("uno", value, value), F64(0.0), value)
-            value = self._call("llvm.minnum.f64", value, F64(_FARTHEST))
-            scaled.append(self._call("llvm.maxnum.f64", value, F64(-_FARTHEST)))
-        return scaled
-
-    def filter(self, scaled: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
-        """The texel at coordinates in texels: the nearest one, or its neighbours interpolated."""
-        with self.b.if_else(self._flag(LINEAR_FILTER)) as (linear, point):
+    def filter(self, given: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
+        """The texel at coordinates: the nearest one, or its neighbours interpolated."""
+        with self.b.if_else(self.flag(LINEAR_FILTER)) as (linear, point):
             with linear:
-                self._mix(scaled, out, layer)
+                self.mix([self.steps(axis, value) for axis, value in enumerate(given)], out, layer)
             with point:
-                self.take([self.floor(coordinate) for coordinate in scaled], out, layer)
+                nearest = coordinates.nearest(self.emitter)
+                self.take(
+                    [self.b.call(nearest, (*self._axis(axis), value)) for axis, value in enumerate(given)], out, layer
+                )
+
+    def mix(self, steps: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
+        """Linear filtering at coordinates in steps."""
+        missing = [i64(0)] * (len(_EXTENTS) - len(steps))
+        layer = i64(0) if layer is None else layer
+        self.b.call(_mix(self.emitter, len(steps)), (self.row, *steps, *missing, layer, out))
 
     def take(self, indices: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
         """The texel at integer indices, after the address modes are applied."""
-        address = _address(self.emitter)
-        kept = [
-            self.b.call(address, (self.word(f"mode{axis}"), index, self.word(_EXTENTS[axis])))
-            for axis, index in enumerate(indices)
-        ]
-        coordinates = [*kept, *[i64(0)] * (3 - len(kept))]
+        kept = [self.address(axis, index) for axis, index in enumerate(indices)]
+        full = [*kept, *[i64(0)] * (len(_EXTENTS) - len(kept))]
         if layer is not None:
-            coordinates[2] = layer
-        self.b.call(fetch(self.emitter), (self.row, *coordinates, out))
+            full[2] = layer
+        self.b.call(fetch(self.emitter), (self.row, *full, out))
 
-    def _mix(self, scaled: list[ir.Value], out: ir.Value, layer: ir.Value | None) -> None:
-        """Linear filtering of the 2, 4 or 8 texels around a point; texels of weight 0 are not read."""
+    def address(self, axis: int, index: ir.Value) -> ir.Value:
+        """An index after the address mode is applied; -1 stands for the border."""
+        address = coordinates.address(self.emitter)
+        return self.b.call(address, (self.word(f"mode{axis}"), index, self.word(_EXTENTS[axis])))
+
+    def kept_inside(self, axis: int, steps: ir.Value) -> ir.Value:
+        """A coordinate in steps; under clamp between the middles of the first and last element."""
         b = self.b
-        first, weights = [], []
-        for coordinate in scaled:
-            shifted = b.fsub(coordinate, F64(0.5))
-            low = self._call("llvm.floor.f64", shifted)
-            steps = b.fadd(b.fmul(b.fsub(shifted, low), F64(256.0)), F64(0.5))
-            high = b.fmul(self._call("llvm.floor.f64", steps), F64(1 / 256))
-            first.append(b.fptosi(low, I64))
-            weights.append((b.fsub(F64(1.0), high), high))
-        sums = [Cell(b, F64(0.0)) for _ in range(4)]
-        texel = entry_alloca(b.function, TEXEL)
-        for steps in product((0, 1), repeat=len(scaled)):
-            weight = F64(1.0)
-            for axis, step in enumerate(steps):
-                weight = b.fmul(weight, weights[axis][step])
-            with b.if_then(b.fcmp_unordered("!=", weight, F64(0.0))):
-                corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
-                self.take(corner, texel, layer)
-                for channel, total in enumerate(sums):
-                    value = b.fpext(b.load(at(b, texel, 4 * channel), typ=F32), F64)
-                    total.set(b.fadd(total.get(), b.fmul(weight, value)))
-        for channel, total in enumerate(sums):
-            b.store(b.fptrunc(total.get(), F32), at(b, out, 4 * channel))
+        last = b.shl(b.sub(self.word(_EXTENTS[axis]), i64(1)), i64(_STEP_BITS))
+        low = b.select(b.icmp_signed("<", steps, i64(0)), i64(0), steps)
+        inside = b.select(b.icmp_signed(">", low, last), last, low)
+        clamps = b.icmp_unsigned("==", self.word(f"mode{axis}"), i64(MODES.index("clamp")))
+        return b.select(clamps, inside, steps)
+
+    def host(self, indices: _Values) -> ir.Value:
+        """A pointer to a texel in host memory."""
+        b = self.b
+        x, y, z = indices
+        line = b.add(b.mul(z, self.word("height")), y)
+        index = b.add(b.mul(line, self.word("width")), x)
+        return at(b, self.word("host", POINTER), b.mul(index, self.word("element")))
+
+    def blend(self, pointers: ir.Value, shares: ir.Value, count: int, out: ir.Value) -> None:
+        """The weighted sum of texels; missing channels are 0."""
+        b, channels = self.b, self.word("channels")
+        for channel in range(_CHANNELS):
+            b.store(i32(0), at(b, out, 4 * channel))
+        stride = b.udiv(self.word("element"), channels)
+        done = b.append_basic_block("blended")
+        choice = b.switch(self.word("format"), done)
+        for kind in filtering.KINDS:
+            block = b.append_basic_block(kind)
+            choice.add_case(i64(FORMATS.index(kind)), block)
+            b.position_at_end(block)
+            b.call(filtering.blend(self.emitter, kind, count), (pointers, shares, stride, channels, out))
+            b.branch(done)
+        b.position_at_end(done)
 
     def channels(self, host: ir.Value, out: ir.Value) -> None:
-        """Read a texel; missing channels are 0, the fourth 1."""
+        """Read a texel; missing channels are 0."""
         b, count, format_ = self.b, self.word("channels"), self.word("format")
-        normalized = self._flag(NORMALIZED_READ)
+        normalized = self.flag(NORMALIZED_READ)
         step = b.udiv(self.word("element"), count)
-        floats = b.or_(normalized, b.icmp_unsigned(">=", format_, i64(FORMATS.index("float16"))))
-        b.store(b.select(floats, i32(0x3F800000), i32(1)), at(b, out, 12))
-        for channel in range(4):
-            with b.if_then(b.icmp_unsigned("<", i64(channel), count)):
-                pointer = at(b, host, b.mul(step, i64(channel)))
-                b.store(b.call(_channel(self.emitter), (pointer, format_, normalized)), at(b, out, 4 * channel))
+        with counted(b, count) as channel:
+            pointer = at(b, host, b.mul(step, channel))
+            value = b.call(texel.channel(self.emitter), (pointer, format_, normalized))
+            b.store(value, at(b, out, b.shl(channel, i64(2))))
 
 
-# --- coordinates ------------------------------------------------------------------------------------------------------
+def _slot(b: ir.IRBuilder, type_: ir.Type) -> ir.Value:
+    """A stack slot in the builder's block, which must be the first one."""
+    slot = b.alloca(type_)
+    slot.type = POINTER
+    return slot
+
+
+def _any_negative(b: ir.IRBuilder, values: list[ir.Value]) -> ir.Value:
+    """A value that is negative if one of some values is."""
+    joined = values[0]
+    for value in values[1:]:
+        joined = b.or_(joined, value)
+    return joined
 
 
 def _at_most(b: ir.IRBuilder, number: ir.Value, last: ir.Value) -> ir.Value:
     return b.select(b.icmp_unsigned(">", number, last), last, number)
-
-
-def _address(emitter: Services) -> ir.Function:
-    """`(mode, index, extent) → index`: apply an address mode; -1 stands for the border."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        mode, index, extent = arguments
-        last = b.sub(extent, i64(1))
-        low = b.select(b.icmp_signed("<", index, i64(0)), i64(0), index)
-        clamp = b.select(b.icmp_signed(">", low, last), last, low)
-        wrap = _modulo(b, index, extent)
-        twice = b.shl(extent, i64(1))
-        turned = _modulo(b, index, twice)
-        back = b.sub(b.sub(twice, i64(1)), turned)
-        mirror = b.select(b.icmp_signed("<", turned, extent), turned, back)
-        border = b.select(b.icmp_unsigned("<", index, extent), index, i64(-1))
-        wrapped = clamp
-        for name, value in (("wrap", wrap), ("mirror", mirror), ("border", border)):
-            wrapped = b.select(b.icmp_unsigned("==", mode, i64(MODES.index(name))), value, wrapped)
-        return wrapped
-
-    return emitter.subroutine("texture.address", I64, (I64, I64, I64), build)
-
-
-def _modulo(b: ir.IRBuilder, index: ir.Value, extent: ir.Value) -> ir.Value:
-    rest = b.srem(index, extent)
-    return b.select(b.icmp_signed("<", rest, i64(0)), b.add(rest, extent), rest)
-
-
-# --- texels -----------------------------------------------------------------------------------------------------------
-
-
-def _channel(emitter: Services) -> ir.Function:
-    """`(pointer, format, normalized) → bits`: read and convert one channel."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        pointer, format_, normalized = arguments
-        done = b.append_basic_block("done")
-        choice = b.switch(format_, done)
-        incoming = [(i32(0), b.block)]
-        for number, name in enumerate(FORMATS):
-            block = b.append_basic_block(name)
-            choice.add_case(i64(number), block)
-            b.position_at_end(block)
-            incoming.append((_number(b, pointer, name, normalized), b.block))
-            b.branch(done)
-        b.position_at_end(done)
-        bits = b.phi(I32)
-        for value, block in incoming:
-            bits.add_incoming(value, block)
-        return bits
-
-    return emitter.subroutine("texture.channel", I32, (POINTER, I64, I1), build)
-
-
-def _number(b: ir.IRBuilder, pointer: ir.Value, name: str, normalized: ir.Value) -> ir.Value:
-    if name.endswith("32"):
-        return b.load(pointer, typ=I32, align=4)
-    bits = 8 if name.endswith("8") else 16
-    value = b.load(pointer, typ=I8 if bits == 8 else I16, align=bits // 8)
-    if name == "float16":
-        return _widened_half(b, value)
-    signed = not name.startswith("u")
-    whole = b.sext(value, I32) if signed else b.zext(value, I32)
-    largest = F32(float((1 << bits - signed) - 1))
-    share = b.fdiv(b.sitofp(whole, F32), largest)
-    share = b.select(b.fcmp_ordered("<", share, F32(-1.0)), F32(-1.0), share)
-    return b.select(normalized, b.bitcast(share, I32), whole)
-
-
-def _widened_half(b: ir.IRBuilder, half: ir.Value) -> ir.Value:
-    """A float16's value as a float32's bits: the exponent moves by a product with 2^112, exact for subnormals too."""
-    bits = b.zext(half, I32)
-    magnitude = b.shl(b.and_(bits, i32(0x7FFF)), i32(13))
-    moved = b.bitcast(b.fmul(b.bitcast(magnitude, F32), i32(0x77800000).bitcast(F32)), I32)
-    special = b.icmp_unsigned(">=", magnitude, i32(0x7C00 << 13))
-    value = b.select(special, b.or_(magnitude, i32(0x7F800000)), moved)
-    return b.or_(value, b.shl(b.and_(bits, i32(0x8000)), i32(16)))

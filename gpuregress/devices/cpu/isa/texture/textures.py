@@ -15,7 +15,8 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.address_resolution import field, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
-from gpuregress.devices.cpu.builder.types import F64, I32, I64, POINTER, convert, llvm_type
+from gpuregress.devices.cpu.builder.types import F32, F64, I32, I64, POINTER, convert, llvm_type
+from gpuregress.devices.cpu.isa.arithmetic import special_function_unit
 from gpuregress.devices.cpu.isa.texture import sampling
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
@@ -147,13 +148,27 @@ def _sample(
     layer = emitter.read(coordinates[0], "u32") if geometry.layered else i32(0)
     count = 3 if geometry.cube else geometry.axes
     b = emitter.builder
-    given = [b.fpext(emitter.read(item, "f32"), F64) for item in coordinates[geometry.layered :][:count]]
+    given = [emitter.read(item, "f32") for item in coordinates[geometry.layered :][:count]]
+    given = [b.fpext(item, F64) for item in (_direction(emitter, given) if geometry.cube else given)]
     if geometry.cube:
         b.call(sampling.sample_cube(emitter), (row, *given, layer, out))
     elif geometry.layered:
         b.call(sampling.sample_layer(emitter, count), (row, *given, *[F64(0.0)] * (2 - count), layer, out))
     else:
         b.call(sampling.sample(emitter, count), (row, *given, *[F64(0.0)] * (3 - count), out))
+
+
+def _direction(emitter: Services, given: list[ir.Value]) -> list[ir.Value]:
+    """A cube's coordinates divided by their greatest magnitude: by its reciprocal, as ptxas does."""
+    b = emitter.builder
+
+    def call(name: str, *values: ir.Value) -> ir.Value:
+        return b.call(emitter.unit.intrinsic(f"llvm.{name}.f32", F32, (F32,) * len(values)), values)
+
+    sizes = [call("fabs", item) for item in given]
+    greatest = call("maxnum", call("maxnum", sizes[0], sizes[1]), sizes[2])
+    reciprocal = special_function_unit.reciprocal(emitter, greatest)
+    return [b.fmul(item, reciprocal) for item in given]
 
 
 def _types(instruction: Instruction) -> tuple[str, str]:

@@ -1,0 +1,1 @@
+"""Texture instructions of the CPU device against a card's results."""
