@@ -379,10 +379,13 @@ def _merged(left: LaneValue, right: LaneValue, combine: Callable[[Lanes, Lanes],
         return None
     number = _number(right)
     high, lanes = _split(left)
-    if high and number and number % LANES == 0 and _is_multiple(high, LANES) and ((lanes >= 0) & (lanes < LANES)).all():
+    unit = 1 << int(lanes.max()).bit_length()
+    if high and number and number % unit == 0 and _is_multiple(high, unit) and (lanes >= 0).all():
         if not all(_is_flat(key, part) for key, part in high.items()):
             return None
-        return plus({(_named(f"{combine.__name__}{number}", high),): np.full(LANES, LANES)}, constant(lanes))
+        units = {key: part // unit for key, part in high.items()}
+        atom = _named(f"{combine.__name__}{number // unit}", units)
+        return plus({(atom,): np.full(LANES, unit)}, constant(lanes))
     return _bits(left, lambda lanes: combine(lanes, numbers), int(numbers.max()).bit_length())
 
 

@@ -20,6 +20,7 @@ DISJOINT = {
     "fields": "y[2 * t] = x[t]; y[2 * t + 1] = y[2 * t] * 2;",
     "two_variables": "s[t] = y[t]; r[t] = s[t]; y[t] = r[t];",
     "pairs": "int p = t ^ n; if (p > t) { int a = s[t], b = s[p]; if (a > b) s[t] = b, s[p] = a; }",
+    "far_pairs": "int p = t ^ 64; int a = s[t], b = s[p]; if (p > t) { if (a > b) s[t] = b, s[p] = a; }",
     "counts": "for (int i = t; i < n; i += blockDim.x) atomicAdd(&s[x[i] & 255], 1);",
     "with_a_barrier": "s[t] = y[t]; __syncwarp(); y[t] = s[t ^ 1]; __syncwarp(); s[t] = y[t] + 1;",
     "shuffle": "s[t] = y[t]; int a = __shfl_sync(~0u, t, 3); y[t] = s[t ^ 1] + a;",
