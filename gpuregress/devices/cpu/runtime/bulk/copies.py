@@ -339,6 +339,9 @@ class BulkCopies:
         if (given.im2col is not None) != form.im2col:
             kind = "an im2col" if given.im2col is not None else "a tiled"
             raise KernelFault("illegal-instruction", f"{mnemonic}: the tensor map is {kind} one")
+        if start[0] * given.element_size % _CHUNK:  # measured on an H200
+            where = f"coordinate {start[0]} of the fastest axis is byte {start[0] * given.element_size}"
+            raise KernelFault("illegal-instruction", f"{mnemonic}: {where}: it must be a multiple of {_CHUNK}")
         return given, origin, start
 
     def _map_at(self, address: int) -> bytes:

@@ -105,8 +105,14 @@ def _tile(program: Running, start: tuple[int, int], box: tuple[int, int] = (8, 8
 
 def test_a_tile_with_elements_outside(program: Running) -> None:
     wanted = np.zeros((8, 8), np.int32)
-    wanted[:6, 3:] = np.arange(240).reshape(12, 20)[6:, :5]
-    assert _tile(program, (-3, 6)) == wanted.ravel().tolist()
+    wanted[:6, 4:] = np.arange(240).reshape(12, 20)[6:, :4]
+    assert _tile(program, (-4, 6)) == wanted.ravel().tolist()
+
+
+def test_a_tile_begins_at_a_multiple_of_16_bytes(program: Running) -> None:
+    message = r"coordinate -3 of the fastest axis is byte -12: it must be a multiple of 16, thread \(0,0,0\)"
+    with pytest.raises(KernelFault, match=message):
+        _tile(program, (-3, 6))
 
 
 def test_a_swizzled_tile(program: Running) -> None:
