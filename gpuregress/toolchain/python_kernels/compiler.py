@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import sysconfig
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
-from gpuregress import usermodules
 from gpuregress.errors import CompileError, MissingCompiler
 from gpuregress.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.toolchain import compiler_messages
@@ -64,6 +62,10 @@ def compile_source(source: Source) -> CompiledPython:
         CompileError: it does not compile; names the file and line.
         MissingCompiler: its compiler is not installed.
     """
+    import sysconfig  # noqa: PLC0415 - as below
+
+    from gpuregress import usermodules  # noqa: PLC0415 - every start of the command would load it
+
     kernel = source.python
     assert kernel is not None
     shown = compiler_messages.shown(Path(source.path))
