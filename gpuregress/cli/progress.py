@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gpuregress.cli import console
 from gpuregress.escapes import one_line, visible
 from gpuregress.report import terminal
-from gpuregress.session.events import Advanced, Compiling, Event, Judged, Listener, Planned, Started, ignore
+from gpuregress.session.events import Advanced, Compiled, Compiling, Event, Judged, Listener, Planned, Started, ignore
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -155,6 +155,9 @@ def _line(event: Event, verbosity: int) -> str | None:
         return None
     if isinstance(event, Compiling):
         return f"compiling {event.source} ({event.number})"
+    if isinstance(event, Compiled):
+        stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in event.seconds.items())
+        return f"compiled {event.source}: {stages}"
     if isinstance(event, Started):
         return f"started  {event.case} on {event.slot}"
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,19 @@ class Compiling:
 
 
 @dataclass(frozen=True, slots=True)
+class Compiled:
+    """A source was compiled in this run, not found in the cache.
+
+    Attributes:
+        source: the file's name.
+        seconds: stage, in words → its wall time.
+    """
+
+    source: str
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """A worker took a case; the slot has the name of its device."""
 
@@ -66,7 +79,7 @@ class Advanced:
     what: str
 
 
-Event = Planned | Compiling | Started | Judged | Advanced
+Event = Planned | Compiling | Compiled | Started | Judged | Advanced
 Listener = Callable[[Event], None]
 
 

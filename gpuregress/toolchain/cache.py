@@ -14,13 +14,15 @@ and files that belong to another user (root may have them), or that the group or
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import json
 import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,34 @@ def store(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> No
         _replace(file_path(key, suffix), data)
     _replace(file_path(key, ".json"), json.dumps(document, ensure_ascii=False, indent=1).encode())
     _prune_at_times()
+
+
+@contextlib.contextmanager
+def making(key: str) -> Iterator[None]:
+    """Hold an entry's lock while the entry is made; another process waits, and then finds the entry.
+
+    The system frees the lock of a process that is killed. A cache that cannot be written, or whose file system knows no
+    locks, is used without.
+
+    Args:
+        key: the digest. Only one entry may be made at a time by a thread.
+    """
+    path = file_path(key, ".lock")
+    try:
+        make_folder(path.parent)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        # Who waits for this file finds the entry; who comes later makes a new one.
+        with contextlib.suppress(OSError):
+            path.unlink()
+        os.close(descriptor)
 
 
 def check_folder() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -13,7 +14,15 @@ from typing import Any
 from gpuregress import storage
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
 from gpuregress.records import Entry, Program, PythonKernel, Source, from_json, to_json
-from gpuregress.toolchain import architectures, cache, compiler_messages, cubin, cxx_declarations, ptx_declarations
+from gpuregress.toolchain import (
+    architectures,
+    cache,
+    compiler_messages,
+    cubin,
+    cxx_declarations,
+    ptx_declarations,
+    stage_times,
+)
 from gpuregress.toolchain.demangle import demangle
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
@@ -74,7 +83,15 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
         HarnessError: it is not in the cache and NVRTC is not installed.
         StorageError: the cache cannot be written.
     """
-    return find(source) or make(source)
+    found = find(source)
+    if found is not None:
+        return found
+    files = _inputs(source)
+    if files.unknown:
+        return make(source)
+    keys = _python_keys(source, source.python, files) if source.python else _cxx_keys(source, files)
+    with cache.making(keys[-1]):
+        return find(source) or make(source)
 
 
 def find(source: Source) -> Program | None:
@@ -113,6 +130,7 @@ def make(source: Source) -> Program:
         HarnessError: NVRTC is not installed.
         StorageError: the cache cannot be written.
     """
+    start = time.perf_counter()
     for _ in range(_ATTEMPTS):
         files = _inputs(source)
         try:
@@ -124,6 +142,7 @@ def make(source: Source) -> Program:
         if files.unknown or _inputs(source) == files:
             for key in _python_keys(source, source.python, files)[1:] if source.python and not files.unknown else ():
                 cache.store(key, {"built": program.key}, {})
+            stage_times.note(program.key, {"front end": time.perf_counter() - start})
             return replace(_stored(program, ptx, complaints), card=source.card)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
 
@@ -160,6 +179,17 @@ def build_cubin(program: Program) -> Program:
     if known is not None:
         _check_refusal(known)
         return replace(program, cubin=str(cache.file_path(key, ".cubin")))
+    with cache.making(key):
+        known = cache.load(key)
+        if known is None:
+            _link(program, key)
+        else:
+            _check_refusal(known)
+    return replace(program, cubin=str(cache.file_path(key, ".cubin")))
+
+
+def _link(program: Program, key: str) -> None:
+    """Assemble a program's PTX into the cache."""
     from gpuregress.toolchain import link  # noqa: PLC0415 - a warm start needs none of it
 
     ptx = Path(program.ptx)
@@ -170,7 +200,6 @@ def build_cubin(program: Program) -> Program:
         raise
     resources = {kernel: dict(figures) for kernel, figures in linked.resources.items()}
     cache.store(key, {"linker": linked.linker, "resources": resources}, {".cubin": linked.cubin})
-    return replace(program, cubin=str(cache.file_path(key, ".cubin")))
 
 
 def resources(program: Program) -> dict[str, dict[str, int]]:

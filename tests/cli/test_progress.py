@@ -92,3 +92,18 @@ def test_a_long_command_shows_a_bar_on_a_terminal_alone(terminal_shop: Workshop,
 def test_a_terminal_that_wants_no_bar_gets_none(terminal_shop: Workshop, variable: str, value: str) -> None:
     printed, seen = on_a_terminal(terminal_shop, "check", **{variable: value})
     assert (printed, seen) == ("1 job, 1 case: no errors\n", "")
+
+
+# --- compilations -----------------------------------------------------------------------------------------------------
+
+
+def test_the_stages_of_a_compilation_are_told_once_and_only_where_more_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+    shop = make(tmp_path)
+    printed = shop.call(*RUN, "-v").stdout
+    stages = r"front end \d+\.\d s, PTX \d+\.\d s, lowering \d+\.\d s, LLVM \d+\.\d s"
+    assert len(re.findall(rf"^compiled scale\.cu: {stages}$", printed, re.MULTILINE)) == 1
+    assert "compiled scale.cu" not in shop.call(*RUN, "-v").stdout
+    assert "compiled scale.cu" not in shop.call(*RUN).stdout

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -167,3 +168,17 @@ def test_the_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("GPUREGRESS_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache.folder() == tmp_path / "xdg" / "gpuregress"
+
+
+def test_the_lock_of_an_entry_is_freed_by_an_error_and_needs_no_writable_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    for _ in range(2):
+        with contextlib.suppress(KeyError), cache.making("abcd"):
+            assert [path.name for path in tmp_path.rglob("*.lock")] == ["abcd.lock"]
+            raise KeyError
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file")
+    with cache.making("abcd"):
+        assert not [*tmp_path.rglob("*.lock")]

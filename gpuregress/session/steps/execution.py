@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import clock, verdict
@@ -30,7 +31,7 @@ from gpuregress.session import measurement_remarks
 from gpuregress.session.agreement_groups import AgreementGroups
 from gpuregress.session.compilation.builder import ProgramBuilder
 from gpuregress.session.compilation.task_stream import TaskStream
-from gpuregress.session.events import Judged, Started
+from gpuregress.session.events import Compiled, Judged, Started
 from gpuregress.session.repeated_timeouts import RepeatedTimeouts
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import log_header, run_folders
@@ -40,6 +41,7 @@ from gpuregress.session.steps.night import night_order
 from gpuregress.session.steps.planning import error_lines, error_location
 from gpuregress.session.steps.resumption import NOTHING_BEFORE, EarlierPart
 from gpuregress.session.steps.tasks import TaskFactory
+from gpuregress.toolchain import stage_times
 from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 
 if TYPE_CHECKING:
@@ -116,6 +118,8 @@ class _Execution:
         self._judge: Judge | None = None
         self._cases = {case.name: case for case in checked.plan.cases}
         self._retried: dict[str, tuple[str, ...]] = {}
+        self._timed: set[str] = set()
+        self._began = time.time() - (time.perf_counter() - context.start_s)
         self._is_late = False
         self._unknown = ""
         self._held_back: list[str] = []
@@ -295,8 +299,19 @@ class _Execution:
         self._verdicts[reached.case] = reached
         self._accepted.forget(reached.case)
         self._has_failed |= reached.exit_code != 0
+        self._tell_compilation(task)
         self._context.listen(Judged(reached, len(self._verdicts)))
         self._recording.add(reached, task)
+
+    def _tell_compilation(self, task: Task | None) -> None:
+        """Tell the times of the programs that were compiled for a case, each once."""
+        sources = zip(task.case.sources, task.programs, strict=True) if task is not None else ()
+        for source, program in sources:
+            if program.key not in self._timed:
+                self._timed.add(program.key)
+                seconds = stage_times.since(program.key, self._began)
+                if seconds:
+                    self._context.listen(Compiled(Path(source.path).name, seconds))
 
     def _remark(self, text: str) -> None:
         self._remarks[text] = None

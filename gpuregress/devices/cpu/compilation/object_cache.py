@@ -35,6 +35,12 @@ def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None
     cached = _load(key)
     if cached is not None:
         return cached
+    with cache.making(key):
+        return _load(key) or _made(key, text, kernels, schedule)
+
+
+def _made(key: str, text: str, kernels: Sequence[str], schedule: Schedule) -> CompiledModule:
+    """Compile the kernels, and store what came of it."""
     from gpuregress.devices.cpu.compilation.translate import compile_module  # noqa: PLC0415 - costs 100 ms
 
     try:

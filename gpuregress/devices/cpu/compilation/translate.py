@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
 from gpuregress.devices.cpu.builder.initializers import variable_facts
@@ -22,6 +24,9 @@ from gpuregress.devices.cpu.ptx.tree import Module
 from gpuregress.devices.cpu.runtime import llvm_backend
 from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, ModuleFacts, Schedule, SharedVariable
 from gpuregress.errors import DeviceError, UnsupportedError
+
+STAGES = ("PTX", "lowering", "LLVM")
+"""The stages of a compilation: parsing and checks, lowering to LLVM IR, LLVM's own time."""
 
 
 def translate(
@@ -73,8 +78,10 @@ def entries(tree: Module) -> list[str]:
 
 def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
     """Compile a PTX text; see `object_cache.compiled`."""
+    times = [time.perf_counter()]
     tree = parse(text, kernels)
     check(tree)
+    times.append(time.perf_counter())
     wanted = list(kernels or entries(tree))
     refused: dict[str, str] = {}
     try:
@@ -101,8 +108,12 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         constant_bytes(tree),
     )
     is_optimised = schedule is None or schedule.is_optimised
-    code = llvm_backend.compile_object(str(unit.module), is_optimised=is_optimised)
-    return CompiledModule(code, module_facts)
+    lowered = str(unit.module)
+    times.append(time.perf_counter())
+    code = llvm_backend.compile_object(lowered, is_optimised=is_optimised)
+    times.append(time.perf_counter())
+    ends = zip(STAGES, pairwise(times), strict=True)
+    return CompiledModule(code, module_facts, {stage: end - start for stage, (start, end) in ends})
 
 
 def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:

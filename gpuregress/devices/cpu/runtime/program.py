@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -201,10 +201,15 @@ class ModuleFacts:
 
 @dataclass(frozen=True, slots=True)
 class CompiledModule:
-    """A compiled PTX module: object code, and the facts that launches and messages need."""
+    """A compiled PTX module: object code, and the facts that launches and messages need.
+
+    Attributes:
+        seconds: stage of the compilation, in words → its wall time; empty where it was loaded from the cache.
+    """
 
     code: bytes
     facts: ModuleFacts
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
 CLASSES = {
