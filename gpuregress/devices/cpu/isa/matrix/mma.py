@@ -19,10 +19,11 @@ from gpuregress.devices.cpu.isa.matrix import half_precision_m8n8k4
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Fragment, Place, Sparsity, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
-from gpuregress.devices.cpu.isa.matrix.mma_batches import members
+from gpuregress.devices.cpu.isa.matrix.mma_batches import half_of, members
 from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show_factors
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, elements
+from gpuregress.devices.cpu.runtime.thread_context import AREA
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +107,17 @@ def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
     counts = [len(first.a), len(first.b), max(len(first.c), len(first.d)), len(metadata)]
     starts = [32 * 4 * sum(counts[:number]) for number in range(5)]
     step = starts[4]
-    own = _OwnParts(emitter)
+    half = half_of(instruction) * AREA // 2
+    own = _OwnParts(emitter, half)
     for number, product in enumerate(products):
         for start, part in zip(starts, (product.a, product.b, product.c, metadata), strict=False):
             own.store(step * number + start, [emitter.read(item, "b32") for item in part])
-    emitter.builder.store(i32(0), at(emitter.builder, area(emitter), step * len(products)), align=4)
+    emitter.builder.store(i32(0), at(emitter.builder, area(emitter), half + step * len(products)), align=4)
     meet(emitter, MULTIPLY)
-    tile.compute_all(emitter, area(emitter), step, starts[2], [product.source for product in products])
-    own = _OwnParts(emitter)
+    tile.compute_all(
+        emitter, at(emitter.builder, area(emitter), half), step, starts[2], [product.source for product in products]
+    )
+    own = _OwnParts(emitter, half)
     last = {register: number for number, product in enumerate(products) for register in product.d}
     for number, product in enumerate(products):
         results = own.load(step * number + starts[2], len(product.d))
@@ -125,9 +129,9 @@ def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
 class _OwnParts:
     """The parts of a warp's area that belong to the running lane, by the bytes that each lane has."""
 
-    def __init__(self, emitter: Services) -> None:
+    def __init__(self, emitter: Services, half: int) -> None:
         self._builder = emitter.builder
-        self._area = area(emitter)
+        self._area = at(self._builder, area(emitter), half)
         self._lane = self._builder.zext(own_lane(emitter), I64)
         self._first: dict[int, ir.Value] = {}
 

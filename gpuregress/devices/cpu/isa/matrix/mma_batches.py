@@ -5,6 +5,9 @@ grows with the number of waits. A batch has the operands of its members one behi
 names for each member the earlier one whose result it adds to, or itself:
 
     mma D0, A0, B0, C0;  mma D1, A1, B1, D0;   →   mma {D0, D1}, {A0, A1}, {B0, B1}, {C0}, {0, 0};
+
+Where one batch follows another, they use the halves of the warp's area in turn, as a last operand says. Then no barrier
+is needed between them: a lane that has met the others in the second batch knows that all have read the first.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ from gpuregress.devices.cpu.analysis.effects import reads, sets
 from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Module, Operand, Statement, Vector, elements
 
-MOST = 16
-"""Members of a batch, whose operands fit into the warp's area."""
+MOST = 12
+"""Members of a batch, whose operands fit into half of the warp's area."""
 
 _RESULTS = ("f16", "f32")
 """Types of results that one lane computes for all: those of other types are quick alone."""
@@ -59,16 +62,37 @@ def members(instruction: Instruction) -> list[Member]:
 
 def is_batch(instruction: Instruction) -> bool:
     """Whether an mma is a batch."""
-    return len(instruction.operands) == 5 and isinstance(instruction.operands[4], Vector)
+    return len(instruction.operands) > 4 and isinstance(instruction.operands[4], Vector)
+
+
+def half_of(instruction: Instruction) -> int:
+    """The half of the warp's area, 0 or 1, that an mma uses."""
+    turn = _turn(instruction)
+    return 0 if turn is None else turn % 2
+
+
+def is_followed(statement: Statement) -> bool:
+    """Whether an mma is followed by one that uses the other half of the area, and needs no barrier before it."""
+    turn = _turn(statement) if isinstance(statement, Instruction) else None
+    return turn is not None and turn >= _FOLLOWED
+
+
+_FOLLOWED = 2
+"""Added to the half in the last operand of a batch."""
+
+
+def _turn(instruction: Instruction) -> int | None:
+    """The last operand of a batch that has neighbours."""
+    if instruction.opcode != "mma" or not is_batch(instruction) or len(instruction.operands) < 6:
+        return None
+    last = instruction.operands[5]
+    return last.value if isinstance(last, Integer) else None
 
 
 def instruction_count(statement: Statement) -> int:
-    """The PTX instructions that a statement stands for.
-
-    Each member but the last counts with the warp barrier that is left out behind it.
-    """
+    """The PTX instructions that a statement stands for, with the warp barriers that are left out behind them."""
     if isinstance(statement, Instruction) and statement.opcode == "mma" and is_batch(statement):
-        return 2 * len(elements(statement.operands[4])) - 1
+        return 2 * len(elements(statement.operands[4])) - (not is_followed(statement))
     return 1
 
 
@@ -93,7 +117,54 @@ def _function(function: Function) -> Function:
         else:
             result.append(first)
             at += 1
-    return replace(function, body=tuple(result))
+    return replace(function, body=tuple(_in_turn(result)))
+
+
+def _in_turn(body: Sequence[Statement]) -> list[Statement]:
+    """Let neighbouring products use the halves of the area in turn."""
+    result = [*body]
+    before: int | None = None
+    for at, statement in enumerate(body):
+        if isinstance(statement, Instruction) and (_is_candidate(statement) or _is_made(statement)):
+            half = 0
+            if before is not None:
+                half = 1 - half_of(_as_batch(result[before]))
+                result[before] = _with_turn(result[before], half_of(_as_batch(result[before])) + _FOLLOWED)
+                result[at] = _with_turn(statement, half)
+            before = at
+        elif not _is_pure(statement):
+            before = None
+    return result
+
+
+def _is_made(statement: Instruction) -> bool:
+    return statement.opcode == "mma" and is_batch(statement)
+
+
+def _as_batch(statement: Statement) -> Instruction:
+    """An mma as a batch, which may have one member."""
+    assert isinstance(statement, Instruction)
+    if is_batch(statement):
+        return statement
+    return replace(statement, operands=(*statement.operands, Vector((Integer(0),))))
+
+
+def _with_turn(statement: Statement, turn: int) -> Instruction:
+    batch = _as_batch(statement)
+    return replace(batch, operands=(*batch.operands[:5], Integer(turn)))
+
+
+def _is_pure(statement: Statement) -> bool:
+    """Whether a statement only computes registers from others."""
+    if not isinstance(statement, Instruction) or statement.guard is not None:
+        return False
+    facts = info(statement)
+    return (
+        facts.result is ResultKind.PURE
+        and facts.memory is MemoryEffect.NONE
+        and facts.control is Control.NEXT
+        and facts.wait is Wait.NONE
+    )
 
 
 def _is_candidate(statement: Statement) -> bool:
@@ -179,18 +250,9 @@ class _Run:
 
     def _can_be_done_before(self, statement: Statement) -> bool:
         """Whether a statement computes a register from others, and neither they nor it are those of the products."""
-        if not isinstance(statement, Instruction) or statement.guard is not None:
-            return False
-        facts = info(statement)
-        is_pure = (
-            facts.result is ResultKind.PURE
-            and facts.memory is MemoryEffect.NONE
-            and facts.control is Control.NEXT
-            and facts.wait is Wait.NONE
-        )
         results = self._writers.keys()
         return (
-            is_pure
+            _is_pure(statement)
             and results.isdisjoint(reads(statement))
             and results.isdisjoint(sets(statement))
             and self._used.isdisjoint(sets(statement))

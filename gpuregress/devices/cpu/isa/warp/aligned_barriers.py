@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpuregress.devices.cpu.isa.matrix.mma_batches import is_followed
 from gpuregress.devices.cpu.ptx.opcode_table import info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Module, Statement
 
@@ -15,7 +16,7 @@ _ALL_LANES = Integer(0xFFFF_FFFF)
 
 
 def with_warp_barriers(tree: Module) -> Module:
-    """The module with a `bar.warp.sync` after each `.aligned` matrix instruction."""
+    """The module with a `bar.warp.sync` after each `.aligned` matrix instruction that needs one."""
     return replace(tree, functions=tuple(_function(item) for item in tree.functions))
 
 
@@ -32,4 +33,4 @@ def _function(function: Function) -> Function:
 
 
 def _needs_barrier(statement: Statement) -> bool:
-    return isinstance(statement, Instruction) and info(statement).is_aligned
+    return isinstance(statement, Instruction) and info(statement).is_aligned and not is_followed(statement)

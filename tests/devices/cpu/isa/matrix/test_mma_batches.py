@@ -7,7 +7,8 @@ import pytest
 
 from gpuregress.devices.cpu.compilation import translate
 from gpuregress.devices.cpu.isa.matrix import mma_batches
-from gpuregress.devices.cpu.isa.matrix.mma_batches import instruction_count, is_batch, members, with_batches
+from gpuregress.devices.cpu.isa.matrix.mma_batches import half_of, instruction_count, is_batch, members, with_batches
+from gpuregress.devices.cpu.isa.warp.aligned_barriers import with_warp_barriers
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Instruction, Module, Register
 from tests.devices.cpu.running import Running
@@ -72,7 +73,10 @@ CASES = {
     "a label between": (f"{_mma(0)}\nL:\n{_mma(4)}", [[0], [0]]),
     "a guard": (f"{_mma(0)}\n{_mma(4, guard='@%p ')}", [[0], [0]]),
     "another register twice": ("\n".join((_mma(0), _mma(0, 4))), [[0, 1]]),
-    "more than fit": ("\n".join(_mma(4 * (n % 4)) for n in range(20)), [[0, 1, 2, 3, *range(12)], [0, 1, 2, 3]]),
+    "more than fit": (
+        "\n".join(_mma(4 * (n % 4)) for n in range(20)),
+        [[0, 1, 2, 3, *range(8)], [0, 1, 2, 3, *range(4)]],
+    ),
 }
 
 
@@ -105,13 +109,30 @@ def test_batches_compute_the_bits_of_single_products(tmp_path: Path, monkeypatch
     batched = run()
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "single"))
     monkeypatch.setattr(mma_batches, "MOST", 1)
+    alternating = run()
+    assert alternating == batched
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "with barriers"))
+    monkeypatch.setattr(mma_batches, "_in_turn", list)
     assert len(_batches(with_batches(parse(text)))) > len(CASES)
     assert run() == batched
     assert np.frombuffer(batched[0], np.float32).any()
+
+
+def test_neighbours_use_the_halves_of_the_area_in_turn_without_barriers_between() -> None:
+    def turns(body: str) -> list[tuple[int, bool]]:
+        tree = with_warp_barriers(with_batches(parse(_ptx(body))))
+        found = [item for item in tree.functions[0].body or () if isinstance(item, Instruction)]
+        barriers = {at - 1 for at, item in enumerate(found) if item.mnemonic == "bar.warp.sync"}
+        return [(half_of(item), at in barriers) for at, item in enumerate(found) if item.opcode == "mma"]
+
+    assert turns("\n".join(_mma(4 * (n % 4)) for n in range(30))) == [(0, False), (1, False), (0, True)]
+    assert turns(f"{_mma(0)}\n mov.b32 %r10, %f1;\n{_mma(4)}") == [(0, False), (1, True)]
+    assert turns(f"{_mma(0)}\n st.global.b32 [%rd3], %r1;\n{_mma(4)}") == [(0, True), (0, True)]
+    assert turns(f"{_mma(0)}\n{_mma(4, guard='@%p ')}") == [(0, True), (0, True)]
 
 
 def test_a_kernel_of_many_products_stays_small() -> None:
     def size(count: int) -> int:
         return len(translate.llvm_text(_ptx("\n".join(_mma(4 * (n % 4)) for n in range(count))), ("k",)))
 
-    assert (size(320) - size(160)) / 160 < 5000
+    assert (size(320) - size(160)) / 160 < 3000
