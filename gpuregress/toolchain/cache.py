@@ -142,6 +142,41 @@ def making(key: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+def note_stages(program: str, seconds: Mapping[str, float]) -> None:
+    """Keep the times of a program's stages; a cache that cannot be written costs the times and nothing else.
+
+    Args:
+        program: its key.
+        seconds: stage, in words → its wall time.
+    """
+    now = time.time()
+    with contextlib.suppress(StorageError):
+        stages = {**_stages(program), **{stage: [taken, now] for stage, taken in seconds.items()}}
+        store(_stages_key(program), {"stages": stages}, {})
+
+
+def stages_since(program: str, start: float) -> dict[str, float]:
+    """Return the stages of a program that ended after a time, each with its seconds of wall time.
+
+    Args:
+        program: its key.
+        start: seconds since the epoch.
+    """
+    with contextlib.suppress(StorageError):
+        return {stage: taken for stage, (taken, ended) in _stages(program).items() if ended >= start}
+    return {}
+
+
+def _stages(program: str) -> dict[str, list[float]]:
+    record = load(_stages_key(program)) or {}
+    stages: dict[str, list[float]] = record.get("stages", {})
+    return stages
+
+
+def _stages_key(program: str) -> str:
+    return digest(["stages", program])
+
+
 def check_folder() -> None:
     """Refuse a cache folder that other users may write.
 

@@ -21,7 +21,6 @@ from gpuregress.toolchain import (
     cubin,
     cxx_declarations,
     ptx_declarations,
-    stage_times,
 )
 from gpuregress.toolchain.demangle import demangle
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -142,7 +141,7 @@ def make(source: Source) -> Program:
         if files.unknown or _inputs(source) == files:
             for key in _python_keys(source, source.python, files)[1:] if source.python and not files.unknown else ():
                 cache.store(key, {"built": program.key}, {})
-            stage_times.note(program.key, {"front end": time.perf_counter() - start})
+            cache.note_stages(program.key, {"front end": time.perf_counter() - start})
             return replace(_stored(program, ptx, complaints), card=source.card)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
 

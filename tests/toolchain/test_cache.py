@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,22 @@ def test_the_lock_of_an_entry_is_freed_by_an_error_and_needs_no_writable_folder(
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file")
     with cache.making("abcd"):
         assert not [*tmp_path.rglob("*.lock")]
+
+
+def test_only_stages_of_this_run_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    assert cache.stages_since("a", 0) == {}
+    cache.note_stages("a", {"front end": 3.5})
+    between = time.time()
+    time.sleep(0.01)
+    cache.note_stages("a", {"PTX": 0.5, "LLVM": 1.0})
+    assert cache.stages_since("a", 0) == {"front end": 3.5, "PTX": 0.5, "LLVM": 1.0}
+    assert cache.stages_since("a", between) == {"PTX": 0.5, "LLVM": 1.0}
+    assert cache.stages_since("b", 0) == {}
+
+
+def test_a_cache_that_cannot_be_written_costs_the_times_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file")
+    cache.note_stages("a", {"PTX": 0.5})
+    assert cache.stages_since("a", 0) == {}

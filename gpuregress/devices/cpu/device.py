@@ -40,7 +40,7 @@ from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.records import SM_90, DeviceInfo, Dim3, LaunchShape, Program, TensorMap
-from gpuregress.toolchain import stage_times
+from gpuregress.toolchain import cache
 
 FEW_THREADS = 1 << 16
 """Threads, in all launches of a case, that run faster than their code is optimised: some 20 ms against most of the
@@ -413,7 +413,7 @@ def _built(program: Program, kernels: tuple[str, ...], schedule: Schedule) -> Co
         raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
     built = compiled(text, kernels, schedule)
     if built.seconds:
-        stage_times.note(program.key, built.seconds)
+        cache.note_stages(program.key, built.seconds)
     return built
 
 

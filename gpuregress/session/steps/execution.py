@@ -41,7 +41,7 @@ from gpuregress.session.steps.night import night_order
 from gpuregress.session.steps.planning import error_lines, error_location
 from gpuregress.session.steps.resumption import NOTHING_BEFORE, EarlierPart
 from gpuregress.session.steps.tasks import TaskFactory
-from gpuregress.toolchain import stage_times
+from gpuregress.toolchain import cache
 from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ class _Execution:
         for source, program in sources:
             if program.key not in self._timed:
                 self._timed.add(program.key)
-                seconds = stage_times.since(program.key, self._began)
+                seconds = cache.stages_since(program.key, self._began)
                 if seconds:
                     self._context.listen(Compiled(Path(source.path).name, seconds))
 
