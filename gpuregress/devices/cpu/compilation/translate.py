@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
 from gpuregress.devices.cpu.functions.inlining import inlined
-from gpuregress.devices.cpu.isa.matrix.mma_batches import with_batches
+from gpuregress.devices.cpu.isa.matrix.mma_batches import is_followed, with_batches
 from gpuregress.devices.cpu.isa.matrix.wgmma_results import with_results
 from gpuregress.devices.cpu.isa.memory.dynamic_stack import with_stack
 from gpuregress.devices.cpu.isa.memory.variadic_arguments import with_addresses
@@ -44,7 +44,10 @@ def translate(
         DeviceError: there is no such kernel.
     """
     needed = replace(tree, functions=tuple(item for item in tree.functions if not item.is_skipped))
-    unit = Unit(with_results(inlined(with_warp_barriers(with_batches(with_stack(with_addresses(needed)))))), schedule)
+    unit = Unit(
+        with_results(inlined(with_warp_barriers(with_batches(with_stack(with_addresses(needed))), is_followed))),
+        schedule,
+    )
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)

@@ -6,31 +6,31 @@ operands; without a barrier a lane could overwrite the operands of the next.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from gpuregress.devices.cpu.isa.matrix.mma_batches import is_followed
 from gpuregress.devices.cpu.ptx.opcode_table import info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Module, Statement
 
 _ALL_LANES = Integer(0xFFFF_FFFF)
 
 
-def with_warp_barriers(tree: Module) -> Module:
-    """The module with a `bar.warp.sync` after each `.aligned` matrix instruction that needs one."""
-    return replace(tree, functions=tuple(_function(item) for item in tree.functions))
+def with_warp_barriers(tree: Module, needs_none: Callable[[Statement], bool] = lambda _: False) -> Module:
+    """The module with a `bar.warp.sync` after each `.aligned` matrix instruction, but those that need none."""
+    return replace(tree, functions=tuple(_function(item, needs_none) for item in tree.functions))
 
 
-def _function(function: Function) -> Function:
-    if not any(_needs_barrier(item) for item in function.body or ()):
+def _function(function: Function, needs_none: Callable[[Statement], bool]) -> Function:
+    if not any(_is_aligned(item) for item in function.body or ()):
         return function
     body: list[Statement] = []
     for statement in function.body or ():
         body.append(statement)
-        if isinstance(statement, Instruction) and _needs_barrier(statement):
+        if isinstance(statement, Instruction) and _is_aligned(statement) and not needs_none(statement):
             operands = (_ALL_LANES,)
             body.append(replace(statement, opcode="bar", modifiers=("warp", "sync"), operands=operands))
     return replace(function, body=tuple(body))
 
 
-def _needs_barrier(statement: Statement) -> bool:
-    return isinstance(statement, Instruction) and info(statement).is_aligned and not is_followed(statement)
+def _is_aligned(statement: Statement) -> bool:
+    return isinstance(statement, Instruction) and info(statement).is_aligned

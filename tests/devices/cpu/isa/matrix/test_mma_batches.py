@@ -7,7 +7,14 @@ import pytest
 
 from gpuregress.devices.cpu.compilation import translate
 from gpuregress.devices.cpu.isa.matrix import mma_batches
-from gpuregress.devices.cpu.isa.matrix.mma_batches import half_of, instruction_count, is_batch, members, with_batches
+from gpuregress.devices.cpu.isa.matrix.mma_batches import (
+    half_of,
+    instruction_count,
+    is_batch,
+    is_followed,
+    members,
+    with_batches,
+)
 from gpuregress.devices.cpu.isa.warp.aligned_barriers import with_warp_barriers
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Instruction, Module, Register
@@ -120,7 +127,7 @@ def test_batches_compute_the_bits_of_single_products(tmp_path: Path, monkeypatch
 
 def test_neighbours_use_the_halves_of_the_area_in_turn_without_barriers_between() -> None:
     def turns(body: str) -> list[tuple[int, bool]]:
-        tree = with_warp_barriers(with_batches(parse(_ptx(body))))
+        tree = with_warp_barriers(with_batches(parse(_ptx(body))), is_followed)
         found = [item for item in tree.functions[0].body or () if isinstance(item, Instruction)]
         barriers = {at - 1 for at, item in enumerate(found) if item.mnemonic == "bar.warp.sync"}
         return [(half_of(item), at in barriers) for at, item in enumerate(found) if item.opcode == "mma"]
