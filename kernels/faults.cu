@@ -23,12 +23,13 @@ __global__ void read_misaligned(int* out, const unsigned char* bytes, int offset
     out[threadIdx.x] = *reinterpret_cast<const int*>(bytes + 4 * threadIdx.x + offset);
 }
 
-/// Waits for a flag that nobody sets.
+/// Waits for a flag that nobody sets, and counts its rounds: without the counter it is a deadlock on the CPU device.
 __global__ void wait_forever(int* out, volatile int* flag)
 {
-    while (*flag == 0) {
-    }
-    out[threadIdx.x] = *flag;
+    int rounds = 0;
+    while (*flag == 0)
+        ++rounds;
+    out[threadIdx.x] = rounds;
 }
 
 /// A loop whose stride is an argument, and the argument is 0.

@@ -50,7 +50,7 @@ extern "C" __global__ void wide(int* y)
 def test_new_of_an_aligned_type_gives_what_delete_takes(tmp_path: Path) -> None:
     running = Running(tmp_path, ALIGNED, "wide")
     y = running.put("y", np.full(3, 7, np.int32))
-    with pytest.raises(Exception, match="which malloc did not give"):
+    with pytest.raises(Exception, match="which is free already"):
         running.launch("wide", 1, 1, y)
     assert ints(y) == [5, 0, 1]
 

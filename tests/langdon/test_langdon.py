@@ -29,7 +29,7 @@ def shop(root: Path, job: str) -> Workshop:
     return made
 
 
-def broken(root: Path, job: str, *, keep_judges: bool = False) -> dict[str, dict[str, Any]]:
+def broken(root: Path, job: str, *, keep_judges: bool = False, fails: bool = True) -> dict[str, dict[str, Any]]:
     """The verdicts of the broken kernel, by case: against the accepted results, and the job's judges if kept."""
     made = shop(root, job)
     path = f"configs/langdon/{job}.yaml"
@@ -40,7 +40,7 @@ def broken(root: Path, job: str, *, keep_judges: bool = False) -> dict[str, dict
         text = without(without(text, "reference:"), "checks:")
     made.write(path, text)
     result = made.call(*RUN)
-    assert result.exit_code in (1, 3), result.output
+    assert result.exit_code in ((1, 3) if fails else (0,)), result.output
     document = json.loads((made.root / "runs/latest/results.json").read_text())
     return {case["case"]: case for case in document["cases"]}
 
@@ -86,12 +86,10 @@ def test_overlapping_arrays_change_one_warp_of_each_block(tmp_path: Path) -> Non
         assert f"one warp of each block: warp {last}" in findings(case)
 
 
-def test_a_warp_that_does_not_run_in_lockstep_lacks_terms(tmp_path: Path) -> None:
-    for case in broken(tmp_path, "lockstep").values():
-        assert case["verdict"] == "differ"
-        assert case["buffers"][0]["differing"] == case["buffers"][0]["of"]
-        assert patterns(case) == ["terms"]
-        assert "sums of terms 0, 1, 2, 4, 8, 16 alone, of each chunk of 32 of x: 26 missing" in findings(case)
+def test_a_warp_that_is_trusted_to_run_in_lockstep_is_told(tmp_path: Path) -> None:
+    for case in broken(tmp_path, "lockstep", fails=False).values():
+        assert case["verdict"] == "pass"  # as on a card, where the warp stays together
+        assert "without __syncwarp" in str(case["exchanges"])
 
 
 def test_a_signed_shift_is_named(tmp_path: Path) -> None:

@@ -18,12 +18,18 @@ from gpuregress.baselines import BaselineStore
 from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores, partition
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
+from gpuregress.plan import compiled_launches
 from gpuregress.records import Case, Task
 from gpuregress.runner import run_case
 
 ROOT = Path(__file__).parents[4]
 UNCUT = dict.fromkeys(("compact", "dot", "histogram", "langdon_counter", "nearest"), "atomics in global memory")
 UNCUT |= dict.fromkeys(("langdon_no_threads", "langdon_stride"), "one block")
+UNCUT |= dict.fromkeys(("flash_attention", "wgmma_tma_gemm"), "products and copies of whole warps")
+UNCUT |= {
+    f"triton-{name}": "exchanges of whole warps"
+    for name in ("attention", "layer-norm", "matmul", "matmul-descriptors", "matmul-fp8", "softmax")
+}
 UNCUT |= {"cluster": "blocks of a cluster wait for each other"}
 
 
@@ -64,6 +70,7 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
         patch.setenv(cores.VARIABLE, str(count))
         with registry.open_device("cpu") as device:
             program, *others = (toolchain.compile(source) for source in case.sources)
+            plain = compiled_launches.completed(plain, (program, *others))
             task = Task(plain, program, f"{folder}/launch.log", 1, str(folder), other_programs=tuple(others))
             outcome = run_case(device, task)
     assert outcome.state == "done", outcome.message

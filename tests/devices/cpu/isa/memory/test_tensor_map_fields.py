@@ -44,7 +44,7 @@ extern "C" __global__ void made(int* y, const TYPE* x, u64* map_out, int width, 
                  :: "r"(where(&gate)), "r"((int)sizeof box) : "memory");
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
                  " [%0], [%1, {%2, %3}], [%4];"
-                 :: "r"(where(box)), "l"(map_out), "r"(2), "r"(1), "r"(where(&gate)) : "memory");
+                 :: "r"(where(box)), "l"(map_out), "r"(4), "r"(1), "r"(where(&gate)) : "memory");
   }
   asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra WAIT; }"
                :: "r"(where(&gate)) : "memory");
@@ -59,9 +59,9 @@ def text(type_: str = "int", element: str = "3", swizzle: str = "0") -> str:
 
 
 def tile(width: int, height: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-    """The box of 8 x 4 at (2, 1), with zeros outside."""
+    """The box of 8 x 4 at (4, 1), with zeros outside."""
     wanted = np.zeros((4, 8), np.int32)
-    part = np.arange(width * height, dtype=np.int32).reshape(height, width)[1:5, 2:10]
+    part = np.arange(width * height, dtype=np.int32).reshape(height, width)[1:5, 4:12]
     wanted[: part.shape[0], : part.shape[1]] = part
     return wanted
 
