@@ -41,6 +41,8 @@ _PLAIN = re.compile(r"gpuregress [^|&;<>$`\\*?~#]*")
 _MARK = re.compile(r"<!-- (project|needs|setup|file|not run): (.*?) -->")
 _FENCE = re.compile(r"```(\w*)$")
 _VERDICT = re.compile(r"(pass|differ|new|fault|timeout|error|skip) ")
+_STAGES = re.compile(r"compiled \S+: .* s$")
+"""The times of a compilation, which a run has only where the cache lacks the program."""
 _VOLATILE = (
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "DATE"),
@@ -179,6 +181,8 @@ def comparable(lines: list[str] | tuple[str, ...]) -> list[str]:
     plain = []
     for line in lines:
         text = line.rstrip()
+        if _STAGES.match(text):
+            continue
         for pattern, name in _VOLATILE:
             text = pattern.sub(name, text)
         plain.append(text)
