@@ -123,7 +123,8 @@ class Interchange:
         self._first, self._tid, self._done = first, tid, done
         self._width = dimension(self.view, "block_x")
         wide = b.icmp_unsigned(">=", self._width, i32(SHORTEST_ROW))
-        self._parking = Cell(b, b.and_(wide, b.icmp_signed(">", self._credit.get(b), i32(0))))
+        pays = b.icmp_signed(">", self._credit.get(b), i32(0))
+        self._parking = Cell(b, b.and_(b.and_(wide, pays), self._are_distinct(b)))
         self._single = Cell(b, ir.Constant(I1, 0))
         self._from, self._iterations = Cell(b, i32(0)), Cell(b, i32(0))
         self._place, self._x, self._wide = Cell(b, i32(0)), Cell(b, i32(0)), Cell(b, i64(0))
@@ -249,7 +250,7 @@ class Interchange:
             site.first[name], site.after[name] = Cell(b, value), Cell(b, value)
         refused = self.llvm.append_basic_block("refused")
         iteration = self.llvm.append_basic_block("iteration")
-        holds = b.and_(self._strides_hold(b, site), self._are_distinct(b))
+        holds = self._strides_hold(b, site)
         self._advance(b, site)
         self._iterations.set(i32(0), b)
         b.cbranch(b.and_(holds, self._bands_hold(b, site)), iteration, refused)
@@ -274,6 +275,7 @@ class Interchange:
         return holds.get(b)
 
     def _are_distinct(self, b: ir.IRBuilder) -> ir.Value:
+        """Whether different parameters point to different buffers; a thread that is parked runs behind later ones."""
         answer: ir.Value = ir.Constant(I1, 1)
         for pair in self.plan.distinct:
             one, other = (self._host(item) for item in pair)

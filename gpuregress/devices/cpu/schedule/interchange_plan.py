@@ -58,12 +58,14 @@ class _Touch:
         variables: what it may access; None: anything.
         effect: "" for a read, `write`, or the kind of an atomic operation that commutes with itself.
         loop: whether it is in a loop that is interchanged, at addresses with a stride.
+        own: its address outside these loops, if no two threads of a row touch the same byte; else None.
     """
 
     block: int
     variables: frozenset[Variable] | None
     effect: str
     loop: bool
+    own: Address | None = None
 
 
 class LoopValues:
@@ -146,6 +148,7 @@ class _Planner:
     def __init__(self, emitter: Services, rematerializer: Rematerializer) -> None:
         self.emitter, self.rematerializer = emitter, rematerializer
         self.flow = emitter.flow
+        self._strides = Strides(rematerializer.all_definitions())
         self._points_to = PointsTo(self.flow.statements, emitter.frame.parameter_offsets)
 
     def plan(self, index: int) -> RegionPlan | None:
@@ -358,8 +361,14 @@ class _Planner:
                 if not isinstance(statement, Instruction) or not self._is_plain(statement):
                     return None
                 if info(statement).memory is not MemoryEffect.NONE and space_of(statement) != "param":
-                    touches.append(_Touch(number, self._possible(statement), self._effect(statement), loop=False))
+                    variables, effect = self._possible(statement), self._effect(statement)
+                    touches.append(_Touch(number, variables, effect, loop=False, own=self._own(statement)))
         return touches
+
+    def _own(self, item: Instruction) -> Address | None:
+        address = _address(item)
+        stride = None if address is None else self._strides.of(address.base)
+        return None if stride is None or abs(stride.step) < lanes(item) * size(type_of(item)) else address
 
     def _is_plain(self, item: Instruction) -> bool:
         facts = info(item)
@@ -404,7 +413,7 @@ class _Planner:
             if all(item.loop for item in mine):
                 for plan in plans:
                     self._form_bands(plan, variable)
-            elif not self._on_one_side({item.block for item in mine}, {plan.loop.number for plan in plans}):
+            elif not self._keeps_order(mine, {plan.loop.number for plan in plans}):
                 return None
         for plan in plans:
             for bands in plan.bands.values():
@@ -466,14 +475,20 @@ class _Planner:
 
         return not isinstance(access.address.base, Register) or is_linear(access.address.base.name)
 
-    def _on_one_side(self, blocks: set[int], loops: set[int]) -> bool:
-        """Whether blocks lie all before, or all behind, the loops that are interchanged."""
+    def _keeps_order(self, touches: list[_Touch], loops: set[int]) -> bool:
+        """Whether accesses lie all before the loops that are interchanged, or all behind.
+
+        Threads run in order before the loops. Behind them, a thread that skips the loop is ahead of those that are
+        parked there; so each must touch an element of its own, all at the same address.
+        """
+        blocks = {item.block for item in touches}
         if not blocks.isdisjoint(loops):
             return False
         behind = self._reachable({item for loop in loops for item in self.flow.blocks[loop].successors})
         if blocks.isdisjoint(behind):
             return True
-        return all(loops.isdisjoint(self._reachable({block})) for block in blocks)
+        own = {item.own for item in touches}
+        return len(own) == 1 and None not in own and all(loops.isdisjoint(self._reachable({item})) for item in blocks)
 
     def _reachable(self, starts: set[int]) -> set[int]:
         seen, pending = set[int](), list(starts)

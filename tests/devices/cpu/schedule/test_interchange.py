@@ -118,6 +118,8 @@ _BODIES = st.builds(
 @example(
     "for (int i = g; i < n; i += stride) { y[i] += 2; y[n - 1 - i] = 3 * a; }", (1, 1, 1), (40, 2, 1), (999, -7, 0), 0
 )
+@example("for (int i = g; i < n; i += stride) s += x[i]; y[g] = s;", (1, 1, 1), (128, 1, 1), (1, -7, 0), 1)
+@example("for (int i = g; i < n; i += stride) s += x[i]; y[0] = g;", (1, 1, 1), (64, 1, 1), (5, 3, 0), SIZE)
 @example("for (int i = 0; i < 9; ++i) y[2 * t + (i & 1)] += i;", (1, 1, 1), (128, 1, 1), (500, 3, 5), SIZE)
 def test_interchange_changes_nothing(
     body: str, grid: Dim3, block: Dim3, numbers: tuple[int, int, int], shift: int

@@ -35,6 +35,7 @@ L:
 }}
 """
 READ = "ld.global.f32 %f2, [%rd4];"
+OWN = "mov.u32 %r9, %tid.x; mul.wide.u32 %rd6, %r9, 4; add.s64 %rd7, %rd2, %rd6;"
 SUM = f"{READ} add.f32 %f1, %f1, %f2;"
 ATOMIC = "ld.global.u8 %r5, [%rd4]; mov.u32 %r6, box; add.u32 %r6, %r6, %r5; red.shared.add.u32 [%r6], 1;"
 
@@ -47,7 +48,7 @@ def _plan(body: str, behind: str = "", before: str = "") -> RegionPlan | None:
 
 
 def test_strides_and_values_of_a_loop() -> None:
-    found = _plan(SUM, "st.global.f32 [%rd2], %f1;")
+    found = _plan(SUM, "st.global.f32 [%rd7], %f1;", OWN)
     assert found is not None
     (loop,) = found.loops
     assert loop.steps == {"%r1": 1}
@@ -85,6 +86,8 @@ def test_atomic_operations_whose_results_nobody_reads() -> None:
         (f"{ATOMIC} st.global.f32 [%rd5], %f2; {ATOMIC}", "", ""),  # a check behind an effect
         (f"{READ} setp.lt.f32 %p2, %f2, %f1; selp.u32 %r1, 1, 2, %p2;", "", ""),  # the index is data
         ("mul.wide.s32 %rd3, %r1, 4096; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f2, [%rd4];", "", ""),
+        (SUM, "st.global.f32 [%rd2], %f1;", ""),  # all threads write the same element behind the loop
+        (SUM, "st.global.f32 [%rd7], %f1; ld.global.f32 %f3, [%rd7+4];", OWN),
         (SUM, "call.uni vprintf, ();", ""),
     ],
 )
