@@ -66,8 +66,13 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
         while not is_held:
             folder = _temporary(above, TEMPORARY_PREFIX if parent is not None else _SCRATCH_PREFIX)
             folder.mkdir(mode=0o777 if parent is not None else 0o700)
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            except FileNotFoundError:  # another process removed it as a leftover before
+                continue
             is_held = _hold(descriptor, folder)
+            if not is_held:
+                os.close(descriptor)
     try:
         yield folder
     finally:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,29 @@ def test_a_temporary_file_that_was_taken_for_a_leftover_is_made_anew(
     storage.write_atomic(tmp_path / "file", b"x")
     assert (tmp_path / "file").read_bytes() == b"x"
     assert taken
+
+
+@pytest.mark.parametrize("moment", ["before it is opened", "before it is locked"])
+def test_a_scratch_folder_that_was_taken_for_a_leftover_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    made: list[Path] = []
+    whole_open = os.open
+
+    def open_after_another_swept(path: Path, flags: int) -> int:
+        first = not made
+        made.append(path)
+        if first and moment == "before it is opened":
+            path.rmdir()
+        descriptor = whole_open(path, flags)
+        if first and moment == "before it is locked":
+            path.rmdir()
+        return descriptor
+
+    monkeypatch.setattr(os, "open", open_after_another_swept)
+    with storage.scratch(tmp_path) as folder:
+        assert folder.is_dir()
+    assert made[0] != made[1] == folder
 
 
 def test_scratch_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
