@@ -13,16 +13,23 @@ from gpuregress.cli import console, context
     epilog="Example: gpuregress doctor --json",
 )
 @context.json_option
-def command(as_json: bool) -> int:
-    """Examine everything that a run needs: the wheels, the compiler, the cache, driver, GPUs, permissions.
+@click.pass_context
+def command(ctx: click.Context, /, as_json: bool) -> int:
+    """Examine what a run needs: wheels, compilers, Triton and Numba, the cache, driver, GPUs, permissions.
 
     Names the command that repairs each lack. Exits with 0 when cases can run on some device, else 4.
     """
+    import contextlib
+
+    from gpuregress.errors import GpuregressError
     from gpuregress.operations import doctor
     from gpuregress.records import to_json
     from gpuregress.report.terminal import table
 
-    health = doctor.examine()
+    configs = None
+    with contextlib.suppress(GpuregressError):  # a project that cannot be read is reported by the other commands
+        configs = context.find_project(ctx).configs
+    health = doctor.examine(configs)
     if as_json:
         context.print_json(to_json(health))
         return 0 if health.devices else 4

@@ -58,11 +58,14 @@ def _completed(case: Case) -> tuple[Case, str]:
     """A case with what the compiler of a kernel in Python fills in; or why it is not known."""
     from gpuregress import plan
     from gpuregress.errors import GpuregressError
+    from gpuregress.session.compilation.sources import compile_source
 
-    if all(source.python is None for source in case.sources):
+    trusted = {name: kernel.source for name, kernel in case.reference_kernels.items() if kernel.source.python}
+    if not trusted and all(source.python is None for source in case.sources):
         return case, ""
     try:
-        return plan.completed(case, _programs(case)), ""
+        references = {name: compile_source(source) for name, source in trusted.items()}
+        return plan.completed(case, _programs(case), references), ""
     except GpuregressError as error:
         return case, str(error)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 from gpuregress import storage, toolchain
 from gpuregress.devices import registry
@@ -16,7 +18,9 @@ from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.records import Source
 from gpuregress.session.compilation import sources
+from gpuregress.spec import job_files
 from gpuregress.toolchain import cache
+from gpuregress.toolchain.python_kernels import compiler as python_compiler
 
 _KERNEL = 'extern "C" __global__ void doctor(int *x) { *x = 1; }\n'
 _PACKAGES = ("llvmlite", "numpy", "polars", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime")
@@ -52,9 +56,13 @@ class Health:
     devices: tuple[str, ...]
 
 
-def examine() -> Health:
-    """Examine everything; nothing but the caches is changed."""
-    pieces = (*_base(), _compiler(), *_gpu())
+def examine(configs: Path | None = None) -> Health:
+    """Examine everything; nothing but the caches is changed.
+
+    Args:
+        configs: the folder of a project's jobs, which tell whether a kernel language is needed; None: none is.
+    """
+    pieces = (*_base(), _compiler(), *_languages(configs), *_gpu())
     broken = {piece.device for piece in pieces if piece.needed and not piece.well}
     devices = (
         () if "both" in broken else tuple(name for name in registry.available() if name.partition(":")[0] not in broken)
@@ -99,6 +107,20 @@ def _compiler() -> HealthCheck:
         except GpuregressError as error:
             return HealthCheck("both", "compiler", str(error).splitlines()[0], well=False, mend=_REINSTALL)
     return HealthCheck("both", "compiler", f"{toolchain.compiler_version()} compiles", well=True)
+
+
+def _languages(configs: Path | None) -> Iterator[HealthCheck]:
+    """Compilers of kernels in Python: each is needed by the jobs that name its language."""
+    texts = (
+        [path.read_text(encoding="utf-8", errors="replace") for path in job_files.job_files(configs)] if configs else []
+    )
+    for language in python_compiler.LANGUAGES:
+        count = sum(re.search(rf"\blanguage[\"']?\s*:\s*[\"']?{language}\b", text) is not None for text in texts)
+        jobs = f"{count} job{' needs' if count == 1 else 's need'} it" if count else "no job needs it"
+        version = python_compiler.version(language)
+        state = f"{version or 'not installed'}{f' ({jobs})' if configs else ''}"
+        mend = "" if version else f"pip install 'gpuregress[{language}]'"
+        yield HealthCheck("both", language, state, well=bool(version) or not count, needed=False, mend=mend)
 
 
 def _gpu() -> Iterator[HealthCheck]:

@@ -17,27 +17,37 @@ SCRATCH = "scratch_of_{}"
 """The name of the memory behind a hidden pointer of a kernel."""
 
 
-def completed(case: Case, programs: Sequence[Program]) -> Case:
+def completed(case: Case, programs: Sequence[Program], references: Mapping[str, Program] | None = None) -> Case:
     """Return a case whose launches are as their kernels' compiler wants them; the case itself where none decides.
 
     Args:
         case: as planned.
-        programs: its compiled sources.
+        programs: its compiled sources; without them, the launches stay as they are.
+        references: buffer → the compiled source of its trusted kernels; those without one stay as they are.
     """
-    if not any(entry.launch is not None for program in programs for entry in program.entries.values()):
+    compiled = (*programs, *(references or {}).values())
+    if not any(entry.launch is not None for program in compiled for entry in program.entries.values()):
         return case
-    scratch: dict[str, Buffer] = {}
+    added: dict[str, Buffer] = {}
 
-    def complete(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    def complete(launches: Sequence[Launch], programs: Sequence[Program]) -> tuple[Launch, ...]:
+        if not programs:
+            return tuple(launches)
         known: dict[int, Launch] = {}  # a step that is repeated a million times stays one object
         for launch in launches:
             if id(launch) not in known:
-                known[id(launch)] = _completed(launch, case.buffers, programs, scratch)
+                known[id(launch)] = _completed(launch, case.buffers, programs, added)
         return tuple(known[id(launch)] for launch in launches)
 
-    launches = complete(case.launches)
-    seeds = tuple(replace(one, launches=complete(one.launches)) if one.launches else one for one in case.seeds)
-    return replace(case, launches=launches, seeds=seeds, buffers={**case.buffers, **scratch})
+    launches = complete(case.launches, programs)
+    seeds = tuple(
+        replace(one, launches=complete(one.launches, programs)) if one.launches else one for one in case.seeds
+    )
+    kernels = dict(case.reference_kernels)
+    for name, program in (references or {}).items():
+        kernels[name] = replace(kernels[name], launches=complete(kernels[name].launches, [program]))
+    buffers = {**case.buffers, **added}
+    return replace(case, launches=launches, seeds=seeds, reference_kernels=kernels, buffers=buffers)
 
 
 def _completed(

@@ -97,6 +97,9 @@ def _judgement(case: Case) -> Iterator[str]:
         own = f"; {_rule(case.reference_rules[name])}" if name in case.reference_rules else ""
         accuracy = "; reports its accuracy" if name in case.improves else ""
         yield f"reference {name}: {_reference(case, name)}{own}{accuracy}"
+        kernel = case.reference_kernels[name].source.python if name in case.reference_kernels else None
+        if kernel is not None:
+            yield f"          {kernel.language}: {', '.join(kernel.words) or kernel.function}"
         for launch in case.reference_kernels[name].launches if name in case.reference_kernels else ():
             yield f"            {_launch(launch, case.buffers)}"
     if case.status:
@@ -113,7 +116,8 @@ def _reference(case: Case, name: str) -> str:
     if path is not None:
         return path
     kernel = case.reference_kernels[name]
-    return f"{kernel.buffer} of {kernel.source.path}" if kernel.buffer else kernel.source.path
+    source = _source(kernel.source)
+    return f"{kernel.buffer} of {source}" if kernel.buffer else source
 
 
 def _buffer(buffer: Buffer, of_source: str = "") -> str:

@@ -79,6 +79,7 @@ def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError
         buffer: whose reference it is.
         program: the reference's compiled source.
     """
+    case = compiled_launches.completed(case, (), {buffer: program})
     kernel = case.reference_kernels[buffer]
     section = ("reference", buffer, "launches")
     return _errors(case, _contradictions(case, kernel.launches, program, kernel.source, section))

@@ -169,6 +169,22 @@ def _located(problems: Problems, key: Key, given: SourceText) -> SourcePath | No
     return SourcePath(Path(file), given.language, name)
 
 
+def of_reference(
+    file: JobFile, problems: Problems, key: Key, text: str, language: Literal["triton", "numba"] | None
+) -> SourcePath | None:
+    """Locate the source of a reference's kernels; None if it is not there, which is reported.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+        key: of the reference's source.
+        text: the source, its templates filled.
+        language: the reference's own; None: the job's, where the source is in Python.
+    """
+    is_python = Path(text.rpartition(":")[0] or text).suffix == ".py"
+    return _located(problems, key, SourceText(text, language or file.job.language or "" if is_python else ""))
+
+
 def existing(problems: Problems, key: Key, text: str) -> Path | None:
     """Return the absolute path of a source; None if it is not there or no kernel source, which is reported."""
     is_python = re.fullmatch(r".+\.py:\w+", text)  # its language is missing

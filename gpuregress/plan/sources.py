@@ -32,7 +32,7 @@ class SourceFacts:
     Attributes:
         files: those that the launches take kernels from.
         of_launch: entry of `launches` → the position of its source among them.
-        own: the job's own source, None without one, or where it is in Python.
+        located: the job's own source, None without one.
         include: folders, absolute.
         digest: of the sources and all they include.
         revision: the label of the dumps.
@@ -41,7 +41,7 @@ class SourceFacts:
 
     files: tuple[SourceFile, ...]
     of_launch: Mapping[int, int]
-    own: Path | None
+    located: SourcePath | None
     include: tuple[Path, ...]
     digest: str
     revision: str
@@ -139,8 +139,7 @@ class JobSources:
         label = self._labels.of_all(given) if job.revision == "auto" else job.revision
         digest = revision.digest_of_all([inputs for _, inputs in given])
         of_launch = {origin: located.launched.index(path) for origin, path in located.of_launch.items()}
-        own = located.own.path if located.own is not None and not located.own.language else None
-        return self._labelled(SourceFacts(files, of_launch, own, folders, digest, label))
+        return self._labelled(SourceFacts(files, of_launch, located.own, folders, digest, label))
 
     def _read(
         self,
@@ -273,9 +272,8 @@ def _python_kernel(
     located = source.located
     assert located.language
     content = source.inputs.contents[0]
-    return python_kernels.resolve(
-        file, scope, located.function, located.language, located.launch, content, settings.options
-    )
+    levels = python_kernels.job_levels(file, located.launch)
+    return python_kernels.resolve(file, scope, located.function, located.language, levels, content, settings.options)
 
 
 def of_reference(
@@ -298,16 +296,17 @@ def of_reference(
     """
     item = file.job.reference[name]
     own_key: Key = ("reference", name)
-    path = known.own if item.source is None else _reference_path(scope, (*own_key, "source"), item.source)
-    if item.source is None and path is None:
-        scope.problems.add(own_key, f"missing key: reference.{name}.source; the job has no source of its own")
+    located = _reference_source(file, known, scope, name)
     given = item.compile or file.job.compile
     key: Key = ("compile",) if item.compile is None else (*own_key, "compile")
     settings = compile_settings(scope, given, key, file.job.card)
-    if path is None or settings is None:
+    if located is None or settings is None:
         return None
+    path = located.path
     include = known.include if item.compile is None else _folders(scope.problems, settings, key)
     at = known.paths.index(path) if path in known.paths else None
+    if located.language:
+        return _python_reference(file, scope, located, settings, launches, buffers, name)
     symbols = _symbols(buffers, at)
     if at is None:
         declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
@@ -318,14 +317,58 @@ def of_reference(
     return dataclasses.replace(compiled, digest=known.files[at].inputs.digest)
 
 
+def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str) -> SourcePath | None:
+    """Locate the source of a reference's kernels; None if it does not exist, which is reported."""
+    item, key = file.job.reference[name], ("reference", name)
+    if item.source is None:
+        if known.located is None:
+            missing = f"missing key: reference.{name}.source; the job has no source of its own"
+            scope.problems.add(key, missing)
+        elif item.language is not None:
+            scope.problems.add((*key, "language"), f"belongs to a source: name it in reference.{name}.source")
+        return known.located
+    text = scope.text(item.source, (*key, "source"))
+    if text is None:
+        return None
+    located = source_files.of_reference(file, scope.problems, (*key, "source"), text, item.language)
+    if located is not None and not located.language:
+        for setting in ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas"):
+            if setting in item.model_fields_set:
+                odd = f"is for kernels in Python, and the source is {located.path.name}"
+                scope.problems.add((*key, setting), odd)
+    return located
+
+
+def _python_reference(
+    file: JobFile,
+    scope: Scope,
+    located: SourcePath,
+    settings: CompileSettings,
+    launches: tuple[records.Launch, ...],
+    buffers: Mapping[str, records.Buffer],
+    name: str,
+) -> records.Source | None:
+    """Return the source of a reference whose kernel is in Python."""
+    assert located.language
+    source = _compiled(located.path, (), settings, launches, ())
+    try:
+        files = toolchain.inputs(source)
+    except OSError as error:
+        scope.problems.add(("reference", name, "source"), f"cannot be read: {error.strerror or error}")
+        return None
+    levels = python_kernels.reference_levels(file, name)
+    kernel = python_kernels.resolve(
+        file, scope, located.function, located.language, levels, files.contents[0], settings.options
+    )
+    if kernel is None:
+        return None
+    python_kernels.check_arguments(scope, kernel, launches, buffers, ("reference", name, "launches"))
+    return dataclasses.replace(source, digest=files.digest, python=kernel)
+
+
 def _folders_only(scope: Scope, job: JobSpec) -> CompileSettings:
     folders = (scope.text(text, ("compile", "include", at)) for at, text in enumerate(job.compile.include))
     return CompileSettings((), tuple(text for text in folders if text is not None), {}, "pinned", "")
-
-
-def _reference_path(scope: Scope, key: Key, text: str) -> Path | None:
-    filled = scope.text(text, key)
-    return None if filled is None else source_files.existing(scope.problems, key, filled)
 
 
 def _symbols(buffers: Mapping[str, records.Buffer], source: int | None) -> tuple[str, ...]:

@@ -139,8 +139,8 @@ def make(source: Source) -> Program:
                 _store_refusal(_cxx_keys(source, files)[-1], _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
-            for key in _python_keys(source, source.python, files)[1:] if source.python and not files.unknown else ():
-                cache.store(key, {"built": program.key}, {})
+            if source.python and not files.unknown:
+                _note_version(source, source.python, files, program.key)
             cache.note_stages(program.key, {"front end": time.perf_counter() - start})
             return replace(_stored(program, ptx, complaints), card=source.card)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
@@ -269,12 +269,49 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
 
 
 def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> Program | None:
-    """Find the program of a Python source; without its compiler here, the one that was built last elsewhere."""
+    """Find the program of a Python source.
+
+    That of the compiler here comes first. A cache from elsewhere may hold the program of a newer one. It is taken where
+    this host has an older compiler or none, so that both hosts run the same program.
+    """
     key, *others = _python_keys(source, kernel, files)
-    if python_compiler.version(kernel.language) or not others:
-        return _cached(key)
-    built = cache.load(others[0]) or {}
-    return _cached(str(built.get("built", key)))
+    program = _cached(key)
+    if program is not None or not others:
+        return program
+    built = cache.load(others[0])
+    installed = python_compiler.version(kernel.language)
+    if built is None or (installed and _numbers(str(built.get("version", ""))) <= _numbers(installed)):
+        return None
+    return _cached(str(built["built"]))
+
+
+def _note_version(source: Source, kernel: PythonKernel, files: SourceInputs, key: str) -> None:
+    """Note the program of the newest compiler, for a host with an older one or none."""
+    installed = python_compiler.version(kernel.language)
+    for other in _python_keys(source, kernel, files)[1:]:
+        known = cache.load(other) or {}
+        if _numbers(str(known.get("version", ""))) <= _numbers(installed):
+            cache.store(other, {"built": key, "version": installed}, {})
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, for comparison: `3.9.0` is (3, 9, 0), "" is ()."""
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0]))
+
+
+def foreign_compiler(source: Source, program: Program) -> str:
+    """Describe the compiler of a Python source's program, where it is not the one installed here; else "".
+
+    Args:
+        source: in Python.
+        program: of it.
+    """
+    kernel = source.python
+    installed = python_compiler.version(kernel.language) if kernel is not None else ""
+    if kernel is None or not installed or program.compiler.endswith(f" {installed}"):
+        return ""
+    what = f"{compiler_messages.shown(Path(source.path))}: the program is that of {program.compiler} from the cache"
+    return f"{what}; the compiler here is older ({installed})"
 
 
 def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> tuple[str, ...]:

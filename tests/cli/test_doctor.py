@@ -17,7 +17,7 @@ LACKING = doctor.HealthCheck("cuda", "driver", "not installed", well=False, mend
 def test_the_exit_code_says_whether_some_device_can_run(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, devices: tuple[str, ...], code: int
 ) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda: doctor.Health((WELL, LACKING), devices))
+    monkeypatch.setattr(doctor, "examine", lambda _configs: doctor.Health((WELL, LACKING), devices))
     result = shop.call("doctor")
     assert result.exit_code == code
     assert f"can run on: {devices[0] if devices else 'nothing'}" in result.stdout

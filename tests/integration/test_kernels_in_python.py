@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.toolchain.python_kernels import compiler
 from tests.workshop import RUN, Workshop
 
 ROOT = Path(__file__).parents[2]
@@ -132,7 +133,7 @@ def test_a_case_is_skipped_where_triton_is_not_installed(shop: Workshop) -> None
 
 
 def test_a_numba_kernel_gets_the_fields_of_its_arrays(shop: Workshop) -> None:
-    pytest.importorskip("numba.cuda", reason="Numba is not installed: pip install 'gpuregress[numba]'")
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'gpuregress[numba]'")
     shop.write("kernels/rows.py", NUMBA)
     shop.write("configs/rows.yaml", ROWS)
     shop.write("configs/beyond.yaml", BEYOND)
@@ -146,14 +147,43 @@ def test_a_numba_kernel_gets_the_fields_of_its_arrays(shop: Workshop) -> None:
     assert "rows.py:13" in reached["beyond"][1]
 
 
+def test_trusted_kernels_of_another_language(shop: Workshop) -> None:
+    pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
+    shop.write(
+        "kernels/twice.py",
+        TRITON.replace("tl.load(x + at)", "tl.load(x + at, mask=at < n)").replace("* 2)", "* 2, mask=at < n)"),
+    )
+    shop.write(
+        "kernels/plain.cu", "__global__ void plain(float *y, const float *x) { y[threadIdx.x] = 2 * x[threadIdx.x]; }"
+    )
+    cxx = "source: ../kernels/plain.cu, launches: [{kernel: plain, grid: [1], block: [100], args: [out, x]}]"
+    shop.write("configs/twice.yaml", f"{TWICE}reference: {{out: {{{cxx}}}}}\n")
+    buffers = TWICE[TWICE.index("buffers") : TWICE.index("launches")]
+    signature = 'language: triton, signature: {out: "*fp32", x: "*fp32", n: i32}, constants: {BLOCK: 128}'
+    triton = (
+        f"source: ../kernels/twice.py:twice, {signature}, launches: [{{grid: [1], args: [out, x, {{int32: 100}}]}}]"
+    )
+    job = f"{cxx.replace(', launches', chr(10) + 'launches')}\n{buffers}reference: {{out: {{{triton}}}}}\n"
+    shop.write("configs/plain.yaml", job)
+    result = shop.call(*RUN, "plain", "twice")
+    assert (result.exit_code, {verdict for verdict, _ in results(shop).values()}) == (0, {"pass"})
+    shop.write(
+        "kernels/plain.cu", "__global__ void plain(float *y, const float *x) { y[threadIdx.x] = 3 * x[threadIdx.x]; }"
+    )
+    assert shop.call(*RUN, "plain", "twice").exit_code == 1
+    assert {verdict for verdict, _ in results(shop).values()} == {"differ"}, "the reference is what is compared with"
+
+
 @pytest.mark.gpu
 def test_a_numba_kernel_on_a_card(shop: Workshop) -> None:
-    pytest.importorskip("numba.cuda", reason="Numba is not installed: pip install 'gpuregress[numba]'")
+    if not compiler.version("numba"):
+        pytest.skip("numba-cuda is not installed (numba.cuda of Numba alone does not do): gpuregress[numba]")
     shop.write("kernels/rows.py", NUMBA)
     shop.write("configs/rows.yaml", ROWS)
-    shop.call(*RUN, "rows")
-    shop.call("accept", "--all")
-    assert shop.call("run", "--device", "cuda", "rows").exit_code == 0
+    assert shop.call(*RUN, "rows").exit_code == 0
+    assert shop.call("accept", "--all").exit_code == 0
+    result = shop.call("run", "--device", "cuda", "rows")
+    assert result.exit_code == 0, result.output
 
 
 def test_the_program_of_a_function_is_that_of_its_text(shop: Workshop) -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gpuregress.errors import HarnessError
 from gpuregress.operations import doctor
 from gpuregress.session.compilation import sources
+from gpuregress.toolchain.python_kernels import compiler
 
 
 def test_this_machine_can_run_on_the_cpu() -> None:
@@ -34,3 +37,27 @@ def test_a_cache_that_cannot_be_written_is_said(monkeypatch: pytest.MonkeyPatch,
     (piece,) = [piece for piece in doctor.examine().pieces if piece.name == "cache"]
     assert not piece.well
     assert "GPUREGRESS_CACHE" in piece.mend
+
+
+def test_the_languages_that_jobs_need(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(compiler, "version", lambda language: {"triton": "3.9.0"}.get(language, ""))
+
+    def languages() -> list[tuple[str, bool, bool, str]]:
+        health = doctor.examine(tmp_path)
+        assert "cpu" in health.devices, "other jobs can run"
+        pieces = {piece.name: piece for piece in health.pieces}
+        found = (pieces["triton"], pieces["numba"])
+        return [(one.state, one.well, one.needed, one.mend) for one in found]
+
+    mend = "pip install 'gpuregress[numba]'"
+    assert languages() == [
+        ("3.9.0 (no job needs it)", True, False, ""),
+        ("not installed (no job needs it)", True, False, mend),
+    ]
+    (tmp_path / "a.yaml").write_text("language: triton\n")
+    (tmp_path / "b.yaml").write_text("reference: {y: {language: numba}}\n")
+    (tmp_path / "c.yaml").write_text("language: 'numba'\n")
+    assert languages() == [
+        ("3.9.0 (1 job needs it)", True, False, ""),
+        ("not installed (2 jobs need it)", False, False, mend),
+    ]

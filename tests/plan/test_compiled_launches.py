@@ -3,7 +3,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpuregress.plan.compiled_launches import completed
-from gpuregress.records import Argument, Buffer, Case, CompiledLaunch, Entry, Launch, Program, Source
+from gpuregress.records import (
+    Argument,
+    Buffer,
+    Case,
+    CompiledLaunch,
+    Entry,
+    Launch,
+    Program,
+    ReferenceKernel,
+    Source,
+)
 
 OUT = Argument("buffer", buffer="out")
 CASE = Case(
@@ -53,3 +63,16 @@ def test_an_array_is_passed_as_its_fields() -> None:
         *("3", "5", "20", "4"),
     ]
     assert case.launches[0].block == (128, 1, 1), "the job's"
+
+
+def test_the_launches_of_a_reference() -> None:
+    trusted = ReferenceKernel(Source("/r.py"), CASE.launches[:1])
+    case = replace(CASE, reference_kernels={"out": trusted})
+    decided = program(CompiledLaunch((32, 1, 1), hidden=(16,)))
+    for programs in ((), (program(None),)):
+        changed = completed(case, programs, {"out": decided})
+        assert changed.launches == CASE.launches
+        (launch,) = changed.reference_kernels["out"].launches
+        assert (launch.block, launch.args[1].buffer) == ((32, 1, 1), "scratch_of_k")
+        assert changed.buffers["scratch_of_k"].shape == (96,)
+    assert completed(case, [program(None)], {"out": program(None)}) is case

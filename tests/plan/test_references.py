@@ -11,7 +11,7 @@ import pytest
 from gpuregress import plan
 from gpuregress.errors import JobErrors
 from gpuregress.plan.explain import explain
-from gpuregress.records import Case, Entry, Parameter, Program, Rule, from_json, to_json
+from gpuregress.records import Case, Entry, Parameter, Program, PythonKernel, Rule, from_json, to_json
 from tests.plan.projects import JOB, project
 
 NAIVE = """\
@@ -181,3 +181,63 @@ def test_show_says_what_a_reference_is(tmp_path: Path) -> None:
     reported = "\n".join(explain(first(tmp_path, NAIVE)))
     assert "naive.cu; |actual - baseline| <= 0 + 1e-06 * |baseline|, in any order" in reported
     assert "naive<<<(1,1,1),(1,1,1),0>>>(sum=<32>, x=<4000>, n=1000)" in reported
+
+
+PYTHON = """\
+reference:
+  sum:
+    source: ../kernels/k.py:naive
+    language: triton
+    signature: {y: "*fp32", x: "*fp32", n: i32}
+    constants: {TILE: tile, NONE: null}
+    num_warps: 1
+    launches: [{grid: [1], args: [sum, x, {int32: n}]}]
+"""
+
+
+def with_python(root: Path, gold: str) -> Case:
+    (root / "kernels").mkdir(parents=True)
+    text = "def naive(y, x, n, TILE: tl.constexpr, NONE: tl.constexpr): ...\n"
+    (root / "kernels" / "k.py").write_text(text)
+    (root / "kernels" / "naive.cu").write_text("__global__ void naive(float* sum, const float* x, int n) {}\n")
+    return plan.make(project(root, reduce=JOB + gold), []).cases[0]
+
+
+def test_a_kernel_in_python_is_a_reference_of_cxx(tmp_path: Path) -> None:
+    case = with_python(tmp_path, PYTHON)
+    gold = case.reference_kernels["sum"]
+    types = {"y": "*fp32", "x": "*fp32", "n": "i32"}
+    constants: dict[str, bool | int | float | str | None] = {"TILE": 128, "NONE": None}
+    assert gold.source.python == PythonKernel("triton", "naive", types, constants, {"num_warps": 1})
+    (launch,) = gold.launches
+    assert (launch.kernel, launch.block, case.source.python) == ("naive", (32, 1, 1), None)
+    assert "triton: y: *fp32, x: *fp32, n: i32, TILE=128, NONE=None, num_warps=1" in "\n".join(explain(case))
+
+
+def test_settings_of_a_language_belong_to_a_source_in_python(tmp_path: Path) -> None:
+    named = PYTHON.replace("[{grid", "[{kernel: naive, grid")
+    with pytest.raises(JobErrors, match=r"reference.sum.language: is for kernels in Python, and .* naive.cu"):
+        with_python(tmp_path / "a", named.replace("k.py:naive", "naive.cu"))
+    with pytest.raises(
+        JobErrors, match=r"reference.sum.language: belongs to a source: name it in reference.sum.source"
+    ):
+        with_python(tmp_path / "b", named.replace("    source: ../kernels/k.py:naive\n", ""))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("    language: triton\n", "", "reference.sum.source: unsupported kernel source k.py"),
+        (", n: i32", "", "reference.sum.signature: parameter 'n' of naive has no type"),
+        ('"*fp32", x', '"*fp64", x', "reference.sum.launches[0].args[0]: sum is float32, and signature.y is *fp64"),
+        ("k.py:naive", "naive.cu", "reference.sum.launches[0].kernel: missing key"),
+        ("    source: ../kernels/k.py:naive\n", "", "reference.sum.launches[0].kernel: missing key"),
+        ("[{grid", "[{num_warps: 2, grid", "launches[0].num_warps: a reference has one kernel in Python: say it in"),
+        ("launches: [{grid: [1], args: [sum, x, {int32: n}]}]", "python: r.py:f", "language belongs to launches:"),
+    ],
+)
+def test_mistakes_of_a_reference_in_python(tmp_path: Path, before: str, after: str, message: str) -> None:
+    assert before in PYTHON
+    with pytest.raises(JobErrors) as caught:
+        with_python(tmp_path, PYTHON.replace(before, after, 1))
+    assert message in str(caught.value)

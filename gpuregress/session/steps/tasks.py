@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from gpuregress import plan, revision
+from gpuregress import plan, revision, toolchain
 from gpuregress.errors import GpuregressError
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.project import Project
@@ -43,14 +43,18 @@ class TaskFactory:
         launches = itertools.accumulate((case.launch_numbers for case in cases), initial=first)
         self._first_launch = {case.name: number for case, number in zip(cases, launches, strict=False)}
         self._labels: set[tuple[str, str, str]] = set()
+        self._remarks: set[str] = set()
         self._recorded = functools.cache(partial(revision.recorded, project.baselines, project.runs))
 
     def __call__(self, case: Case, built: CasePrograms) -> Task:
         """Make the task of a case; its revision is recorded from here on."""
-        case = plan.completed(case, built.programs)
+        case = plan.completed(case, built.programs, built.references)
         case, note = plan.of_programs(case, built.programs, self._recorded)
-        if note:
-            self._remark(note)
+        foreign = map(toolchain.foreign_compiler, case.sources, built.programs)
+        for text in filter(None, (note, *foreign)):
+            if text not in self._remarks:
+                self._remarks.add(text)
+                self._remark(text)
         label = (case.job, case.revision, case.source_digest)
         if label not in self._labels:
             revision.record(self._project.runs, {label})

@@ -274,6 +274,20 @@ buffers: {x: {dtype: float32, shape: [16, 781], fill: ones}, out: {dtype: float3
 launches: [{grid: [16], args: [out, x, {int32: 781}, {int32: 781}]}]
 """,
     ),
+    "Reference": (
+        """
+reference:
+  out:
+    source: naive.py:softmax
+    language: triton
+    signature: {out: "*fp32", x: "*fp32", columns: i32}
+    constants: {BLOCK: 1024}
+    num_warps: 1
+    num_stages: 1
+    num_ctas: 1
+    launches: [{grid: [16], args: [out, x, {int32: 781}]}]
+""",
+    ),
     "Launch": (
         """
 language: triton

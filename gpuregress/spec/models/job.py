@@ -226,10 +226,28 @@ def _launches(value: Any, info: ValidationInfo) -> Any:
 
 def _with_language(data: dict[str, Any]) -> dict[str, Any]:
     """Name the kernel of each launch by the function of its source, and take Triton's block from its warps."""
+    filled = dict(data)
+    if isinstance(data.get("launches"), list):
+        filled["launches"] = _launches_with_language(data, data["launches"])
+    if isinstance(data.get("reference"), dict):
+        filled["reference"] = {name: _reference_with_language(data, one) for name, one in data["reference"].items()}
+    return filled
+
+
+def _reference_with_language(data: dict[str, Any], reference: Any) -> Any:
+    """A reference with a source of its own has settings of its own, too."""
+    if not isinstance(reference, dict) or not isinstance(reference.get("launches"), list):
+        return reference
+    job = {} if "source" in reference else data
+    own = {name: reference.get(name, job.get(name)) for name in ("source", "language", "num_warps")}
+    own = {name: value for name, value in own.items() if value is not None}
+    return {**reference, "launches": _launches_with_language(own, reference["launches"])}
+
+
+def _launches_with_language(data: dict[str, Any], launches: list[Any]) -> list[Any]:
     if "language" not in data and ".py:" not in str(data.get("source")):
-        return data
-    launches = [_launch_with_language(data, one) if isinstance(one, dict) else one for one in data["launches"]]
-    return {**data, "launches": launches}
+        return launches
+    return [_launch_with_language(data, one) if isinstance(one, dict) else one for one in launches]
 
 
 def _launch_with_language(data: dict[str, Any], launch: dict[str, Any]) -> dict[str, Any]:
@@ -370,7 +388,7 @@ class JobSpec(Spec):
     @classmethod
     def _filled_in(cls, data: Any) -> Any:
         """Fill in what the language of a kernel tells about its launches."""
-        return _with_language(data) if isinstance(data, dict) and isinstance(data.get("launches"), list) else data
+        return _with_language(data) if isinstance(data, dict) else data
 
     @property
     def status_buffer(self) -> str | None:

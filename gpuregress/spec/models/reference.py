@@ -12,10 +12,11 @@ from gpuregress.spec.models.base import Spec
 from gpuregress.spec.models.compilation import CompileSpec
 from gpuregress.spec.models.launch import LaunchSpec
 from gpuregress.spec.models.rules import RuleSpec
-from gpuregress.spec.models.values import FunctionPath, Name, Text
+from gpuregress.spec.models.values import Constant, Expr, FunctionPath, Name, Text
 
 _FORMS = ("python", "file", "launches")
-_OF_LAUNCHES = ("source", "compile", "buffer")
+_OF_LANGUAGE = ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas")
+_OF_LAUNCHES = ("source", "compile", "buffer", *_OF_LANGUAGE)
 _FILE = re.compile(r"^(baseline:|run:)|^(?![\s\S]*\.py(:|$))[\s\S]*\.")
 """A text that is a file: an earlier result, or a name with a suffix other than `.py`."""
 
@@ -27,6 +28,14 @@ class ReferenceSpec(Spec):
     file: Text | None = Field(None, description="any file that a fill can read, relative to the job")
     source: Text | None = Field(None, description="source of the kernels; default: the job's own")
     compile: CompileSpec | None = Field(None, description="compilation of the source; default: the job's own")
+    language: Literal["triton", "numba"] | None = Field(
+        None, description="the language of source, where it is in Python; default: the job's own"
+    )
+    signature: dict[Name, Text] | None = Field(None, description="as the job's, for the reference's kernel")
+    constants: dict[Name, Constant] | None = Field(None, description="as the job's, for the reference's kernel")
+    num_warps: Expr | None = Field(None, description="as the job's, for the reference's kernel")
+    num_stages: Expr | None = Field(None, description="as the job's, for the reference's kernel")
+    num_ctas: Expr | None = Field(None, description="as the job's, for the reference's kernel")
     launches: Annotated[list[LaunchSpec], Field(min_length=1)] | None = Field(
         None, description="launches on freshly filled buffers; the buffer then holds the gold standard"
     )
@@ -51,7 +60,9 @@ class ReferenceSpec(Spec):
             what = f"{' and '.join(f'{form}:' for form in given)} are given" if given else "none is given"
             raise ValueError(f"a reference is one of python:, file: and launches:, and {what}")
         if given != ["launches"] and any(name in value for name in _OF_LAUNCHES):
-            raise ValueError(f"source, compile and buffer belong to launches:, and {given[0]}: is given")
+            wrong = [name for name in _OF_LANGUAGE if name in value]
+            text = f"{wrong[0]} belongs" if wrong else "source, compile and buffer belong"
+            raise ValueError(f"{text} to launches:, and {given[0]}: is given")
         return value
 
     @classmethod

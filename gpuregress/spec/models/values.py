@@ -93,8 +93,10 @@ def _function(value: Any) -> str:
     return value
 
 
-def _constant(value: Any) -> int | float | str | bool | PlainTextSpec:
-    """A number, an expression, true, false, or {text: …}."""
+def _constant(value: Any) -> int | float | str | bool | PlainTextSpec | None:
+    """A number, an expression, true, false, null, or {text: …}."""
+    if value is None:
+        return None
     if isinstance(value, dict) and list(value) == ["text"] and isinstance(value["text"], str):
         return PlainTextSpec(text=value["text"])
     if isinstance(value, dict):
@@ -226,12 +228,12 @@ SourceText = Annotated[
     ),
 ]
 Constant = Annotated[
-    int | float | str | bool | PlainTextSpec,
+    int | float | str | bool | PlainTextSpec | None,
     PlainValidator(_constant),
     WithJsonSchema(
         {
-            "$comment": "expression, `true`, `false` or `{text: …}`",
-            "anyOf": [*LITERAL_SCHEMA["anyOf"], TEXT_MAPPING_SCHEMA],
+            "$comment": "expression, `true`, `false`, `null` or `{text: …}`",
+            "anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "null"}, TEXT_MAPPING_SCHEMA],
         }
     ),
 ]

@@ -19,6 +19,7 @@ from gpuregress.spec.resolve.scope import Scope, shown
 MAX_LAUNCHES = 1_000_000
 MAX_THREADS, MAX_BLOCK, MAX_GRID, MAX_SHARED = SM_90.max_threads, SM_90.max_block, SM_90.max_grid, SM_90.shared
 _AXES = "xyz"
+_LANGUAGE_SETTINGS = frozenset({"signature", "constants", "num_warps", "num_stages", "num_ctas"})
 
 
 def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> tuple[records.Launch, ...]:
@@ -49,6 +50,9 @@ def of_reference(
         if launch.source is not None:
             key = ("reference", name, "launches", position, "source")
             scope.problems.add(key, f"a reference has one source: name it in reference.{name}.source")
+        for setting in _LANGUAGE_SETTINGS & launch.model_fields_set:
+            key = ("reference", name, "launches", position, setting)
+            scope.problems.add(key, f"a reference has one kernel in Python: say it in reference.{name}.{setting}")
     return _unrolled(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
 
 

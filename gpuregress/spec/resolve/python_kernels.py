@@ -14,6 +14,9 @@ from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.records import PythonKernel
 from gpuregress.spec.load import JobFile
+from gpuregress.spec.models.job import JobSpec
+from gpuregress.spec.models.launch import LaunchSpec
+from gpuregress.spec.models.reference import ReferenceSpec
 from gpuregress.spec.models.values import PlainTextSpec
 from gpuregress.spec.resolve.scope import Scope
 from gpuregress.toolchain.python_kernels import function_parameters
@@ -41,6 +44,35 @@ _COUNTS = {"num_warps": 32, "num_stages": 16, "num_ctas": 16}
 _ALIGNMENT = 16
 
 
+Levels = Sequence[tuple[LaunchSpec | ReferenceSpec | JobSpec, Key]]
+"""The parts of a job that may have settings of a kernel, with their keys; the first that has one counts."""
+
+
+def job_levels(file: JobFile, launch: int | None) -> Levels:
+    """Return the levels of a kernel that the job's launches take.
+
+    Args:
+        file: the job.
+        launch: the entry of `launches` that has settings of its own; None: the job's.
+    """
+    job: Levels = [(file.job, ())]
+    if launch is None:
+        return job
+    return [(file.job.launches[file.positions("launches").index(launch)], ("launches", launch)), *job]
+
+
+def reference_levels(file: JobFile, name: str) -> Levels:
+    """Return the levels of a kernel of a reference: a source of its own has nothing of the job's.
+
+    Args:
+        file: the job.
+        name: of the buffer.
+    """
+    item = file.job.reference[name]
+    own: Levels = [(item, ("reference", name))]
+    return own if item.source is not None else [*own, (file.job, ())]
+
+
 class _KernelResolver:
     """One kernel in one case.
 
@@ -48,11 +80,11 @@ class _KernelResolver:
         file: the job.
         scope: the case's values; errors are reported there.
         language: of the kernel.
-        launch: the entry of `launches` that has settings of its own; None: the job's.
+        levels: where its settings are looked for.
     """
 
-    def __init__(self, file: JobFile, scope: Scope, language: Language, launch: int | None) -> None:
-        self._file, self._scope, self._language, self._launch = file, scope, language, launch
+    def __init__(self, file: JobFile, scope: Scope, language: Language, levels: Levels) -> None:
+        self._file, self._scope, self._language, self._levels = file, scope, language, levels
 
     def resolved(self, function: str, content: bytes, options: Sequence[str]) -> PythonKernel | None:
         before = self._scope.problems.reported
@@ -69,17 +101,16 @@ class _KernelResolver:
         return PythonKernel(self._language, function, signature, constants, settings)
 
     def _given(self, name: str) -> tuple[Any, Key]:
-        """A setting and its key: the launch's own, or the job's."""
-        if self._launch is not None:
-            position = self._file.positions("launches").index(self._launch)
-            value = getattr(self._file.job.launches[position], name)
-            if value is not None:
-                return value, ("launches", self._launch, name)
-        is_written = name in self._file.job.model_fields_set
-        return getattr(self._file.job, name), (name,) if is_written else ("source",)
+        """A setting and its key, from the first level that has it; without any, the key that asks for it."""
+        for spec, key in self._levels:
+            if name in spec.model_fields_set and getattr(spec, name) is not None:
+                return getattr(spec, name), (*key, name)
+        _, key = self._levels[-1]
+        return None, key or ("source",)
 
     def _signature(self) -> dict[str, str]:
         given, key = self._given("signature")
+        given = given or {}
         filled = {name: self._scope.text(text, (*key, name)) for name, text in given.items()}
         for name, text in filled.items():
             problem = _type_problem(self._language, text) if text is not None else None
@@ -92,8 +123,11 @@ class _KernelResolver:
         if given and self._language != "triton":
             self._scope.error(key, f"is for language: triton, and this is {self._language}")
         values: dict[str, bool | int | float | str | None] = {}
-        for name, item in given.items():
+        for name, item in (given or {}).items():
             value: bool | int | float | str | None
+            if item is None:
+                values[name] = None
+                continue
             if isinstance(item, PlainTextSpec):
                 value = self._scope.text(item.text, (*key, name))
             elif isinstance(item, bool | float):
@@ -137,7 +171,7 @@ class _KernelResolver:
             elif name in signature and by_name[name].is_constant:
                 text = f"parameter {name!r} of {function} is a tl.constexpr: its value belongs into constants"
                 self._scope.error(key, text)
-        if self._file.is_broken("signature", "constants", "launches"):
+        if self._file.is_broken("signature", "constants", "launches", "reference"):
             return dict(signature)
         for one in parameters:
             if one.name in signature or one.name in constants or one.has_default:
@@ -158,7 +192,7 @@ def resolve(
     scope: Scope,
     function: str,
     language: Language,
-    launch: int | None,
+    levels: Levels,
     content: bytes,
     options: Sequence[str],
 ) -> PythonKernel | None:
@@ -169,15 +203,19 @@ def resolve(
         scope: the case's values.
         function: its name.
         language: its compiler.
-        launch: the entry of `launches` that has settings of its own; None: the job's.
+        levels: where its settings are looked for.
         content: of its file.
         options: further settings of the compiler: `--maxnreg=128`.
     """
-    return _KernelResolver(file, scope, language, launch).resolved(function, content, options)
+    return _KernelResolver(file, scope, language, levels).resolved(function, content, options)
 
 
 def check_arguments(
-    scope: Scope, kernel: PythonKernel, launches: Sequence[records.Launch], buffers: Mapping[str, records.Buffer]
+    scope: Scope,
+    kernel: PythonKernel,
+    launches: Sequence[records.Launch],
+    buffers: Mapping[str, records.Buffer],
+    section: Key = ("launches",),
 ) -> None:
     """Compare the arguments of launches with the types of the kernel's signature.
 
@@ -186,11 +224,12 @@ def check_arguments(
         kernel: what is launched.
         launches: those of it.
         buffers: of the case.
+        section: where the launches are in the job.
     """
     if kernel.language == "python":
         return
     for launch in {one.origin: one for one in reversed(launches)}.values():
-        key: Key = ("launches", launch.origin, "args")
+        key: Key = (*section, launch.origin, "args")
         if len(launch.args) != len(kernel.signature):
             count, names = len(kernel.signature), ", ".join(kernel.signature)
             text = f"{kernel.function} takes {count} argument{'' if count == 1 else 's'} ({names}), not"
@@ -200,10 +239,10 @@ def check_arguments(
             problem = _argument_problem(kernel.language, argument, text, buffers)
             if problem:
                 scope.error((*key, position), f"{problem}, and signature.{name} is {text}")
-    _check_alignment(scope, kernel, launches)
+    _check_alignment(scope, kernel, launches, section)
 
 
-def _check_alignment(scope: Scope, kernel: PythonKernel, launches: Sequence[records.Launch]) -> None:
+def _check_alignment(scope: Scope, kernel: PythonKernel, launches: Sequence[records.Launch], section: Key) -> None:
     """Report numbers that are no multiples of 16 although the signature promises it."""
     promised = [at for at, text in enumerate(kernel.signature.values()) if text.endswith(":16")]
     for launch in launches if promised else ():
@@ -212,7 +251,7 @@ def _check_alignment(scope: Scope, kernel: PythonKernel, launches: Sequence[reco
             if argument is not None and argument.kind == "scalar" and _integer(argument) % _ALIGNMENT:
                 name = tuple(kernel.signature)[at]
                 text = f"is {argument.text}, and signature.{name} promises a multiple of {_ALIGNMENT} (:16)"
-                scope.error(("launches", launch.origin, "args", at), text)
+                scope.error((*section, launch.origin, "args", at), text)
                 return
 
 

@@ -15,6 +15,8 @@ from gpuregress.toolchain import compiler_messages
 
 _MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "python": "ptx_function"}
 _EXTRAS = {"triton": "triton", "numba": "numba-cuda"}
+LANGUAGES = tuple(_EXTRAS)
+"""The languages whose compilers are packages, which may be missing."""
 
 
 class _Compiler(Protocol):

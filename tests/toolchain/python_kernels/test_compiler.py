@@ -38,5 +38,11 @@ def test_a_program_that_was_built_where_the_compiler_is(tmp_path: Path, monkeypa
     built = toolchain.compile(one)
     monkeypatch.setattr(compiler, "version", lambda _language: "")
     assert toolchain.find(one) == built, "as on a host without Triton"
+    assert toolchain.foreign_compiler(one, built) == ""
+    monkeypatch.setattr(compiler, "version", lambda _language: "0.9")
+    assert toolchain.find(one) == built, "as on a host with an older Triton"
+    assert toolchain.foreign_compiler(one, built).endswith(
+        f"kernel.py: the program is that of {built.compiler} from the cache; the compiler here is older (0.9)"
+    )
     monkeypatch.setattr(compiler, "version", lambda _language: "99.0")
-    assert toolchain.find(one) is None, "another version compiles anew"
+    assert toolchain.find(one) is None, "a newer version compiles anew"

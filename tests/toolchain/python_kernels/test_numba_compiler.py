@@ -8,7 +8,7 @@ from gpuregress import toolchain
 from gpuregress.errors import CompileError
 from gpuregress.records import CompiledLaunch, PythonKernel, Source
 
-pytest.importorskip("numba.cuda", reason="Numba is not installed: pip install 'gpuregress[numba]'")
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'gpuregress[numba]'")
 
 TEXT = """\
 from numba import cuda
