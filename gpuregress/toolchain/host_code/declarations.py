@@ -1,0 +1,260 @@
+"""Declarations of a C++ text at namespace scope, by its syntax tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tree_sitter import Node
+
+from gpuregress.toolchain.host_code import grammar
+from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, has_annotation, without_strings
+
+Kind = Literal[
+    "function", "prototype", "variable", "class", "enum", "alias", "namespace", "assertion", "instantiation", "macro"
+]
+
+_CLASSES = ("class_specifier", "struct_specifier", "union_specifier")
+_CONTAINERS = ("translation_unit", "declaration_list", "ERROR")
+_KINDS: dict[str, Kind] = {
+    "alias_declaration": "alias",
+    "type_definition": "alias",
+    "namespace_alias_definition": "alias",
+    "concept_definition": "alias",
+    "static_assert_declaration": "assertion",
+    "template_instantiation": "instantiation",
+    "friend_declaration": "prototype",
+    "expression_statement": "macro",
+    "call_expression": "macro",
+}
+_NAMES = ("identifier", "type_identifier", "field_identifier", "namespace_identifier", "operator_name")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A declaration.
+
+    Attributes:
+        kind: `namespace` is a using-directive; `macro` a macro's call that stands alone.
+        names: those that it declares, without namespaces; what a macro's call or a using-directive begins with.
+        start: offset of its first character: its template header, `extern "C"` or specifiers.
+        specifiers: offset behind the template header.
+        head_end: offset of the body, with the initializers of a constructor; `end` without one.
+        end: offset behind its last character.
+        is_device: annotated `__global__`, `__device__`, `__constant__`, …
+        head: its text up to the body, without comments.
+        members: of a class.
+        is_body: whether a function has a body in braces, not `= default`.
+    """
+
+    kind: Kind
+    names: tuple[str, ...]
+    start: int
+    specifiers: int
+    head_end: int
+    end: int
+    is_device: bool
+    head: str
+    members: tuple[Declared, ...] = ()
+    is_body: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view of a text with its syntax tree.
+
+    Attributes:
+        code: what this view shows.
+        parsed: the same without annotations, attributes and the contents of strings.
+        tree: of `parsed`.
+        declarations: at namespace scope.
+        namespaces: the names of namespaces that it opens.
+    """
+
+    code: str
+    parsed: str
+    tree: Node
+    declarations: tuple[Declared, ...]
+    namespaces: frozenset[str]
+
+
+def views(text: CxxText, macros: Macros) -> tuple[View, ...]:
+    """Parse each view of a text."""
+    return tuple(_view(code, macros) for code in text.views())
+
+
+def _view(code: str, macros: Macros) -> View:
+    plain = macros.without_specifiers(without_strings(code))
+    parsed = macros.without_brackets(plain)
+    tree = grammar.root(parsed)
+    reader = _Reader(code, plain, macros.annotations)
+    found = tuple(reader.below(tree))
+    return View(code, parsed, tree, found, frozenset(reader.namespaces))
+
+
+class _Reader:
+    """One pass over the declarations of a tree."""
+
+    def __init__(self, code: str, plain: str, annotations: frozenset[str]) -> None:
+        self._code, self._plain, self._annotations = code, plain, annotations
+        self.namespaces: set[str] = set()
+
+    def below(self, node: Node) -> Iterator[Declared]:
+        """List the declarations in a container."""
+        for child in node.named_children:
+            if child.type in _CONTAINERS:
+                yield from self.below(child)
+            elif child.type == "namespace_definition":
+                name = child.child_by_field_name("name")
+                self.namespaces |= {grammar.text(one) for one in grammar.everywhere(name, *_NAMES)} if name else set()
+                body = child.child_by_field_name("body")
+                yield from self.below(body) if body is not None else ()
+            elif child.type == "linkage_specification" and _is_list(child):
+                yield from self.below(_body(child))
+            else:
+                declared = self.declared(child)
+                if declared is not None:
+                    yield declared
+
+    def declared(self, node: Node, start: int | None = None) -> Declared | None:
+        """Read one declaration; `start` is that of the template header around it."""
+        inner = node
+        if node.type in ("template_declaration", "linkage_specification"):
+            wrapped = [one for one in node.named_children if not one.type.startswith(("template_param", "requires"))]
+            inner = wrapped[-1] if wrapped else node
+            if inner is not node and inner.type not in ("string_literal", "comment"):
+                return self.declared(inner, self._first(node) if start is None else start)
+            return None
+        specifiers = self._first(inner)
+        start = specifiers if start is None else start
+        end = self._last(inner)
+        kind = self._kind(inner)
+        if kind is None:
+            return None
+        body = _body_of(inner) if kind in ("function", "class") else None
+        head_end = end if body is None else body.start_byte
+        head = self._code[start:head_end]
+        members = tuple(self._members(inner)) if kind == "class" else ()
+        # The annotation of a macro's argument, or of a class's member, is not the declaration's own.
+        is_device = has_annotation(head, self._annotations)
+        has_body = kind == "function" and inner.child_by_field_name("body") is not None
+        names = tuple(dict.fromkeys(filter(None, _names(inner, kind))))
+        return Declared(kind, names, start, specifiers, head_end, end, is_device, head, members, has_body)
+
+    def _kind(self, node: Node) -> Kind | None:
+        if node.type == "using_declaration":
+            return "namespace" if any(child.type == "namespace" for child in node.children) else "alias"
+        if node.type == "function_definition":
+            return "function"
+        if node.type == "enum_specifier":
+            return "enum"
+        if node.type in _CLASSES:
+            return "class"
+        if node.type in ("declaration", "field_declaration", "type_definition"):
+            given = node.child_by_field_name("type")
+            if given is not None and given.type in _CLASSES and given.child_by_field_name("body") is not None:
+                return "class"
+            if given is not None and given.type == "enum_specifier":
+                return "enum"
+            if node.type != "type_definition":
+                return "prototype" if _is_prototype(node) else "variable"
+        return _KINDS.get(node.type)
+
+    def _members(self, node: Node) -> Iterator[Declared]:
+        body = _body_of(node)
+        for child in body.named_children if body is not None else ():
+            for one in child.named_children if child.type == "ERROR" else (child,):
+                member = self.declared(one)
+                if member is not None:
+                    yield member
+
+    def _first(self, node: Node) -> int:
+        """The offset of a declaration with the specifiers before it, which the grammar does not see."""
+        at = node.start_byte
+        before = len(self._plain[:at].rstrip())
+        gap = self._code[before:at]
+        return before + len(gap) - len(gap.lstrip())
+
+    def _last(self, node: Node) -> int:
+        """The offset behind a declaration with its semicolon."""
+        end = node.end_byte
+        rest = self._plain[end : end + 200]
+        return end + len(rest) - len(rest.lstrip()) + 1 if rest.lstrip().startswith(";") else end
+
+
+def _is_list(node: Node) -> bool:
+    body = node.child_by_field_name("body")
+    return body is not None and body.type == "declaration_list"
+
+
+def _body(node: Node) -> Node:
+    body = node.child_by_field_name("body")
+    assert body is not None
+    return body
+
+
+def _body_of(node: Node) -> Node | None:
+    """The body of a function, from a constructor's initializers on, or of a class."""
+    if node.type == "function_definition":
+        first = [one for one in node.named_children if one.type in ("field_initializer_list", "try_statement")]
+        return first[0] if first else node.child_by_field_name("body")
+    given = node if node.type in _CLASSES else node.child_by_field_name("type")
+    return None if given is None else given.child_by_field_name("body")
+
+
+def _is_prototype(node: Node) -> bool:
+    declarators = node.children_by_field_name("declarator")
+    return bool(declarators) and all(_is_function(one) for one in declarators)
+
+
+def _is_function(node: Node) -> bool:
+    """Tell whether a declarator is a function's: `*f(int)`, but not the pointer `(*f)(int)`."""
+    if node.type == "function_declarator":
+        inner = node.child_by_field_name("declarator")
+        return inner is not None and inner.type != "parenthesized_declarator"
+    if node.type in ("pointer_declarator", "reference_declarator"):
+        inner = node.child_by_field_name("declarator") or (node.named_children[-1] if node.named_children else None)
+        return inner is not None and _is_function(inner)
+    return False
+
+
+def _names(node: Node, kind: Kind) -> Iterator[str]:
+    if kind == "enum":
+        given = node if node.type == "enum_specifier" else node.child_by_field_name("type")
+        for one in grammar.everywhere(given, "enumerator") if given is not None else ():
+            yield _last_name(one.child_by_field_name("name"))
+    if kind in ("class", "enum"):
+        given = node.child_by_field_name("name") if node.type.endswith("_specifier") else None
+        inner = node.child_by_field_name("type") if given is None else None
+        yield _last_name(given or (inner.child_by_field_name("name") if inner is not None else None))
+    if kind in ("alias", "namespace") and node.type != "type_definition":
+        named = node.child_by_field_name("name") or (node.named_children[-1] if node.named_children else None)
+        yield _last_name(named)
+    if kind in ("macro", "assertion"):
+        yield next((grammar.text(one) for one in grammar.everywhere(node, "identifier")), "")
+        return
+    for declarator in node.children_by_field_name("declarator"):
+        yield declared_name(declarator)
+
+
+def declared_name(declarator: Node) -> str:
+    """Return the name that a declarator declares, without namespaces; "" where it has none."""
+    node: Node | None = declarator
+    while node is not None and node.type not in (*_NAMES, "qualified_identifier", "template_function", "template_type"):
+        inner = node.child_by_field_name("declarator")
+        node = inner if inner is not None else _inner_declarator(node.named_children)
+    return _last_name(node)
+
+
+def _inner_declarator(children: Sequence[Node]) -> Node | None:
+    named = [one for one in children if one.type in _NAMES or one.type.endswith(("_declarator", "_identifier"))]
+    return named[0] if named else None
+
+
+def _last_name(node: Node | None) -> str:
+    """`f` of `a::f<int>`."""
+    while node is not None and node.type not in _NAMES:
+        name = node.child_by_field_name("name")
+        node = name if name is not None else (node.named_children[-1] if node.named_children else None)
+    return "" if node is None else grammar.text(node)

@@ -1,0 +1,277 @@
+"""Preprocessor conditionals of a C++ text: views with one branch of each, at the text's offsets.
+
+A grammar for C++ does not know the preprocessor's conditions, whose branches need not be balanced. So it is given one
+view after the other: the first branch of each condition, then the second, and so on. What a view leaves out is spaces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+_MOST_VIEWS = 4
+
+_LEXICAL = re.compile(
+    r"""
+    (?P<comment>//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z))
+    | \b[0-9](?:['\w.]|(?<=[eEpP])[+-])*
+    | \b(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=delimiter)"
+    | "(?P<string>(?:[^"\\\n]|\\.)*)"
+    | '(?P<character>(?:[^'\\\n]|\\.)*)'
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>\w*)(?P<rest>(?:\\\n|[^\n])*)", re.MULTILINE)
+_DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<parameters>\([^)]*\))?(?P<body>.*)", re.DOTALL)
+_NOT_NEWLINE = re.compile(r"[^\n]")
+
+ANNOTATIONS = ("__global__", "__device__", "__constant__", "__shared__", "__managed__", "__host__")
+_ANNOTATION = re.compile(r"\b__(?:global|device|constant|shared|managed)__\b")
+_SPECIFIERS = (
+    *ANNOTATIONS,
+    *("__forceinline__", "__noinline__", "__inline__", "__inline", "__restrict__", "__restrict", "__grid_constant__"),
+    *("__extension__", "__cdecl", "__stdcall", "CUDARTAPI", "CUDART_CB", "CUDAAPI", "__inline_hint__"),
+    *("volatile", "inline", "static", "extern", "const", "constexpr", "register", "noexcept"),
+)
+_CALLED = (
+    *("__launch_bounds__", "__align__", "__attribute__", "__cluster_dims__", "__block_size__", "__maxnreg__"),
+    *("__declspec", "__builtin_align__", "alignas", "__pragma", "__nv_pure__", "_Pragma"),
+)
+_BLANKED = frozenset(_SPECIFIERS[: _SPECIFIERS.index("volatile")])
+_ATTRIBUTE = rf"(?:{'|'.join(_CALLED)})\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_ATTRIBUTES = re.compile(rf"\b{_ATTRIBUTE}")
+_ONLY_SPECIFIERS = re.compile(rf"(?:\s|\\|{_ATTRIBUTE}|\b(?:{'|'.join(map(re.escape, _SPECIFIERS))})\b)*")
+_ONLY_BRACKETS = re.compile(r'(?:\s|\\|\}|;|(?:inline\s+)?namespace[\w\s:#]*\{|extern\s*"C"(?:\s*\{)?)*')
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A macro as a file defines it: its text, and whether it takes arguments."""
+
+    body: str
+    is_function: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The lines between two directives of a condition; `is_dead`: an `#if 0`, or not what NVRTC compiles."""
+
+    start: int
+    end: int
+    is_dead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """An `#if` with its branches, from its line's start to the end of its `#endif`."""
+
+    start: int
+    end: int
+    branches: tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """A line that begins with `#`: its word, as `include`, and what follows."""
+
+    word: str
+    rest: str
+    start: int
+    end: int
+
+
+class CxxText:
+    """A C++ text and what its comments, directives and conditions leave of it.
+
+    Args:
+        text: as the file holds it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._uncommented = _LEXICAL.sub(_blank_comment, text)
+
+    @cached_property
+    def directives(self) -> tuple[Directive, ...]:
+        """The directives, in order."""
+        return tuple(
+            Directive(one["word"], one["rest"], one.start(), one.end())
+            for one in _DIRECTIVE.finditer(self._uncommented)
+        )
+
+    @cached_property
+    def code(self) -> str:
+        """The text with spaces for comments and directives; every branch is there."""
+        return _without(self._uncommented, ((one.start, one.end) for one in self.directives))
+
+    @cached_property
+    def conditions(self) -> tuple[Conditional, ...]:
+        """The conditions; those inside others, too."""
+        found: list[Conditional] = []
+        opened: list[list[tuple[Directive, bool]]] = []
+        for one in self.directives:
+            if one.word in ("if", "ifdef", "ifndef"):
+                opened.append([(one, _is_dead(one, []))])
+            elif one.word in ("elif", "else", "elifdef", "elifndef") and opened:
+                opened[-1].append((one, _is_dead(one, [first for first, _ in opened[-1]])))
+            elif one.word == "endif" and opened:
+                found.append(_condition(opened.pop(), one))
+        return tuple(found)
+
+    @cached_property
+    def macros(self) -> Mapping[str, tuple[Macro, ...]]:
+        """The macros by name, each with all its definitions."""
+        found: dict[str, tuple[Macro, ...]] = {}
+        for one in self.directives:
+            match = _DEFINE.match(one.rest) if one.word == "define" else None
+            if match is not None:
+                macro = Macro(match["body"].strip(), match["parameters"] is not None)
+                found[match["name"]] = (*found.get(match["name"], ()), macro)
+        return found
+
+    def views(self) -> tuple[str, ...]:
+        """The code with one branch of each condition: all first ones, all second ones, and so on."""
+        alive = [[branch for branch in one.branches if not branch.is_dead] for one in self.conditions]
+        count = min(max((len(branches) for branches in alive), default=1), _MOST_VIEWS)
+        return tuple(dict.fromkeys(self._view(number, alive) for number in range(max(count, 1))))
+
+    def _view(self, number: int, alive: Sequence[Sequence[Branch]]) -> str:
+        gone = []
+        for condition, branches in zip(self.conditions, alive, strict=True):
+            taken = branches[min(number, len(branches) - 1)] if branches else None
+            gone += [(one.start, one.end) for one in condition.branches if one is not taken]
+        return _without(self.code, gone)
+
+
+class Macros:
+    """The macros of a source and all that it includes, by what they expand to.
+
+    Args:
+        tables: those of each file.
+    """
+
+    def __init__(self, tables: Iterable[Mapping[str, tuple[Macro, ...]]]) -> None:
+        self.named: dict[str, tuple[Macro, ...]] = {}
+        for table in tables:
+            for name, macros in table.items():
+                self.named[name] = (*self.named.get(name, ()), *macros)
+        self._words = {name: frozenset(self.words(name)) for name in self.named}
+
+    def words(self, name: str) -> Iterable[str]:
+        """List the words of a macro's definitions."""
+        return (word for macro in self.named.get(name, ()) for word in WORD.findall(macro.body))
+
+    @cached_property
+    def annotations(self) -> frozenset[str]:
+        """The macros whose expansion has an annotation of device code."""
+        found = {name for name, macros in self.named.items() if any(_ANNOTATION.search(one.body) for one in macros)}
+        while more := {name for name, words in self._words.items() if name not in found and words & found}:
+            found |= more
+        return frozenset(found)
+
+    @cached_property
+    def _specifier(self) -> re.Pattern[str] | None:
+        return _any_of(self._made_of(_ONLY_SPECIFIERS) | _BLANKED, self.named)
+
+    @cached_property
+    def _bracket(self) -> re.Pattern[str] | None:
+        named = self._made_of(_ONLY_BRACKETS) - self._made_of(_ONLY_SPECIFIERS)
+        return _any_of(named, self.named)
+
+    def _made_of(self, form: re.Pattern[str]) -> set[str]:
+        """Name the macros that expand to this form, or to such macros."""
+        found: set[str] = set()
+        while True:
+            more = {
+                name
+                for name, macros in self.named.items()
+                if name not in found and all(form.fullmatch(_less(macro.body, found)) for macro in macros)
+            }
+            if not more:
+                return found
+            found |= more
+
+    def without_specifiers(self, view: str) -> str:
+        """Replace annotations, attributes and macros of such by spaces: no grammar knows them all."""
+        plain = _ATTRIBUTES.sub(_spaces, view)
+        return plain if self._specifier is None else self._specifier.sub(_spaces, plain)
+
+    def without_brackets(self, view: str) -> str:
+        """Replace the macros that open or close a namespace by spaces."""
+        return view if self._bracket is None else self._bracket.sub(_spaces, view)
+
+
+def has_annotation(text: str, annotations: frozenset[str]) -> bool:
+    """Tell whether a declaration is device code: an annotation or a macro with one is among its words."""
+    return _ANNOTATION.search(text) is not None or any(word in annotations for word in WORD.findall(text))
+
+
+def without_strings(view: str) -> str:
+    """Replace the contents of strings and characters by spaces, and what is no ASCII by underscores."""
+    plain = _LEXICAL.sub(_blank_string, view)
+    return plain if plain.isascii() else re.sub(r"[^\x00-\x7f]", "_", plain)
+
+
+def _blank_comment(match: re.Match[str]) -> str:
+    return match[0] if match["comment"] is None else _spaces(match)
+
+
+def _blank_string(match: re.Match[str]) -> str:
+    for group in ("raw", "string", "character"):
+        if match[group] is not None:
+            start, end = match.start(group) - match.start(), match.end(group) - match.start()
+            return match[0][:start] + _NOT_NEWLINE.sub(" ", match[group]) + match[0][end:]
+    return match[0]
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return _NOT_NEWLINE.sub(" ", match[0])
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Replace spans of a text by spaces; they may be inside one another."""
+    pieces, at = [], 0
+    for start, end in sorted(spans):
+        if end > at:
+            first = max(start, at)
+            pieces += [text[at:first], _NOT_NEWLINE.sub(" ", text[first:end])]
+            at = end
+    return "".join((*pieces, text[at:]))
+
+
+def _is_dead(directive: Directive, before: Sequence[Directive]) -> bool:
+    rest = directive.rest.strip()
+    if directive.word in ("if", "elif"):
+        return rest in ("0", "false", "!defined(__CUDACC_RTC__)", "(0)") or any(_is_always(one) for one in before)
+    if directive.word == "ifndef":
+        return rest == "__CUDACC_RTC__"
+    return directive.word == "else" and any(_is_always(one) for one in before)
+
+
+def _is_always(directive: Directive) -> bool:
+    return (directive.word == "if" and directive.rest.strip() in ("1", "true")) or (
+        directive.word == "ifdef" and directive.rest.strip() == "__CUDACC_RTC__"
+    )
+
+
+def _condition(opened: Sequence[tuple[Directive, bool]], last: Directive) -> Conditional:
+    ends = [*(one.start for one, _ in opened[1:]), last.start]
+    branches = tuple(Branch(one.end, end, dead) for (one, dead), end in zip(opened, ends, strict=True))
+    return Conditional(opened[0][0].start, last.end, branches)
+
+
+def _less(body: str, names: set[str]) -> str:
+    """Remove known macros, with their arguments, from another's text."""
+    return WORD.sub(lambda match: "" if match[0] in names else match[0], body) if names else body
+
+
+def _any_of(names: set[str], macros: Mapping[str, tuple[Macro, ...]]) -> re.Pattern[str] | None:
+    called = [name for name in names if any(macro.is_function for macro in macros.get(name, ()))]
+    plain = [name for name in names if name not in called]
+    arguments = r"\s*\((?:[^()]|\([^()]*\))*\)"
+    forms = [rf"\b(?:{'|'.join(map(re.escape, called))})\b{arguments}"] if called else []
+    forms += [rf"\b(?:{'|'.join(map(re.escape, plain))})\b"] if plain else []
+    return re.compile("|".join(forms)) if forms else None
