@@ -28,8 +28,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from gpuregress.frozen import dataclass
 
 
 class GpuregressError(Exception):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from gpuregress.frozen import dataclass
 
 _SECONDS = 20
 _SETTINGS = {

@@ -21,11 +21,11 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuregress.errors import StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.records import Argument, Buffer, Case, Launch
 from gpuregress.storage import disk_errors, read_bytes, sync_folder
 

@@ -21,7 +21,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from gpuregress.document import reader, units
 from gpuregress.document.problems import Problems, show, suggestion
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.tolerances import loose, tight
 
 SETTINGS_FILE = "gpuregress.yaml"

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.errors import BaselineError
+from gpuregress.frozen import dataclass
 from gpuregress.records import (
     Acceptance,
     AcceptedTiming,

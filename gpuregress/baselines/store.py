@@ -6,7 +6,6 @@ import contextlib
 import re
 import traceback
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -27,6 +26,7 @@ from gpuregress.baselines.staging import (
     stage,
 )
 from gpuregress.errors import BaselineError, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.project import Project
 from gpuregress.records import Acceptance, Baseline, Case, MadeOf, Outcome
 from gpuregress.storage import disk_errors, lock, refuse_links, safe_join, split_name, sweep_tree

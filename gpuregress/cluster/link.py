@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from gpuregress.cluster.members import ClusterMember, member_of
 from gpuregress.cluster.messages import CaseReply, CaseRequest, DumpFile, HostFacts, SentFile
 from gpuregress.cluster.unpacking import ReplyFiles
 from gpuregress.errors import DeviceError, GpuregressError, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.records import from_json
 
 WATCH_S = 0.5

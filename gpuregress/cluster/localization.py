@@ -7,11 +7,11 @@ a path of the client becomes one of the host by that folder in front of it, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpuregress.cluster.messages import CaseRequest
+from gpuregress.frozen import dataclass
 from gpuregress.records import Outcome, Task, from_json, to_json
 
 _USERS_TEXTS = frozenset(("parameters", "defines"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from gpuregress.cluster.messages import HostFacts
 from gpuregress.errors import DeviceError, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.records import Case
 
 _ARCHITECTURE = re.compile(r"sm_[0-9]+[af]?")

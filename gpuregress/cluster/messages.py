@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import Outcome, from_json, to_json
 
 PIECE = 4 << 20

@@ -13,7 +13,7 @@ import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Self
 
@@ -25,6 +25,7 @@ from gpuregress.cluster.messages import CaseRequest
 from gpuregress.cluster.task_files import TaskFiles
 from gpuregress.cluster.unpacking import Unpacker
 from gpuregress.errors import DeviceError, GpuregressError, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Case, Observations, Outcome, Task, to_json

@@ -11,7 +11,7 @@ import dataclasses
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from gpuregress.compare.metrics.difference_statistics import FIRST
 from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.ordinals import Array, Mask
 from gpuregress.records import (
     Check,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gpuregress.dtypes import ElementType
+from gpuregress.frozen import dataclass
 from gpuregress.records import Comparison, Rule
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpuregress.compare import row_hash
 from gpuregress.dtypes import ElementType
+from gpuregress.frozen import dataclass
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Determinism, Figures
 

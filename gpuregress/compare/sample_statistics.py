@@ -19,7 +19,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from gpuregress.compare.metrics.difference_statistics import finite
 from gpuregress.compare.rules import description
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import Part
+from gpuregress.frozen import dataclass
 from gpuregress.ordinals import Array
 from gpuregress.records import (
     Comparison,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.textures import TextureDescription
+from gpuregress.frozen import dataclass
 from gpuregress.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
 
 Bytes = npt.NDArray[np.uint8]

@@ -6,9 +6,9 @@ It needs the device's attributes and no driver call, so it is the same wherever 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpuregress.devices.base import KernelInfo
+from gpuregress.frozen import dataclass
 from gpuregress.records import Dim3
 
 # cuda_occupancy.h, compute capability 8.0 and above: registers go to warps in units of 256, shared memory to blocks in

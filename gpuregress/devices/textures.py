@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpuregress import dtypes
+from gpuregress.frozen import dataclass
 from gpuregress.records import Buffer, Texture
 
 FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")

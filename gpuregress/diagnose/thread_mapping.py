@@ -10,11 +10,10 @@ A launch does not determine which thread writes which element. These usual mappi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import Launch
 
 Indices = npt.NDArray[np.int64]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpuregress.document.yaml_parser import MAX_SHOWN, Key, YamlProblem, parse_yaml
 from gpuregress.errors import JobError, JobErrors
+from gpuregress.frozen import dataclass
 
 __all__ = ["Document", "Key", "content", "dotted", "parse", "read"]
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from yaml import events
+
+from gpuregress.frozen import dataclass
 
 Key = tuple[str | int, ...]
 Resolvers = Mapping[str | None, list[tuple[str, "re.Pattern[str]"]]]

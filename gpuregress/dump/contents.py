@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import xxhash
@@ -22,6 +21,7 @@ from gpuregress import storage
 from gpuregress.dump import writer
 from gpuregress.dump.header import Header
 from gpuregress.errors import DumpError, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.records import Dump
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.errors import DumpError
+from gpuregress.frozen import dataclass
 
 VERSION = 1
 LONGEST_HEADER = 1 << 16

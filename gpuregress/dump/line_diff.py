@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from gpuregress.dump import parse, reader
 from gpuregress.dump.header import Header
 from gpuregress.dump.reader import MappedDump, mapped, newlines, rest_lines, wrong_count
 from gpuregress.errors import DumpError
+from gpuregress.frozen import dataclass
 
 DENSE = 0.015
 """Share of differing lines from which on parsing all lines is faster (measured; see benchmarks/dump.py)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from gpuregress.dump.header import LONGEST_HEADER, Header, parse_header
 from gpuregress.dump.inflation import Inflation
 from gpuregress.errors import DumpError
+from gpuregress.frozen import dataclass
 from gpuregress.storage import Frames, disk_errors, open_frames
 
 Bytes = npt.NDArray[np.uint8]

@@ -8,10 +8,10 @@ import operator
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gpuregress.escapes import visible
+from gpuregress.frozen import dataclass
 from gpuregress.history.schema import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 from gpuregress.history.seals import seal
 from gpuregress.records import (

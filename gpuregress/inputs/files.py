@@ -6,7 +6,6 @@ import inspect
 import math
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from gpuregress.conversion import NotRepresentable
 from gpuregress.document.problems import suggestion
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError, UserCodeError
+from gpuregress.frozen import dataclass
 from gpuregress.inputs import text_files
 from gpuregress.inputs.file_names import is_dump, split_member
 from gpuregress.records import Buffer, InputFile, PythonFunction

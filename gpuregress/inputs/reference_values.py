@@ -6,7 +6,6 @@ are compared as float64 and all else is refused. Where a `verify` function decid
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from gpuregress import conversion, dtypes
 from gpuregress.conversion import NotRepresentable
 from gpuregress.dtypes import ElementType
+from gpuregress.frozen import dataclass
 from gpuregress.records import Buffer
 
 Array = npt.NDArray[Any]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from gpuregress import verdict
 from gpuregress.errors import GpuregressError
+from gpuregress.frozen import dataclass
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.records import Case, Comparison, Dump, Outcome, Verdict

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 from gpuregress import compare
 from gpuregress.dump import integrity
+from gpuregress.frozen import dataclass
 from gpuregress.judging import buffer_checks, drift_and_determinism, seeds, user_code
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.precision import accuracy

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import storage
 from gpuregress.errors import GpuregressError
+from gpuregress.frozen import dataclass
 from gpuregress.records import (
     Buffer,
     Case,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import storage
+from gpuregress.frozen import dataclass
 from gpuregress.records import to_json
 
 FILE = "rejected.json"

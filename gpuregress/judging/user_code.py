@@ -10,13 +10,14 @@ import dataclasses
 import selectors
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from gpuregress import storage
 from gpuregress.errors import HarnessError
+from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Check, Comparison, Dump, Rule, from_json
 from gpuregress.workers.watchdog import STARTING_S

@@ -6,8 +6,9 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import (
     NIGHT_STATUSES,
     EarlierVerdict,

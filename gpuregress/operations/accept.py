@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.baselines import AcceptBatch, Acceptor, BaselineStore
 from gpuregress.errors import BaselineError, Interrupted, NothingToDo, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.judging import drift_and_determinism, rejections, write_coverage
 from gpuregress.judging.accepted import nearest
 from gpuregress.operations.case_selection import select_cases

@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from gpuregress import plan
 from gpuregress.errors import NothingToDo, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.operations import accept
 from gpuregress.operations.commits import borrowed_job, commit_runs, repository

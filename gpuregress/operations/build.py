@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import plan
 from gpuregress.errors import GpuregressError, InfeasibleSource, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.project import Project
 from gpuregress.records import Source
 from gpuregress.session.compilation import sources

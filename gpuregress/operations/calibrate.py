@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from gpuregress.baselines import BaselineStore
 from gpuregress.devices import registry
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.operations import rule_fitting
 from gpuregress.operations.rule_fitting import RuleFit
 from gpuregress.project import Project

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from gpuregress import plan, verdict
 from gpuregress.dump import reader
 from gpuregress.errors import NothingToDo
+from gpuregress.frozen import dataclass
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.operations import launch_history

@@ -8,7 +8,6 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from gpuregress import storage, toolchain
 from gpuregress.devices import registry
 from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import GpuregressError, Interrupted
+from gpuregress.frozen import dataclass
 from gpuregress.records import Source
 from gpuregress.session.compilation import sources
 from gpuregress.spec import job_files

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from gpuregress import launch_log
 from gpuregress.baselines import BaselineStore
 from gpuregress.dump import paths
 from gpuregress.errors import GpuregressError
+from gpuregress.frozen import dataclass
 from gpuregress.judging.launches import first_wrong
 from gpuregress.judging.launches.first_wrong import DescribedEvidence, DigestEvidence, RecordedSide
 from gpuregress.judging.launches.launch_slice import Origin, Timeline, UnknownState

@@ -6,12 +6,12 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import storage
 from gpuregress.errors import GpuregressError, Interrupted, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.operations import new_function, new_python
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source

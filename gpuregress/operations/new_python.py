@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from gpuregress.frozen import dataclass
 
 _FLOATS = re.compile(r"eps\w*|\w*scale|a|alpha|beta|p|lr|factor|momentum", re.IGNORECASE)
 _EXTENT = re.compile(r"n\w*|m|k|\w*(num|size|len|rows?|col(umn)?s?|elements)\w*", re.IGNORECASE)

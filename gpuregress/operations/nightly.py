@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gpuregress import plan, storage
 from gpuregress.document import units
 from gpuregress.errors import GpuregressError, NothingToDo, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.operations.nights import devices as night_devices
 from gpuregress.operations.nights import watch as night_watch
 from gpuregress.operations.nights.devices import DeviceShare, NightDevices

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import BaselineError, NothingToDo, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.judging import rejections
 from gpuregress.judging.accepted import nearest
 from gpuregress.judging.rejections import Rejection

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import Literal
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from gpuregress import compare, dtypes, ordinals
 from gpuregress.compare import determinism
 from gpuregress.dtypes import ElementType
+from gpuregress.frozen import dataclass
 from gpuregress.records import Rule
 
 Array = npt.NDArray[np.generic]

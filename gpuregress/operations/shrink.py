@@ -11,7 +11,6 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from gpuregress.baselines import BaselineStore
 from gpuregress.document import yaml_writer
 from gpuregress.errors import HarnessError, NothingToDo, UsageError
 from gpuregress.escapes import one_line, visible
+from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.operations.commits import accepted_commit, commit_runs, repository

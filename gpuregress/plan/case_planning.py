@@ -6,7 +6,6 @@ import dataclasses
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import dtypes, inputs, records
@@ -14,6 +13,7 @@ from gpuregress.document.problems import Problems, show
 from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
+from gpuregress.frozen import dataclass
 from gpuregress.plan import (
     agreement,
     buffer_usage,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from gpuregress import dtypes, inputs, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
+from gpuregress.frozen import dataclass
 from gpuregress.plan import comparison_rules, sources
 from gpuregress.records import Rule
 from gpuregress.spec.load import JobFile

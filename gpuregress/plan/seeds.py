@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import Buffer, Case, Launch, Seeded
 from gpuregress.spec.models.job import JobSpec
 from gpuregress.spec.resolve.scope import Scope

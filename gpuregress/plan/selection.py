@@ -5,12 +5,12 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.document import reader
 from gpuregress.document.problems import suggestion
 from gpuregress.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.plan import case_planning
 from gpuregress.plan.case_planning import CaseOverrides
 from gpuregress.project import Project

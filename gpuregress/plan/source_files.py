@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
+from gpuregress.frozen import dataclass
 from gpuregress.records import Buffer
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.job import JobSpec

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import records, revision, storage, toolchain
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
+from gpuregress.frozen import dataclass
 from gpuregress.plan import source_files
 from gpuregress.plan.source_files import SourceFile, SourcePath, SourceTexts
 from gpuregress.project import Project

@@ -8,8 +8,7 @@ compared with nvJitLink 13.5 for every form of the conformance catalog.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.frozen import dataclass
 from gpuregress.records.cases import Dim3
 
 

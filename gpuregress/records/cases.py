@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from gpuregress import dtypes
+from gpuregress.frozen import dataclass
 from gpuregress.records.fills import FillOptions
 from gpuregress.records.programs import FunctionCall, PythonKernel
 from gpuregress.records.rules import CheckSetting, StatisticLimits

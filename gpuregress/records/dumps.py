@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from gpuregress.frozen import dataclass
 from gpuregress.records.serialization import Sparse
 
 

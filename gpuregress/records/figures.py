@@ -6,8 +6,9 @@ The keys of their JSON form are those of `numbers` in results.json, without thos
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
+from gpuregress.frozen import dataclass
 from gpuregress.records.maps.images import BufferImage
 from gpuregress.records.observations import Determinism
 from gpuregress.records.serialization import Sparse

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.frozen import dataclass
 from gpuregress.records.serialization import Sparse
 
 Number = int | float

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.records.serialization import Sparse
 
 DIGITS = 16

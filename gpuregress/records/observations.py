@@ -7,9 +7,10 @@ The keys of their JSON form are those of `verdicts.jsonl` and results.json; fiel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
 from gpuregress.records.launch_digests import LaunchDigests
 from gpuregress.records.serialization import Sparse

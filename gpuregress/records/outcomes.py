@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
 from gpuregress.records.observations import Observations
 from gpuregress.records.programs import DeviceInfo

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from gpuregress.frozen import dataclass
 from gpuregress.records.fills import Number
 from gpuregress.records.serialization import Sparse
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.records.cases import KnownFailing
 from gpuregress.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.records.launch_digests import FirstWrong

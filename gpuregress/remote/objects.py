@@ -11,12 +11,12 @@ import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gpuregress.errors import HarnessError, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.remote import deadlines
 from gpuregress.remote.deadlines import NoAnswer
 from gpuregress.storage import TEMPORARY_PREFIX, explain, sync_all

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpuregress import dtypes
 from gpuregress.devices.base import Memory
+from gpuregress.frozen import dataclass
 from gpuregress.records import TENSOR_MAP_ALIGNMENT, Argument
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpuregress import dtypes, ordinals
 from gpuregress.devices.base import Bytes, Memory
 from gpuregress.dtypes import ElementType
+from gpuregress.frozen import dataclass
 from gpuregress.records import Buffer, OverwrittenInput
 from gpuregress.runner.poison import POISON, as_bytes, poison
 

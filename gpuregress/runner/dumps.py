@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from gpuregress.dtypes import ElementType
 from gpuregress.dump import contents, digest, paths, writer
 from gpuregress.dump.contents import DumpContents
 from gpuregress.dump.header import Header
+from gpuregress.frozen import dataclass
 from gpuregress.records import Case, Dump
 from gpuregress.runner.buffer_reader import BufferReader
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from gpuregress import dtypes, launch_log
 from gpuregress.devices import textures
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.errors import DeviceError, GpuregressError
+from gpuregress.frozen import dataclass
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
 from gpuregress.runner.arguments import EncodedMap, pack

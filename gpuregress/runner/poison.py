@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from gpuregress import dtypes
 from gpuregress.devices.base import Bytes
 from gpuregress.dtypes import ElementType
+from gpuregress.frozen import dataclass
 from gpuregress.records import Observations, PoisonDependence, UnwrittenElements
 
 POISON = bytes.fromhex("fd7f")

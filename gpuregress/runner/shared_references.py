@@ -18,12 +18,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from gpuregress import storage, usermodules
 from gpuregress.errors import StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.records import Buffer, Case, DeviceInfo, Dump, Launch, Program, to_json
 from gpuregress.runner import watched_case
 from gpuregress.toolchain import kernel_text

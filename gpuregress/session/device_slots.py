@@ -7,7 +7,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores
 from gpuregress.devices.cuda import nvml, prerequisites
 from gpuregress.errors import DeviceError, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.workers.worker_process import DeviceSlot, gpu_environment
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpuregress import storage
 from gpuregress.baselines import BaselineStore, expected_cases
 from gpuregress.errors import BaselineError, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.project import Project
 from gpuregress.records import Case, Missing
 from gpuregress.session.run_request import ExpectedCases, RunRequest

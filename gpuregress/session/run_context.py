@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from gpuregress import clock
+from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.project import Project
 from gpuregress.session.device_slots import DeviceSelection

@@ -6,9 +6,11 @@ Nothing heavy is loaded here, so that a worker can start before the rest of gpur
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from gpuregress.frozen import dataclass
 
 if TYPE_CHECKING:
     from gpuregress.interrupts import StopSignal

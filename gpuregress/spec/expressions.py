@@ -15,12 +15,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from gpuregress import dtypes
 from gpuregress.document.problems import suggestion
+from gpuregress.frozen import dataclass
 from gpuregress.toolchain import cxx_types
 
 Number = int | float

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from gpuregress.document import reader
 from gpuregress.document.problems import Problems, show
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
+from gpuregress.frozen import dataclass
 from gpuregress.spec import validation_messages
 from gpuregress.spec.models.job import JobSpec
 

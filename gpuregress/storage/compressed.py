@@ -11,13 +11,13 @@ import os
 import struct
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from gpuregress.errors import DumpError
+from gpuregress.frozen import dataclass
 from gpuregress.storage.os_errors import disk_errors
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import Entry, Parameter
 
 _MACHINE_CUDA = 190

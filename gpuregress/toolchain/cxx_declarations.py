@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.dtypes import Scalar
+from gpuregress.frozen import dataclass
 from gpuregress.records import Entry, Parameter, Source
 from gpuregress.toolchain import compiler_messages
 from gpuregress.toolchain.cxx_types import dtype_of_type

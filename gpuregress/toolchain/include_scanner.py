@@ -15,10 +15,10 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from gpuregress.frozen import dataclass
 from gpuregress.toolchain import virtual_headers
 
 SUFFIXES = (".cu", ".cuh")

@@ -10,11 +10,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gpuregress import storage
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
+from gpuregress.frozen import dataclass
 from gpuregress.toolchain.demangle import demangle
 
 _ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P<name>[\w$.]+)'?")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
+from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_KERNEL, Source
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs

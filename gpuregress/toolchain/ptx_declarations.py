@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import Entry, Parameter
 
 Kind = Literal["pointer", "integer", "float", "struct", "word"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.escapes import one_line, visible
+from gpuregress.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

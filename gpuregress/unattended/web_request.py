@@ -8,11 +8,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from gpuregress import __version__
 from gpuregress.escapes import one_line
+from gpuregress.frozen import dataclass
 from gpuregress.unattended import secret_values
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.workers.watchdog import LAUNCHES, Phase
 
 _MEMORY_WORDS = (

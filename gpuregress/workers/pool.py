@@ -14,12 +14,12 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
 from gpuregress.devices import slow_programs
 from gpuregress.errors import GpuregressError, HarnessError, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, Task, from_json
 from gpuregress.workers import exit_cause

@@ -11,10 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuregress.frozen import dataclass
 from gpuregress.workers import exit_cause, watchdog
 from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch

@@ -7,7 +7,7 @@ worst element by each measure, the first few that break the bound, and the ULP h
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.decimals import words
 from gpuregress.dtypes import ElementType, Part
+from gpuregress.frozen import dataclass
 from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Element, OutlierCounts, Rule, SideCounts, UlpFigures
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import Outliers, Rule
 
 

@@ -6,7 +6,6 @@ Key columns must be equal to the bit; all other parts keep the bound.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import ElementType, Scalar
+from gpuregress.frozen import dataclass
 from gpuregress.ordinals import Array, Mask
 
 Indices = npt.NDArray[np.int64]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.interval import interval
 from gpuregress.decimals import word
 from gpuregress.dtypes import Part, Scalar
+from gpuregress.frozen import dataclass
 from gpuregress.ordinals import Array, Mask
 from gpuregress.records import AnyOrderFigures, Comparison, Element, Figures, InOrderFigures, OutlierCounts, SideCounts
 

@@ -7,9 +7,10 @@ that the process must be terminated and relaunched.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
+from gpuregress.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

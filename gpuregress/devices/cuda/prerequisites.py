@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from gpuregress.devices.cuda import nvml
+from gpuregress.frozen import dataclass
 
 _NO_DEVICE = 100
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # cuda.h, CUdevice_attribute

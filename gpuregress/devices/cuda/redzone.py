@@ -7,12 +7,12 @@ own, so that a kernel which copies one element too many from one buffer's zone t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from gpuregress.devices.base import Bytes
+from gpuregress.frozen import dataclass
 
 SIZE = 4096
 """Bytes on each side: a whole block of 1024 threads that goes one element too far is caught."""

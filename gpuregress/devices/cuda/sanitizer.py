@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.errors import DeviceError
+from gpuregress.frozen import dataclass
 
 TOOLS = {
     "memcheck": "accesses out of bounds and misaligned, by thread, line and nearest allocation",

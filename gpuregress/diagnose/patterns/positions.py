@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gpuregress.diagnose.evidence import DENSE, Evidence, Mask, listed, share
 from gpuregress.diagnose.thread_mapping import WARP, Indices
+from gpuregress.frozen import dataclass
 from gpuregress.records import Finding
 
 

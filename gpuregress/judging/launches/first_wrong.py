@@ -8,9 +8,9 @@ from __future__ import annotations
 import dataclasses
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from gpuregress import launch_log
+from gpuregress.frozen import dataclass
 from gpuregress.judging.launches import launch_slice
 from gpuregress.judging.launches.launch_slice import LaunchEvidence, Origin, Timeline, UnknownState
 from gpuregress.records import (

@@ -8,9 +8,9 @@ all the same is to blame.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from gpuregress.frozen import dataclass
 from gpuregress.judging.overwritten_inputs import kernel_accesses
 from gpuregress.records import Case, Launch, Program
 

@@ -14,9 +14,9 @@ import itertools
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import ParameterCondition
 
 Parameters = Mapping[str, Any]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
+from gpuregress.frozen import dataclass
 
 EXACT_SIZE = 30
 """Samples on each side up to which the exact distribution is used, where no two are equal."""

@@ -6,10 +6,11 @@ The percentile interval: B. Efron, R. J. Tibshirani, An Introduction to the Boot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from gpuregress.frozen import dataclass
 
 LEVEL = 0.95
 _RESAMPLES = 2000

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import plan, project, storage
 from gpuregress.errors import Interrupted, JobErrors, NothingToDo, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.operations.commits.checkout import Checkout
 from gpuregress.operations.commits.repository import Repository
 from gpuregress.plan import selection

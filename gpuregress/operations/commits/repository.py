@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import git
 from gpuregress.errors import HarnessError, UsageError
+from gpuregress.frozen import dataclass
 
 _PREFIX = re.compile(r"[0-9a-f]{4,64}")
 _LABEL = re.compile(r"g([0-9a-f]{4,64})")

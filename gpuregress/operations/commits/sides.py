@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gpuregress import storage
 from gpuregress.errors import UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.operations.commits import borrowed_job, commit_runs, kept_dumps, repository
 from gpuregress.operations.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gpuregress import verdict
 from gpuregress.devices import registry
 from gpuregress.devices.cuda import prerequisites
+from gpuregress.frozen import dataclass
 from gpuregress.judging import parameter_spaces
 from gpuregress.records import Case, LackingDevice, NightChanges, NightFailure, NightRemark, RunSummary
 from gpuregress.report import device_marks

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.frozen import dataclass
 from gpuregress.records import Case, Verdict
 
 LOST_SIDES = ("baseline", "first", "agree")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import Case
 
 _INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
 from gpuregress.baselines import BaselineStore
 from gpuregress.document import yaml_writer
 from gpuregress.errors import Interrupted, JobErrors
+from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.operations import accept
 from gpuregress.operations.commits import kept_dumps

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from gpuregress import dtypes
 from gpuregress.document.reader import Key
+from gpuregress.frozen import dataclass
 from gpuregress.plan.source_files import SourceFile
 from gpuregress.records import Argument, Buffer, Dim3, FunctionArgument, FunctionCall, Launch
 from gpuregress.spec.load import JobFile

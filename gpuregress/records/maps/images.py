@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import zlib
-from dataclasses import dataclass
 
+from gpuregress.frozen import dataclass
 from gpuregress.records.serialization import Sparse
 
 NOT_FINITE = 255

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.frozen import dataclass
 from gpuregress.records.serialization import Sparse
 
 NIGHT_STATUSES = ("differ", "fault", "timeout", "error", "missing")

@@ -6,11 +6,11 @@ not finished, or had nothing to run. A report of a failed run therefore never lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from gpuregress.escapes import visible
+from gpuregress.frozen import dataclass
 from gpuregress.records import Missing, RunSummary, SourceLocation, Status, Verdict
 from gpuregress.report import morning, terminal
 

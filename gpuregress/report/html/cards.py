@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gpuregress.escapes import visible_html as escape
+from gpuregress.frozen import dataclass
 from gpuregress.records import PastResult
 from gpuregress.report import device_marks, tolerance_text
 from gpuregress.report.html import comparisons

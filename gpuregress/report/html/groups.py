@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from gpuregress.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

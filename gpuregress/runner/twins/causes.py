@@ -7,13 +7,13 @@ are explained by it. The library is named where the function calls one of its fu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
+from gpuregress.frozen import dataclass
 from gpuregress.records import TwinCause
 
 Array = npt.NDArray[np.generic]

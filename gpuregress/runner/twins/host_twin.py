@@ -6,7 +6,7 @@ import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from gpuregress import dtypes
 from gpuregress.errors import HarnessError
+from gpuregress.frozen import dataclass
 from gpuregress.records import Case
 from gpuregress.runner.poison import POISON, poison
 from gpuregress.toolchain.functions import host

@@ -10,11 +10,12 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gpuregress import toolchain
 from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames
+from gpuregress.frozen import dataclass
 from gpuregress.records import Case, Program, Source, to_json
 from gpuregress.session.compiler_crew import Crew, Result, process_count
 from gpuregress.session.events import Advanced, Compiling, Listener, ignore

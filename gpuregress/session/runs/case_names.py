@@ -10,11 +10,11 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import storage
 from gpuregress.errors import GpuregressError
+from gpuregress.frozen import dataclass
 from gpuregress.project import Project
 from gpuregress.spec.job_files import job_files
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import dtypes, storage
 from gpuregress.document.units import size_text
 from gpuregress.dtypes import Scalar
 from gpuregress.errors import StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.project import Project
 from gpuregress.records import Buffer, Case
 from gpuregress.session.runs import retention, run_folders

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.errors import GpuregressError, StorageError, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.history import History
 from gpuregress.project import Project
 from gpuregress.records import RunKind, RunSummary

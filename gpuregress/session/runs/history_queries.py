@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from gpuregress import plan
 from gpuregress.errors import GpuregressError, NothingToDo
+from gpuregress.frozen import dataclass
 from gpuregress.history import FAILING, History, natural_order, periods
 from gpuregress.history.series import device_kind
 from gpuregress.project import Project

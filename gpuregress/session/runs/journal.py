@@ -22,13 +22,13 @@ import os
 import re
 import socket
 import time
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from gpuregress import storage
 from gpuregress.errors import RunLocked, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.records import Case, FalseAlarms, MadeOf, Missing, NightChanges, State, Verdict, from_json, to_json
 
 FILE = "verdicts.jsonl"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpuregress import launch_log, storage
 from gpuregress.errors import StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.judging import parameter_spaces
 from gpuregress.judging.accepted import made_of
 from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict

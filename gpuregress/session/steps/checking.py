@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from gpuregress import verdict
 from gpuregress.errors import JobErrors
+from gpuregress.frozen import dataclass
 from gpuregress.judging import rejections
 from gpuregress.records import Case, Program, Verdict
 from gpuregress.session.compilation import kernel_arguments

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from gpuregress.errors import (
     MissingCompiler,
 )
 from gpuregress.escapes import one_line
+from gpuregress.frozen import dataclass
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launch_log import LaunchLog
 from gpuregress.nightly import cause_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpuregress import plan, verdict
 from gpuregress.errors import DumpError, JobError, NothingToDo, RunLocked, StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.project import Project
 from gpuregress.records import Case, SourceLocation, Verdict
 from gpuregress.session import missing_cases, overrides

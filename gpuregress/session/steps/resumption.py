@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gpuregress import launch_log
 from gpuregress.errors import StorageError
+from gpuregress.frozen import dataclass
 from gpuregress.records import Case, Verdict
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gpuregress import records
 from gpuregress.document import units
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
+from gpuregress.frozen import dataclass
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.buffer import BufferSpec, FillSpec
 from gpuregress.spec.resolve import data_files, element_types, functions, tensor_maps, textures

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
+from gpuregress.frozen import dataclass
 from gpuregress.spec import templates
 from gpuregress.spec.expressions import Value
 from gpuregress.spec.models.compilation import CompileSpec, MacroGroupSpec

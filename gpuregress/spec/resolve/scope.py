@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key, dotted
+from gpuregress.frozen import dataclass
 from gpuregress.spec import expressions, templates
 from gpuregress.spec.expressions import ExpressionError, Number, Value
 

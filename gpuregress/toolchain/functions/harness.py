@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, FunctionArgument
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 

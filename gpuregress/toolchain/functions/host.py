@@ -14,12 +14,12 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from gpuregress import storage
 from gpuregress.errors import CompileError, HarnessError
+from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_FILE, FunctionArgument, Source
 from gpuregress.toolchain import cache, nvrtc, virtual_headers
 from gpuregress.toolchain.functions import declarations, harness

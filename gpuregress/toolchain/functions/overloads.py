@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
+from gpuregress.frozen import dataclass
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions.declarations import CxxFunction, template_name

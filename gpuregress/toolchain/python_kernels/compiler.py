@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
 from gpuregress.errors import CompileError, MissingCompiler
+from gpuregress.frozen import dataclass
 from gpuregress.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.toolchain import compiler_messages
 

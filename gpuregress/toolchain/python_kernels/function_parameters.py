@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import lru_cache
+
+from gpuregress.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gpuregress.errors import UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.project import Project
 from gpuregress.unattended import secret_values
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gpuregress import storage
 from gpuregress.errors import StorageError, UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.unattended.installation.night_command import MARK
 
 _HEAD_LINES = 3

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from gpuregress.escapes import visible_html as escape
+from gpuregress.frozen import dataclass
 from gpuregress.records import BufferImage, ImageLayer
 from gpuregress.records.maps.images import LARGEST, NOT_FINITE, unpack
 from gpuregress.report.html.drawing import colours, png, profiles

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpuregress.escapes import visible_html as escape
+from gpuregress.frozen import dataclass
 from gpuregress.records import BufferImage, ImageLayer
 from gpuregress.records.maps.images import LARGEST
 
