@@ -29,6 +29,12 @@ else:
         return decorate if cls is None else decorate(cls)
 
 
+def complete(cls: Any) -> None:
+    """Compile the constructor of a class now, where there is time to."""
+    if getattr(cls.__init__, "is_first_call", False):
+        _compile(cls, ("__init__",))
+
+
 def _light(cls: type) -> Any:
     """A class with fields and slots whose methods replace themselves when they are called first."""
     light: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
@@ -48,6 +54,7 @@ def _first_call(cls: Any, name: str, names: tuple[str, ...]) -> Callable[..., An
         _compile(cls, names)
         return getattr(cls, name)(*arguments, **named)
 
+    method.is_first_call = True  # type: ignore[attr-defined] # a function takes any attribute
     return method
 
 

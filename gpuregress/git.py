@@ -71,6 +71,8 @@ def work_tree_state(folder: Path) -> WorkTreeState:
     Args:
         folder: in the work tree.
     """
+    if not _has_repository(folder):
+        return WorkTreeState()
     named = answer(folder, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
     off = [f"{name}={'false' if name.endswith('.required') else ''}" for name in (named or "").split("\0") if name]
     options = ("--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty", "--no-renames")
@@ -165,6 +167,12 @@ class ObjectReader:
         except (OSError, ValueError):
             return None
         return content[:-1] if len(content) == size + 1 else None
+
+
+def _has_repository(folder: Path) -> bool:
+    """Whether git could find a work tree here; its processes take longer than a look at each parent."""
+    real = folder.resolve()
+    return any((parent / ".git").exists() for parent in (real, *real.parents))
 
 
 def _start(folder: Path, settings: Sequence[str] = ()) -> list[str]:

@@ -101,6 +101,7 @@ from gpuregress.records.rules import KnownRows as KnownRows
 from gpuregress.records.rules import Sigmas as Sigmas
 from gpuregress.records.rules import StatisticLimits as StatisticLimits
 from gpuregress.records.serialization import from_json as from_json
+from gpuregress.records.serialization import prepare as prepare
 from gpuregress.records.serialization import to_json as to_json
 from gpuregress.records.statuses import STATUSES as STATUSES
 from gpuregress.records.statuses import Status as Status

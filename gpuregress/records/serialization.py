@@ -9,6 +9,8 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from typing import Any, TypeVar, Union, cast
 
+from gpuregress import frozen
+
 
 class Sparse:
     """Base of records whose JSON form omits the fields that have their default values."""
@@ -77,6 +79,24 @@ def from_json(kind: type[R], data: Any) -> R:
         raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
     keys = _keys(cast("Hashable", kind)) or {}
     return kind(**{keys[key]: readers[key](value) for key, value in data.items()})
+
+
+def prepare(kind: type[Any]) -> None:
+    """Build all that `from_json` needs for a record class and for those of its fields, where there is time to."""
+    pending, seen = [kind], {kind}
+    while pending:
+        one = pending.pop()
+        frozen.complete(one)
+        _field_readers(cast("Hashable", one))
+        inner = {part for hint in typing.get_type_hints(one).values() for part in _parts(hint)}
+        new = [part for part in inner - seen if isinstance(part, type) and dataclasses.is_dataclass(part)]
+        pending += new
+        seen.update(new)
+
+
+def _parts(hint: Any) -> list[Any]:
+    """A type hint and those inside of it."""
+    return [hint, *(part for argument in typing.get_args(hint) for part in _parts(argument))]
 
 
 @cache

@@ -163,3 +163,14 @@ def test_a_status_keeps_its_key_of_the_journal() -> None:
     verdict = Verdict("j", "j/n=1", "differ")
     assert to_json(verdict)["word"] == "differ"
     assert from_json(Verdict, {"job": "j", "case": "j/n=1", "word": "differ"}) == verdict
+
+
+def test_what_is_prepared_reads_as_before() -> None:
+    code = """
+from gpuregress.records import Case, Task, prepare
+from gpuregress.records import serialization
+prepare(Task)
+print(Case.__init__.__name__, len(serialization._field_readers.__wrapped__(Case)) > 5)
+"""
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.split() == ["__init__", "True"]

@@ -232,9 +232,12 @@ class _Execution:
         """Load the judge, and all that the end of the run needs, while the first case runs."""
         from gpuregress.judging.judge import Judge  # noqa: PLC0415 - see above
         from gpuregress.judging.user_code import UserCodeProcess  # noqa: PLC0415 - as above
-        from gpuregress.session.runs import history_entry, results  # noqa: PLC0415, F401 - as above
+        from gpuregress.records import prepare  # noqa: PLC0415 - as above
+        from gpuregress.session import source_locations  # noqa: PLC0415, F401 - as above
+        from gpuregress.session.runs import cut_short, history_entry, results  # noqa: PLC0415, F401 - as above
         from gpuregress.session.tolerance_remarks import ToleranceRemarks  # noqa: PLC0415 - as above
 
+        prepare(Outcome)
         path = self._context.project.runs / history_entry.FILE
         self._tolerances = held.enter_context(contextlib.closing(ToleranceRemarks(path)))
         user = held.enter_context(UserCodeProcess(self._context.stop))
