@@ -114,3 +114,11 @@ def test_the_checked_out_commit_is_asked_for_without_programs(repository: Path, 
     if key.startswith("filter"):
         subprocess.run(["git", "-C", str(repository), "status"], check=False, capture_output=True)
         assert (repository / "was-run").exists()  # the test can fail
+
+
+def test_without_a_repository_git_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git, "ask", lambda *_, **__: pytest.fail("git was started"))
+    assert git.work_tree_state(tmp_path) == git.WorkTreeState()
+    (tmp_path / ".git").mkdir()
+    with pytest.raises(pytest.fail.Exception):
+        git.work_tree_state(tmp_path)

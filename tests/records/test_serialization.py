@@ -4,6 +4,8 @@ import dataclasses
 import inspect
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
