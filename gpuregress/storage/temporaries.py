@@ -48,6 +48,18 @@ def _hold(descriptor: int, path: Path) -> bool:
     return path.exists()
 
 
+def _held(folder: Path) -> int | None:
+    """Open and lock a folder; None where another process removed it before it was open, or before it was locked."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return None
+    if _hold(descriptor, folder):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
 @contextlib.contextmanager
 def scratch(parent: Path | None = None) -> Iterator[Path]:
     """Make a folder that is removed at the end; those of processes that were killed are removed first.
@@ -62,17 +74,11 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
         above = parent or Path(tempfile.gettempdir())
         above.mkdir(parents=True, exist_ok=True)
         sweep(above)
-        is_held = False
-        while not is_held:
+        descriptor = None
+        while descriptor is None:
             folder = _temporary(above, TEMPORARY_PREFIX if parent is not None else _SCRATCH_PREFIX)
             folder.mkdir(mode=0o777 if parent is not None else 0o700)
-            try:
-                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            except FileNotFoundError:  # another process removed it as a leftover before
-                continue
-            is_held = _hold(descriptor, folder)
-            if not is_held:
-                os.close(descriptor)
+            descriptor = _held(folder)
     try:
         yield folder
     finally:
@@ -83,16 +89,17 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
 def remove_tree(folder: Path) -> None:
     """Remove a folder and all in it; it is renamed first, so that no half of it is ever taken for the whole.
 
+    One that another process removes at the same time is no error.
+
     Raises:
         StorageError: something in it cannot be removed.
     """
     with disk_errors(folder, "remove"):
-        if not folder.exists():
+        descriptor = _held(folder)
+        if descriptor is None:
             return
         doomed = _temporary(folder.parent)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            _hold(descriptor, folder)
             folder.rename(doomed)
             shutil.rmtree(doomed)
         finally:

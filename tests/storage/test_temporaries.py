@@ -76,6 +76,21 @@ def test_a_scratch_folder_that_was_taken_for_a_leftover_is_made_anew(
     assert made[0] != made[1] == folder
 
 
+def test_a_tree_that_another_process_removes_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, flock = tmp_path / "run", fcntl.flock
+    folder.mkdir()
+
+    def late(descriptor: int, kind: int) -> None:
+        folder.rmdir()
+        flock(descriptor, kind)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    storage.remove_tree(folder)
+    assert names_in(tmp_path) == []
+
+
 def test_scratch_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     for name in ("gpuregress-scratch-0123456789ab", "gpuregress-mine"):
