@@ -1,4 +1,4 @@
-// $Revision: 1.0 $
+// $Revision: 1.1 $
 // Kernels that go wrong, each in one way, on purpose. The jobs in configs/faults/ expect the fault; a harness that lets one
 // pass is broken. Nothing here is to be copied, but each is a mistake that somebody has made.
 
@@ -32,8 +32,8 @@ __global__ void wait_forever(int* out, volatile int* flag)
     out[threadIdx.x] = rounds;
 }
 
-/// A loop whose stride is an argument, and the argument is 0.
-__global__ void stride_of_zero(unsigned int* out, int n, int stride)
+/// A loop whose stride is an argument, and the argument is 0. Without `volatile` the compiler counts its rounds: 2^32.
+__global__ void stride_of_zero(volatile unsigned int* out, int n, int stride)
 {
     unsigned int sum = 0;
     for (int i = threadIdx.x; i < n; i += stride)
