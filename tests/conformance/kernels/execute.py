@@ -9,15 +9,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
 from gpuregress import plan, project, toolchain
 from gpuregress.devices.base import Device, DeviceModule, Memory
 from gpuregress.devices.textures import TextureDescription
-from gpuregress.errors import GpuregressError
+from gpuregress.errors import INFEASIBLE, GpuregressError, HarnessError
 from gpuregress.records import Case, LaunchShape, Program, Source, Task
 from gpuregress.runner import run_case
+from gpuregress.toolchain.architectures import named
+from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.programs import Variant
 
@@ -31,19 +34,35 @@ class Finding:
 
     Attributes:
         name: `warps/shuffles/sm_90/fast`, or `jobs/CASE/BUFFER/sm_90/fast`.
-        digest: the first 16 hex digits of a sha256, or the error's text.
+        digest: the first 16 hex digits of a sha256; "" where there is none.
+        problem: why there is none: the error's text.
+        is_infeasible: whether the job itself excludes this, in this variant or at all.
     """
 
     name: str
-    digest: str
+    digest: str = ""
+    problem: str = ""
+    is_infeasible: bool = False
 
 
 def compiled(source: Source, device: str) -> Program:
-    """A source as a device wants it: for a GPU a cubin of its own architecture, whatever the PTX is for."""
-    program = toolchain.compile(source)
+    """A source as a device wants it: for a GPU what `build` made, whatever compilers the GPU's host has of its own.
+
+    Raises:
+        HarnessError: `build` has not made it.
+    """
     if device == "cpu":
-        return program
-    return toolchain.build_cubin(dataclasses.replace(program, arch="sm_90", cubin=""))
+        return toolchain.compile(source)
+    with mock.patch.object(python_compiler, "version", return_value=""):
+        program = toolchain.find(source)
+    if program is None:
+        raise HarnessError("it is not in the cache: run `build` where the compiler is, and name its GPUREGRESS_CACHE")
+    return assembled(program)
+
+
+def assembled(program: Program) -> Program:
+    """A program with a cubin for an H200, whatever its PTX is for; PTX for sm_90a alone, Triton's too, stays that."""
+    return toolchain.build_cubin(dataclasses.replace(program, arch=named(program.arch, "sm_90"), cubin=""))
 
 
 def sources() -> Iterator[tuple[Source, str]]:
@@ -53,13 +72,19 @@ def sources() -> Iterator[tuple[Source, str]]:
             if variant in programs.variants(name):
                 yield programs.source(name, variant), f"{name}/{variant.name}"
         for case in cases():
-            if variant in programs.variants(f"jobs/{case.name}"):
+            if variant in variants_of(case):
                 yield varied(case.source, variant), f"jobs/{case.name}/{variant.name}"
 
 
 def cases() -> tuple[Case, ...]:
     """The cases of configs/ that are meant to succeed."""
     return tuple(case for case in plan.make(project.find(ROOT), []).cases if case.expect_fault is None)
+
+
+def variants_of(case: Case) -> tuple[Variant, ...]:
+    """The variants of a job's case; NVRTC's flags say nothing to the compilers of kernels in Python."""
+    found = programs.variants(f"jobs/{case.name}")
+    return found if case.source.python is None else tuple(item for item in found if item.flags == "default")
 
 
 def varied(source: Source, variant: Variant) -> Source:
@@ -73,15 +98,16 @@ def run_program(device: Device, name: str, variant: Variant, kind: str) -> Itera
         program = compiled(programs.source(name, variant), kind)
         module = device.load(program)
     except GpuregressError as error:
-        yield Finding(f"{name}/{variant.name}", _failure(error))
+        yield _failed(f"{name}/{variant.name}", error)
         return
     for kernel, shape in programs.kernels(name).items():
         full = f"{name}/{kernel}/{variant.name}"
         try:
             value = digest(full, *launch(device, module, program.entries[kernel].mangled, shape))
         except GpuregressError as error:
-            value = _failure(error)
-        yield Finding(full, value)
+            yield _failed(full, error)
+        else:
+            yield Finding(full, value)
     device.free_all()
 
 
@@ -119,13 +145,16 @@ def run_case_as(device: Device, case: Case, variant: Variant, kind: str) -> Iter
     try:
         program = compiled(plain.source, kind)
     except GpuregressError as error:
-        yield Finding(f"{name}/{variant.name}", _failure(error))
+        yield _failed(f"{name}/{variant.name}", error)
         return
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run_case(device, Task(plain, program, f"{folder}/launch.log", 1, folder))
+        complete = plan.completed(plain, (program,))
+        outcome = run_case(device, Task(complete, program, f"{folder}/launch.log", 1, folder))
     device.free_all()
     if outcome.state != "done":
-        yield Finding(f"{name}/{variant.name}", outcome.message or str(outcome.fault))
+        problem, kind = outcome.message or str(outcome.fault), outcome.observations.error
+        yield Finding(f"{name}/{variant.name}", problem=problem, is_infeasible=kind in INFEASIBLE)
+        return
     for dump in outcome.dumps:
         yield Finding(f"{name}/{dump.buffer}/{variant.name}", dump.digest[:16])
 
@@ -139,7 +168,7 @@ def everything(
             if wanted(name) and variant in programs.variants(name):
                 yield from run_program(device, name, variant, kind)
         for case in cases():
-            if wanted(f"jobs/{case.name}") and variant in programs.variants(f"jobs/{case.name}"):
+            if wanted(f"jobs/{case.name}") and variant in variants_of(case):
                 yield from run_case_as(device, case, variant, kind)
 
 
@@ -151,5 +180,6 @@ def digest(name: str, written: bytes, printed: str) -> str:
     return hashlib.sha256(written + printed.encode()).hexdigest()[:16]
 
 
-def _failure(error: GpuregressError) -> str:
-    return f"{type(error).__name__}: {error}"
+def _failed(name: str, error: GpuregressError) -> Finding:
+    kind = type(error).__name__
+    return Finding(name, problem=f"{kind}: {error}", is_infeasible=kind in INFEASIBLE)

@@ -49,6 +49,7 @@ JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {
     "jobs/cluster/*": ("sm_90",),
     "jobs/wgmma_*": (WARPGROUPS,),
     "jobs/flash_attention/*": (WARPGROUPS,),
+    "jobs/triton-matmul-fp8/*": ("sm_90",),
 }
 
 # Where only the payload of float64 NaNs is left open: every bit is compared with all of them made one.
