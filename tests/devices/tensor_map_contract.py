@@ -91,10 +91,36 @@ class TensorMapContract:
             w, n = (w + 1, n) if w + 1 < EXTENTS[1] - 1 else (-1, n + 1)
         assert self.loaded(bench, "pixels", tensor, given, 160, *start, offset).tolist() == wanted.ravel().tolist()
 
+    @pytest.mark.parametrize("type_", ["float32", "tfloat32"])
+    def test_elements_outside_are_nan(self, bench: Bench, type_: str) -> None:
+        tensor = image(np.float32) + np.float32(1 / 3)
+        wanted: Array = tile_of(tensor, map_of((8, 2, 2), type_), (20, 9, 0)).view(np.uint32)
+        if type_ == "tfloat32":
+            wanted = wanted + 0xFFF + (wanted >> 13 & 1) & 0xFFFF_E000
+        wanted[wanted == 0] = 0x7FF7_7FF7
+        loaded = self.loaded(bench, "tile", tensor, map_of((8, 2, 2), type_, oob_fill="nan"), 32, 20, 9, 0)
+        assert loaded.view(np.uint32).tolist() == wanted.tolist()
+
+    def test_short_rows_of_a_swizzle_have_gaps(self, bench: Bench) -> None:
+        start = (8, 2, 1)
+        loaded = self.loaded(bench, "tile", image(), map_of((8, 4, 3), swizzle="64B"), 96, *start)
+        rows = tile_of(image(), map_of((8, 4, 3)), start).reshape(12, 8)
+        for number, row in enumerate(rows[:3]):
+            place = placed(64 * number, "64B") // 2
+            assert loaded[place : place + 8].tolist() == row.tolist()
+
+    def test_slices_of_channels(self, bench: Bench) -> None:
+        tensor = np.arange(3 * 4 * 6 * 8, dtype=np.uint16).reshape(3, 4, 6, 8)
+        given = TensorMap("uint16", (6, 4, 3), (96, 384), (8, 9, 1), (1, 1, 1), "16B")
+        wanted = np.zeros((2, 8, 8), np.uint16)
+        wanted[:, 1:7] = tensor[1, 1:3]
+        loaded = self.loaded(bench, "tile", tensor, given, 128, -1, 1, 1)
+        assert loaded.tolist() == wanted.ravel().tolist()
+
     @pytest.mark.parametrize("adds", [0, 1])
     @pytest.mark.parametrize("swizzle", ["none", "64B"])
     def test_a_tile_is_stored_inside_the_tensor_only(self, bench: Bench, swizzle: str, adds: int) -> None:
-        given, start = map_of((16, 4, 2), "uint32", swizzle=swizzle), (-4, 8, 4)
+        given, start = map_of((16, 4, 2), "uint32", swizzle=swizzle), (12, 8, 4)
         tensor = image(np.uint32)
         box = np.arange(1000, 1128, dtype=np.uint32)
         x, y = bench.put("x", box), bench.put("y", tensor)

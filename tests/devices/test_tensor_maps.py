@@ -11,9 +11,9 @@ from gpuregress.devices import registry
 from gpuregress.devices.base import Device
 from gpuregress.devices.tensor_maps import check_size
 from gpuregress.errors import DeviceError, UnsupportedError
-from gpuregress.records import TensorMap
+from gpuregress.records import Im2col, TensorMap
 from tests.devices.bench import Bench
-from tests.devices.tensor_map_contract import TensorMapContract, image, map_of
+from tests.devices.tensor_map_contract import TensorMapContract, image
 from tests.fakes import FakeMemory
 
 
@@ -25,8 +25,9 @@ class TestCpu(TensorMapContract):
 
     def test_what_is_not_known_of_a_card_is_refused(self, bench: Bench) -> None:
         x = bench.put("x", image(np.uint32))
-        with pytest.raises(UnsupportedError, match="the tensor map of x has oob_fill: nan: not supported by the cpu"):
-            bench.device.tensor_map(x, map_of((16, 2, 2), "float32", oob_fill="nan"))
+        given = TensorMap("uint16", (8, 4, 2), (128, 512), (), (1, 1, 1), "16B", im2col=Im2col((0,), (0,), 8, 4))
+        with pytest.raises(UnsupportedError, match="the tensor map of x has im2col with interleave: 16B: not support"):
+            bench.device.tensor_map(x, given)
 
 
 @pytest.mark.gpu

@@ -25,7 +25,7 @@ from gpuregress.devices.cpu.runtime import faults, lane_exchanges, llvm_backend,
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.blocks.co_resident_blocks import CoResidentGrid
 from gpuregress.devices.cpu.runtime.blocks.resident_blocks import ResidentBlocks
-from gpuregress.devices.cpu.runtime.bulk import map_bytes, support
+from gpuregress.devices.cpu.runtime.bulk import map_bytes
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
@@ -239,7 +239,8 @@ class CpuDevice(base.Device):
             UnsupportedError: it is not known what a card does with such a map.
         """
         check_size(memory, given)
-        if reason := support.refusal(given):
+        if given.im2col is not None and given.interleave != "none":
+            reason = f"im2col with interleave: {given.interleave}"
             raise UnsupportedError(f"the tensor map of {memory.name} has {reason}: not supported by the cpu device")
         return map_bytes.pack(given, memory.address)
 

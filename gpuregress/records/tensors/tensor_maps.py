@@ -73,7 +73,12 @@ class TensorMap:
         return ELEMENT_SIZES[self.type]
 
     @property
+    def unit(self) -> int:
+        """Bytes of what the fastest axis counts: an element, or a slice of channels of an interleaved tensor."""
+        return INTERLEAVES[self.interleave] or self.element_size
+
+    @property
     def size(self) -> int:
         """Bytes from the tensor's first element to the end of its last."""
-        steps = (self.element_size, *self.strides)
-        return sum((extent - 1) * step for extent, step in zip(self.extents, steps, strict=True)) + self.element_size
+        steps = (self.unit, *self.strides)
+        return sum((extent - 1) * step for extent, step in zip(self.extents, steps, strict=True)) + self.unit

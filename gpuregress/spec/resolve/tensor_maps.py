@@ -51,11 +51,15 @@ class _Resolver:
 
     def resolve(self) -> TensorMap | None:
         type_ = self._type()
-        shape = self._shape()
-        if type_ is None or shape is None:
+        if type_ is None:
             return None
-        rank, size = len(shape), ELEMENT_SIZES[type_]
-        strides = self._strides(shape, size)
+        size = ELEMENT_SIZES[type_]
+        unit = INTERLEAVES[self.given.interleave] or size
+        shape = self._shape(size, unit)
+        if shape is None:
+            return None
+        rank = len(shape)
+        strides = self._strides(shape, unit)
         steps = self._list("element_strides", rank, 1, _MOST_ELEMENT_STRIDE) or (1,) * rank
         box = self._list("box", rank, 1, _MOST_BOX) if self.given.box is not None else ()
         im2col = self._im2col(self.given.im2col, shape) if self.given.im2col is not None else None
@@ -98,8 +102,10 @@ class _Resolver:
             return None
         return self.given.type or found
 
-    def _shape(self) -> tuple[int, ...] | None:
+    def _shape(self, size: int, unit: int) -> tuple[int, ...] | None:
         shape = self.buffer.shape
+        if unit != size and shape[-1] * size == unit:
+            shape = shape[:-1]  # the elements of a slice of channels
         if self.given.shape is not None:
             given = self._list("shape", len(self.given.shape), 1, _MOST_EXTENT)
             if given is None:
@@ -133,11 +139,11 @@ class _Resolver:
         known = tuple(value for value in values if value is not None)
         return known if len(known) == rank else None
 
-    def _strides(self, shape: tuple[int, ...], size: int) -> tuple[int, ...] | None:
+    def _strides(self, shape: tuple[int, ...], unit: int) -> tuple[int, ...] | None:
         rank = len(shape)
         multiple = 32 if self.given.interleave == "32B" else _CHUNK
         if self.given.strides is None:
-            strides = tuple(math.prod(shape[axis + 1 :]) * size for axis in range(rank - 1))
+            strides = tuple(math.prod(shape[axis + 1 :]) * unit for axis in range(rank - 1))
         else:
             found = self._list("strides", rank - 1, 0, _MOST_STRIDE - 1)
             if found is None and rank > 1:
@@ -192,12 +198,11 @@ class _Resolver:
         count = inner // size
         what = f"{count} {type_} along the last axis are {inner} bytes"
         span = SPANS[self.given.swizzle]
-        if INTERLEAVES[self.given.interleave]:
-            return
-        hint = self._hint(size, span)
+        is_plain = self.given.interleave == "none"
+        hint = self._hint(size, span) if is_plain else ""
         if inner % _CHUNK:
             self.scope.error(at, f"{what}: they must be a multiple of 16{hint}")
-        elif span and inner > span:
+        elif is_plain and span and inner > span:
             self.scope.error(at, f"{what}: with swizzle {self.given.swizzle} at most {span}{hint}")
 
     def _hint(self, size: int, span: int) -> str:

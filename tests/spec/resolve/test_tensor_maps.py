@@ -56,9 +56,9 @@ def _job(given: str, dtype: str, shape: str, argument: str = "x") -> str:
         (
             "{box: [1, 1, 8], interleave: 32B, swizzle: 32B}",
             "float16",
-            "[2, 4, 16]",
-            TensorMap("float16", (16, 4, 2), (32, 128), (8, 1, 1), (1, 1, 1), "32B", "32B"),
-            "tensor map (box 1x1x8, swizzle 32B, interleave 32B)",
+            "[2, 4, 5, 16]",
+            TensorMap("float16", (5, 4, 2), (160, 640), (8, 1, 1), (1, 1, 1), "32B", "32B"),
+            "tensor map (box 1x1x8, shape 2x4x5, swizzle 32B, interleave 32B)",
         ),
     ],
 )
@@ -130,8 +130,20 @@ def test_a_map_in_memory_needs_a_map(tmp_path: Path) -> None:
         ("{box: [8, 8], element_strides: [9, 1]}", "float16", "[8, 8]", "a step must be at most 8"),
         ("{box: [8, 8], oob_fill: nan}", "int32", "[8, 8]", "nan is for floating-point elements, and int32 is not one"),
         ("{box: [8, 8], type: tfloat32}", "int32", "[8, 8]", "tfloat32 is for a buffer of float32, not int32"),
+        (
+            "{box: [1, 1, 4], interleave: 16B}",
+            "float16",
+            "[2, 4, 5, 8]",
+            "box: 4 float16 along the last axis are 8 bytes: they must be a multiple of 16",
+        ),
+        (
+            "{box: [1, 1, 8], shape: [2, 4, 5], interleave: 16B}",
+            "float16",
+            "[2, 4, 5, 7]",
+            "tensormap.shape: the tensor reaches 640 bytes and the buffer has 560",
+        ),
         ("{box: [8, 8], interleave: 16B}", "int32", "[8, 8]", "16B needs a tensor of at least 3 axes; this one has 2"),
-        ("{box: [8, 8, 8], interleave: 32B}", "int32", "[8, 8, 8]", "interleave 32B needs swizzle 32B, not none"),
+        ("{box: [8, 8, 8], interleave: 32B}", "int32", "[8, 8, 8, 8]", "interleave 32B needs swizzle 32B, not none"),
         (
             "{im2col: {lower: [0], upper: [0], channels: 8, pixels: 4}}",
             "float16",

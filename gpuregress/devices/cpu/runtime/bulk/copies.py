@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime import machine_layout
-from gpuregress.devices.cpu.runtime.bulk import map_bytes, tiles
+from gpuregress.devices.cpu.runtime.bulk import conversions, map_bytes, rules, tiles
 from gpuregress.devices.cpu.runtime.bulk.forms import BulkForm, form_of
 from gpuregress.devices.cpu.runtime.bulk.mbarrier_bits import with_bytes_done
 from gpuregress.devices.cpu.runtime.bulk.reductions import reduced
+from gpuregress.devices.cpu.runtime.bulk.tiles import CHUNK
 from gpuregress.devices.cpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.devices.cpu.runtime.program import SharedVariable
@@ -26,17 +27,12 @@ from gpuregress.errors import KernelFault
 from gpuregress.records import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, TensorMap
 
 Bytes = npt.NDArray[np.uint8]
-_CHUNK = 16
 _TILE_ALIGNMENT = 128
 """Of a tensor copy's address in shared memory."""
 _PATTERN = 1024
 """Bytes after which every swizzle repeats."""
 _BARRIER_BYTES = 8
 _MOST_RANKS = 16
-_NANS = {
-    "float16": b"\xff\x7f", "bfloat16": b"\xff\x7f", "float64": b"\xff" * 6 + b"\xff\x7f",
-    **dict.fromkeys(("float32", "float32_ftz", "tfloat32", "tfloat32_ftz"), b"\xff\xff\xff\x7f"),
-}  # fmt: skip
 
 
 class BadAccess(Exception):
@@ -65,12 +61,27 @@ class _Load:
         data: to be stored.
         block: host address of the shared memory that it arrives in.
         reduction: operation and type, or ("", "").
+        places: of its 16-byte chunks, counted from the target; None: in order.
     """
 
     target: int
     data: Bytes
     block: int
     reduction: tuple[str, str] = ("", "")
+    places: npt.NDArray[np.intp] | None = None
+
+    def write(self) -> None:
+        operation, type_ = self.reduction
+        data = self.data
+        if self.places is not None:
+            size = CHUNK * (int(self.places.max()) + 1)
+            memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.target))
+            memory.reshape(-1, CHUNK)[self.places] = data.reshape(-1, CHUNK)
+            return
+        if operation:
+            old = np.frombuffer(ctypes.string_at(self.target, len(data)), np.uint8)
+            data = reduced(old, data, operation, type_)
+        ctypes.memmove(self.target, data.ctypes.data, len(data))
 
 
 @dataclass(slots=True, eq=False)
@@ -180,13 +191,8 @@ class BulkCopies:
         self._machine.pending_loads -= len(loads)
         cell = ctypes.c_uint64.from_address(barrier)
         for load in loads:
-            operation, type_ = load.reduction
-            data = load.data
-            if operation:
-                old = np.frombuffer(ctypes.string_at(load.target, len(data)), np.uint8)
-                data = reduced(old, data, operation, type_)
-            ctypes.memmove(load.target, data.ctypes.data, len(data))
-            cell.value = with_bytes_done(cell.value, len(data))
+            load.write()
+            cell.value = with_bytes_done(cell.value, len(load.data))
 
     def end_block(self) -> None:
         """Complete the stores of the block that ends, and drop the copies to its shared memory."""
@@ -245,52 +251,56 @@ class BulkCopies:
 
     def _issue_load(self, form: BulkForm, given: TensorMap | None, data: Bytes, ends: tuple[int, int]) -> None:
         target, barrier = ends
-        host, block = self._in_shared(target, len(data), "write", _CHUNK if given is None else _TILE_ALIGNMENT)
+        places = None if given is None else _places(given, len(data), target)
+        size = len(data) if places is None else CHUNK * (int(places.max()) + 1)
+        host, block = self._in_shared(target, size, "write", CHUNK if given is None else _TILE_ALIGNMENT)
         signalled, _ = self._in_shared(barrier, _BARRIER_BYTES, "atomic access", _BARRIER_BYTES)
-        places = tiles.swizzled(len(data) // _CHUNK, target % _PATTERN, given.swizzle) if given else None
-        stored = data
-        if places is not None:
+        if places is not None and size == len(data):
             stored = np.empty_like(data)
-            stored.reshape(-1, _CHUNK)[places] = data.reshape(-1, _CHUNK)
-        self._loads.setdefault(signalled, []).append(_Load(host, stored, block, (form.reduction, form.type)))
+            stored.reshape(-1, CHUNK)[places] = data.reshape(-1, CHUNK)
+            data, places = stored, None
+        load = _Load(host, data, block, (form.reduction, form.type), places)
+        self._loads.setdefault(signalled, []).append(load)
         self._machine.pending_loads += 1
 
     def _source(self, form: BulkForm, address: int, size: int) -> Bytes:
         if form.source == "shared":
-            host, _ = self._in_shared(address, size, "read", _CHUNK, own=True)
+            host, _ = self._in_shared(address, size, "read", CHUNK, own=True)
             return np.frombuffer(ctypes.string_at(host, size), np.uint8)
-        region, start = self._in_global(address, size, "read", _CHUNK)
+        region, start = self._in_global(address, size, "read", CHUNK)
         return region.data[start : start + size].copy()
 
     def _inner_box(self, given: TensorMap, origin: int, start: tuple[int, ...]) -> Bytes | None:
         """Read a box that is inside the tensor and has no gaps, the usual one, by rows; None for any other."""
-        ends = zip(start, given.box, given.extents, strict=False)
-        is_inside = all(0 <= first <= extent - count for first, count, extent in ends)
-        if given.im2col is not None or not is_inside or set(given.element_strides[1:]) - {1}:
+        if given.im2col is not None or set(given.element_strides[given.interleave == "none" :]) - {1}:
             return None
-        size = given.element_size
+        counts, size = tiles.box_counts(given), given.unit
+        ends = zip(start, counts, given.extents, strict=True)
+        if not all(0 <= first <= extent - count for first, count, extent in ends):
+            return None
         steps = (size, *given.strides)
         first = sum(at * step for at, step in zip(start, steps, strict=True))
-        last = first + sum((count - 1) * step for count, step in zip(given.box, steps, strict=True))
+        last = first + sum((count - 1) * step for count, step in zip(counts, steps, strict=True))
         region, end = self._in_global(origin + last, size, "read", 1)
-        shape = (*given.box[:0:-1], given.box[0] * size)
+        shape = (*counts[:0:-1], counts[0] * size)
         rows = np.lib.stride_tricks.as_strided(
             region.data[end - last + first :], shape, (*given.strides[::-1], 1), writeable=False
         )
         data: Bytes = rows.reshape(-1).copy()
-        return data
+        return conversions.loaded(data, given.type)
 
     def _gathered(self, given: TensorMap, origin: int, offsets: tiles.Offsets) -> Bytes:
         """Read elements of a tensor, with the map's fill for those outside."""
         inside = offsets >= 0
-        region, first = self._extent(origin, offsets, given.element_size, "read")
-        count = given.element_size
+        count = given.unit
+        region, first = self._extent(origin, offsets, count, "read")
         result = np.empty((len(offsets), count), np.uint8)
         if region is not None:
             sources = np.where(inside, offsets, offsets.max()) + first
-            result[:] = _elements(region.data, sources, count)
+            read = _elements(region.data, sources, count)
+            result[:] = conversions.loaded(read.reshape(-1), given.type).reshape(result.shape)
         if not inside.all():
-            result[~inside] = np.frombuffer(_outside(given), np.uint8)
+            result[~inside] = np.frombuffer(conversions.fill(given), np.uint8)
         return result.reshape(-1)
 
     # --- to global memory ---------------------------------------------------------------------------------------------
@@ -301,22 +311,28 @@ class BulkCopies:
         else:
             target, source, size = next(values), next(values), next(values) & 0xFFFF_FFFF
             _check_size(size, mnemonic)
-            region, start = self._in_global(target, size, "write", _CHUNK)
-            memory = self._view_of_shared(source, size, _CHUNK)
+            region, start = self._in_global(target, size, "write", CHUNK)
+            memory = self._view_of_shared(source, size, CHUNK)
             store = _Store(memory, region, slice(start, start + size), None, (form.reduction, form.type))
         self._groups_of(thread).current.append(store)
 
     def _tensor_store(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> _Store:
         given, origin, start = self._tensor(form, values, mnemonic)
         source = next(values)
-        offsets, count = tiles.element_offsets(given, start, (0,) * (form.axes - 2)), given.element_size
-        memory = self._view_of_shared(source, len(offsets) * count, _TILE_ALIGNMENT)
+        count, shift = given.unit, (0,) * (form.axes - 2)
+        offsets = tiles.element_offsets(given, start, shift)
+        places = _places(given, len(offsets) * count, source)
+        size = len(offsets) * count if places is None else CHUNK * (int(places.max()) + 1)
+        memory = self._view_of_shared(source, size, _TILE_ALIGNMENT)
         region, first = self._extent(origin, offsets, count, "write")
+        whole = tiles.whole_chunks(given)
+        if region is not None and whole is not given:
+            offsets = tiles.element_offsets(whole, start, shift)
+            offsets[offsets + first + count > region.size] = tiles.OUTSIDE
         inside = np.flatnonzero(offsets >= 0)
         order = inside[:, None] * count + np.arange(count)
-        places = tiles.swizzled(len(memory) // _CHUNK, source % _PATTERN, given.swizzle)
         if places is not None:
-            order = places[order // _CHUNK] * _CHUNK + order % _CHUNK
+            order = places[order // CHUNK] * CHUNK + order % CHUNK
         bytes_ = offsets[inside][:, None] + first + np.arange(count)
         if region is None:
             region = Region(0, "", 0, 1)
@@ -339,9 +355,8 @@ class BulkCopies:
         if (given.im2col is not None) != form.im2col:
             kind = "an im2col" if given.im2col is not None else "a tiled"
             raise KernelFault("illegal-instruction", f"{mnemonic}: the tensor map is {kind} one")
-        if start[0] * given.element_size % _CHUNK:  # measured on an H200
-            where = f"coordinate {start[0]} of the fastest axis is byte {start[0] * given.element_size}"
-            raise KernelFault("illegal-instruction", f"{mnemonic}: {where}: it must be a multiple of {_CHUNK}")
+        if wrong := rules.breach(given, start, is_load=form.target == "shared", reduction=form.reduction):
+            raise KernelFault("illegal-instruction", f"{mnemonic}: {wrong}")
         return given, origin, start
 
     def _map_at(self, address: int) -> bytes:
@@ -389,8 +404,8 @@ class BulkCopies:
 
 
 def _check_size(size: int, mnemonic: str) -> None:
-    if size % _CHUNK:
-        raise KernelFault("illegal-instruction", f"{mnemonic} of {size} bytes: the size must be a multiple of {_CHUNK}")
+    if size % CHUNK:
+        raise KernelFault("illegal-instruction", f"{mnemonic} of {size} bytes: the size must be a multiple of {CHUNK}")
 
 
 def _moved(address: int, rank: int) -> int:
@@ -411,8 +426,6 @@ def _elements(data: Bytes, offsets: tiles.Offsets, size: int) -> Bytes:
     return taken
 
 
-def _outside(given: TensorMap) -> bytes:
-    """An element outside of the tensor."""
-    if given.oob_fill == "zeros":
-        return bytes(given.element_size)
-    return _NANS[given.type]
+def _places(given: TensorMap, size: int, address: int) -> npt.NDArray[np.intp] | None:
+    """The places in shared memory of the chunks of `size` bytes; None: in order."""
+    return tiles.shared_places(size // CHUNK, tiles.row_bytes(given) // CHUNK, address % _PATTERN, given.swizzle)

@@ -1,10 +1,11 @@
-"""Geometry of tensor copies: elements of a box or of im2col pixels, and their order.
+"""Geometry of tensor copies: elements of a box or of im2col pixels, and their place in shared memory.
 
-PTX ISA manual, 5.5 "Tensors".
+PTX ISA manual, 5.5 "Tensors". Measured on an H200: slices of channels, gaps and whole chunks.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,14 +16,42 @@ from gpuregress.records.tensors.tensor_maps import SPANS
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
-_CHUNK = 16
-"""Bytes that a swizzle moves together."""
+CHUNK = 16
+"""Bytes that a swizzle moves together, and that a store writes as a whole."""
 _LINE_SHIFT = 7
 """The swizzle's pattern changes every 2^7 bytes."""
 _FAR = -(1 << 58)
 """Keeps a sum of offsets below 0, whatever else is added to it."""
 OUTSIDE = -1
 """The offset of an element outside the tensor."""
+
+
+def box_counts(given: TensorMap) -> tuple[int, ...]:
+    """Return how many elements of a box are copied along each axis, fastest first.
+
+    The last axis but one of an interleaved tensor counts slices, and the box channels.
+    """
+    counts = []
+    for axis, (most, step) in enumerate(zip(given.box, given.element_strides, strict=True)):
+        is_sliced = given.interleave != "none" and axis == len(given.box) - 2
+        elements = -(-most * given.element_size // given.unit) if is_sliced else most
+        counts.append(-(-elements // _step(given, axis, step)))
+    return tuple(counts)
+
+
+def row_bytes(given: TensorMap) -> int:
+    """Return the bytes that a copy has along the fastest axis."""
+    if given.im2col is not None:
+        return given.im2col.channels * given.element_size
+    return box_counts(given)[0] * given.unit
+
+
+def whole_chunks(given: TensorMap) -> TensorMap:
+    """Return the map of what a store changes: its chunks are stored whole at the end of the fastest axis."""
+    size = given.extents[0] * given.unit
+    if not size % CHUNK:
+        return given
+    return replace(given, extents=(-(-size // CHUNK) * CHUNK // given.unit, *given.extents[1:]))
 
 
 def element_offsets(given: TensorMap, start: tuple[int, ...], im2col: tuple[int, ...] = ()) -> Offsets:
@@ -36,16 +65,20 @@ def element_offsets(given: TensorMap, start: tuple[int, ...], im2col: tuple[int,
     if given.im2col is not None:
         return _pixel_offsets(given, start, im2col)
     axes = []
-    for axis, (first, most) in enumerate(zip(start, given.box, strict=True)):
-        step = given.element_strides[axis] if axis else 1
-        axes.append(first + step * np.arange(-(-most // step), dtype=np.int64))
+    for axis, (first, count, step) in enumerate(zip(start, box_counts(given), given.element_strides, strict=True)):
+        axes.append(first + _step(given, axis, step) * np.arange(count, dtype=np.int64))
     return _summed(given, axes).reshape(-1)
+
+
+def _step(given: TensorMap, axis: int, step: int) -> int:
+    """The step between elements; the fastest axis has none unless it counts slices."""
+    return step if axis or given.interleave != "none" else 1
 
 
 def _summed(given: TensorMap, axes: list[Offsets]) -> Offsets:
     """The offsets of all combinations of coordinates, slowest axis first."""
     total: Offsets = np.zeros((), np.int64)
-    steps = (given.element_size, *given.strides)
+    steps = (given.unit, *given.strides)
     for axis, coordinates in reversed(list(enumerate(axes))):
         total = total[..., None] + _steps(coordinates, given.extents[axis], steps[axis])
     return np.where(total < 0, OUTSIDE, total)
@@ -74,7 +107,7 @@ def _pixel_offsets(given: TensorMap, start: tuple[int, ...], offsets: tuple[int,
                 break
             inner[axis] = box.lower[axis]
         else:
-            image += 1
+            image += given.element_strides[-1]
     places = np.array(pixels, np.int64).reshape(box.pixels, len(given.extents) - 1)
     total = _steps(start[0] + np.arange(box.channels, dtype=np.int64), given.extents[0], given.element_size)
     for column, extent, step in zip(places.T, given.extents[1:], given.strides, strict=True):
@@ -83,17 +116,21 @@ def _pixel_offsets(given: TensorMap, start: tuple[int, ...], offsets: tuple[int,
 
 
 @lru_cache(maxsize=64)
-def swizzled(count: int, phase: int, swizzle: str) -> npt.NDArray[np.intp] | None:
-    """Return the place of each 16-byte chunk of a copy to shared memory; None where they stay in order.
+def shared_places(count: int, row: int, phase: int, swizzle: str) -> npt.NDArray[np.intp] | None:
+    """Return the place of each 16-byte chunk of a copy in shared memory; None where they stay in order.
+
+    A row that is shorter than the swizzle's span is followed by a gap, so that the next one begins a span.
 
     Args:
         count: chunks.
+        row: chunks along the fastest axis.
         phase: the first byte's address modulo 1024: the pattern follows addresses.
         swizzle: of the map.
     """
     if not SPANS[swizzle]:
         return None
-    rows = SPANS[swizzle] // _CHUNK - 1
-    addresses = phase + _CHUNK * np.arange(count)
-    moved = addresses ^ ((addresses >> _LINE_SHIFT & rows) * _CHUNK)
-    return (moved - phase) // _CHUNK
+    pattern = SPANS[swizzle] // CHUNK
+    numbers = np.arange(count)
+    addresses = phase + CHUNK * (numbers // row * max(row, pattern) + numbers % row)
+    moved = addresses ^ ((addresses >> _LINE_SHIFT & pattern - 1) * CHUNK)
+    return (moved - phase) // CHUNK

@@ -61,13 +61,13 @@ extern "C" __global__ void store(int* y, int* seen, int waits) {
     box[6] = -6;
   }
 }
-extern "C" __global__ void reduce(const __grid_constant__ CUtensorMap map, int* y) {
+extern "C" __global__ void reduce(const __grid_constant__ CUtensorMap map, int* y, int first) {
   __shared__ __align__(128) int box[8 * 8];
   box[threadIdx.x] = threadIdx.x;
   __syncthreads();
   if (threadIdx.x == 0) {
     asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], [%3];"
-                 :: "l"(&map), "r"(-4), "r"(2), "r"(where(box)) : "memory");
+                 :: "l"(&map), "r"(first), "r"(2), "r"(where(box)) : "memory");
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.max.s32 [%0], [%1], 32;"
                  :: "l"(y), "r"(where(box + 8)) : "memory");
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
@@ -161,11 +161,19 @@ def test_a_store_is_read_and_arrives_when_it_is_waited_for(program: Running, wai
 def test_reductions_of_a_tile_and_of_bytes(program: Running) -> None:
     x, y = program.put("x", np.full(48, 1000, np.int32)), program.put("y", np.full(8, 11, np.int32))
     given = program.device.tensor_map(x, TensorMap("int32", (12, 4), (48,), (8, 8), (1, 1)))
-    program.launch("reduce", 1, 64, given, y)
+    program.launch("reduce", 1, 64, given, y, np.int32(8))
     wanted = np.full((4, 12), 1000)
-    wanted[2:, :4] += np.arange(64).reshape(8, 8)[:2, 4:]
+    wanted[2:, 8:] += np.arange(64).reshape(8, 8)[:2, :4]
     assert ints(x) == wanted.ravel().tolist()
     assert ints(y) == [11, 11, 11, 11, 12, 13, 14, 15]
+
+
+def test_a_reduction_does_not_begin_in_front_of_the_tensor(program: Running) -> None:
+    x, y = program.put("x", np.zeros(48, np.int32)), program.put("y", np.zeros(8, np.int32))
+    given = program.device.tensor_map(x, TensorMap("int32", (12, 4), (48,), (8, 8), (1, 1)))
+    message = r"coordinate 0 is -4: a box that is stored cannot begin in front of the tensor, thread \(0,0,0\)"
+    with pytest.raises(KernelFault, match=message):
+        program.launch("reduce", 1, 64, given, y, np.int32(-4))
 
 
 def test_multicast_arrives_in_each_block(program: Running) -> None:

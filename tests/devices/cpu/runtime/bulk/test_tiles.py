@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.runtime.bulk.tiles import OUTSIDE, element_offsets, swizzled
+from gpuregress.devices.cpu.runtime.bulk.tiles import (
+    OUTSIDE,
+    box_counts,
+    element_offsets,
+    row_bytes,
+    shared_places,
+    whole_chunks,
+)
 from gpuregress.records import Im2col, TensorMap
 
 
@@ -25,7 +32,7 @@ def test_pixels_follow_the_bounding_box() -> None:
 
 @pytest.mark.parametrize(("swizzle", "wanted"), [("32B", [0, 1, 9, 8]), ("64B", [0, 1, 9, 8]), ("128B", [0, 1, 9, 8])])
 def test_chunks_move_within_their_line(swizzle: str, wanted: list[int]) -> None:
-    places = swizzled(64, 0, swizzle)
+    places = shared_places(64, 8, 0, swizzle)
     assert places is not None
     assert sorted(places.tolist()) == list(range(64))
     assert places[[0, 1, 8, 9]].tolist() == wanted
@@ -33,7 +40,39 @@ def test_chunks_move_within_their_line(swizzle: str, wanted: list[int]) -> None:
 
 
 def test_the_pattern_follows_addresses() -> None:
-    assert swizzled(8, 0, "none") is None
-    places = swizzled(8, 128 * 3, "128B")
+    assert shared_places(8, 8, 0, "none") is None
+    places = shared_places(8, 8, 128 * 3, "128B")
     assert places is not None
     assert places.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+
+
+def test_a_short_row_is_followed_by_a_gap() -> None:
+    places = shared_places(6, 3, 0, "64B")
+    assert places is not None
+    assert places.tolist() == [0, 1, 2, 4, 5, 6]
+    places = shared_places(3, 1, 128, "32B")
+    assert places is not None
+    assert places.tolist() == [1, 3, 5]
+
+
+def test_images_of_pixels_have_steps() -> None:
+    given = TensorMap("float16", (8, 2, 5), (16, 32), (), (1, 1, 2), im2col=Im2col((0,), (0,), 8, 5))
+    assert element_offsets(given, (0, 1, 0), (0,))[::8].tolist() == [16, 64, 80, 128, 144]
+
+
+INTERLEAVED = TensorMap("uint16", (6, 4, 3), (96, 384), (8, 9, 1), (1, 1, 1), "16B")
+"""Three tensors of four slices of eight channels and six elements."""
+
+
+def test_slices_of_channels() -> None:
+    assert INTERLEAVED.size == 2 * 384 + 3 * 96 + 6 * 16
+    assert box_counts(INTERLEAVED) == (8, 2, 1)
+    assert row_bytes(INTERLEAVED) == 128
+    offsets = element_offsets(INTERLEAVED, (-1, 3, 1)).tolist()
+    assert offsets == [OUTSIDE, *(384 + 3 * 96 + 16 * place for place in range(6)), *[OUTSIDE] * 9]
+
+
+def test_a_store_ends_with_a_whole_chunk() -> None:
+    given = TensorMap("uint16", (13, 4), (32,), (16, 1), (1, 1))
+    assert whole_chunks(given).extents == (16, 4)
+    assert whole_chunks(INTERLEAVED) is INTERLEAVED

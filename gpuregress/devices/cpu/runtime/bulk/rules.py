@@ -1,0 +1,57 @@
+"""Rules of tensor copies, the breach of which is an illegal instruction on an H200."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.runtime.bulk.tiles import CHUNK, row_bytes
+from gpuregress.records import TensorMap
+
+_BITS = "and or xor"
+_REDUCTIONS = {
+    "uint32": f"add min max inc dec {_BITS}", "int32": f"add min max {_BITS}", "uint64": f"add min max {_BITS}",
+    "int64": "min max", "float16": "add min max", "bfloat16": "add min max", "float32": "add", "float32_ftz": "add",
+    "float64": "add",
+}  # fmt: skip
+"""Type of a tensor → the reductions that there are for it."""
+
+
+def breach(given: TensorMap, start: tuple[int, ...], *, is_load: bool, reduction: str = "") -> str:
+    """Return the rule that a copy breaks; "" if it breaks none.
+
+    Args:
+        given: the map.
+        start: the coordinates, fastest axis first.
+        is_load: whether it goes to shared memory.
+        reduction: of a reduction, its operation.
+    """
+    byte = start[0] * given.unit
+    if byte % CHUNK:
+        return f"coordinate {start[0]} of the fastest axis is byte {byte}: it must be a multiple of {CHUNK}"
+    row = row_bytes(given)
+    if row % CHUNK:
+        return f"the tensor map has {row} bytes along the fastest axis of its box: they must be a multiple of {CHUNK}"
+    if not is_load:
+        return _wrong_store(given, start, reduction)
+    return _wrong_pixel(given, start)
+
+
+def _wrong_store(given: TensorMap, start: tuple[int, ...], reduction: str) -> str:
+    if min(start) < 0:
+        number = next(number for number, value in enumerate(start) if value < 0)
+        return f"coordinate {number} is {start[number]}: a box that is stored cannot begin in front of the tensor"
+    known = _REDUCTIONS.get(given.type, "").split()
+    if reduction and reduction not in known:
+        only = f", only {', '.join(known)}" if known else ""
+        return f"there is no {reduction} of {given.type} elements{only}"
+    return ""
+
+
+def _wrong_pixel(given: TensorMap, start: tuple[int, ...]) -> str:
+    """An im2col copy begins in the bounding box; its image may be outside the tensor."""
+    box = given.im2col
+    if box is None:
+        return ""
+    for axis, (first, low, high) in enumerate(zip(start[1:-1], box.lower, box.upper, strict=True), 1):
+        last = given.extents[axis] - 1 + high
+        if not low <= first <= last:
+            return f"coordinate {axis} is {first}: the bounding box is {low} to {last} there"
+    return ""
