@@ -1,4 +1,4 @@
-"""Barriers of a whole block in divergent control flow, and the joins by which a thread goes past them.
+"""Aligned barriers of a block in divergent control flow, and the joins by which a thread goes past them.
 
 The lanes of a warp must execute an aligned barrier together (PTX ISA manual, 9.7.13.1). A branch that threads may take
 differently can separate them: if a barrier lies between the branch and its immediate postdominator, a lane that reaches
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.ptx.opcode_table import Control, info
-from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Label, Statement
+from gpuregress.devices.cpu.ptx.tree import Instruction, Label, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,13 @@ class DivergentBarriers:
 
 
 def is_aligned_barrier(statement: Statement) -> bool:
-    """Whether a statement is `bar.sync n` or `barrier.sync.aligned n`, for all threads of the block."""
+    """Whether a statement is `bar.sync`, `bar.red` or the like of `barrier`, for a block or some of its warps."""
     if not isinstance(statement, Instruction) or statement.opcode not in ("bar", "barrier"):
         return False
-    words, operands = statement.modifiers, statement.operands
-    if "sync" not in words or "warp" in words or "cluster" in words:
+    words = statement.modifiers
+    if {"sync", "red"}.isdisjoint(words) or "warp" in words or "cluster" in words:
         return False
-    is_aligned = statement.opcode == "bar" or "aligned" in words
-    return is_aligned and len(operands) < 2 and all(isinstance(item, Integer) for item in operands)
+    return statement.opcode == "bar" or "aligned" in words
 
 
 def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> DivergentBarriers:

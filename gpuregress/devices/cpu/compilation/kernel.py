@@ -31,6 +31,7 @@ from gpuregress.devices.cpu.runtime.bulk.queue_layout import HEADER_BYTES, ROW_B
 from gpuregress.devices.cpu.runtime.machine_layout import BULK_END, LOCAL_START, SHARED_START, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
 from gpuregress.devices.cpu.runtime.record_codec import encode
+from gpuregress.devices.cpu.schedule.guarded_barriers import with_branches_around_barriers
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep
 from gpuregress.devices.cpu.schedule.passes import Passes
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
@@ -62,7 +63,7 @@ def _required_block(function: Function) -> Dim3 | None:
 
 class _KernelBuilder:
     def __init__(self, unit: Unit, function: Function, symbol: str) -> None:
-        self.stepped = with_warp_steps(function, unit.schedule)
+        self.stepped = with_warp_steps(with_branches_around_barriers(function), unit.schedule)
         function = self.stepped.function
         self.unit, self.function, self.symbol = unit, function, symbol
         self.body = Body(unit, function, symbol)

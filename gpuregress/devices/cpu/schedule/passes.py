@@ -30,7 +30,7 @@ from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, F
 from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_check
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.stall_detection import StallDetector
-from gpuregress.devices.cpu.schedule.thread_scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
+from gpuregress.devices.cpu.schedule.thread_scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, DIVERGED, GO_ON, build_scheduler
 
 _NONE = DivergentBarriers()
 
@@ -189,11 +189,13 @@ class Passes(BlockSchedule):
                 self._advance_tid(b, further)
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
-        module = self.unit.module
-        self._require_meeting(b)
-        scheduler = build_scheduler(module, clustered=self.body.clustered)
-        kinds = self._bytes("kinds", self.kinds)
-        answer = b.call(scheduler, (self.context, kinds, self.count))
+        checked = self._divergent.is_possible
+        scheduler = build_scheduler(self.unit.module, clustered=self.body.clustered, checked=checked)
+        tables = [self._bytes("aligned", self.aligned)] if checked else []
+        answer = b.call(scheduler, (self.context, self._bytes("kinds", self.kinds), self.count, *tables))
+        if checked:
+            diverged = b.icmp_unsigned(">=", answer, i32(DIVERGED))
+            self._fail_unless_meeting(b, diverged, b.sub(answer, i32(DIVERGED)))
         self.flip.set(i32(0), b)
         stuck = self.llvm.append_basic_block("stuck")
         switch = b.switch(answer, stuck)
@@ -225,14 +227,17 @@ class Passes(BlockSchedule):
         return declared
 
     def _require_meeting(self, b: ir.IRBuilder) -> None:
-        """Make it a fault if all threads wait at a barrier that the lanes of a warp do not execute together."""
+        """Make it a fault if all threads wait at barrier 0, and the lanes of a warp do not execute it together."""
         if not self._divergent.is_possible:
             return
         check = build_divergence_check(self.unit.module)
         tables = self._bytes("kinds", self.kinds), self._bytes("aligned", self.aligned)
-        warp = b.call(check, (self.context, *tables, self.count))
-        with b.if_then(b.icmp_unsigned("!=", warp, i32(0)), likely=False):
-            set_field(b, self.view.machine, "fault_address", b.zext(b.sub(warp, i32(1)), I64))
+        warp = b.call(check, (self.context, *tables, self.count, i32(1)))
+        self._fail_unless_meeting(b, b.icmp_unsigned("!=", warp, i32(0)), b.sub(warp, i32(1)))
+
+    def _fail_unless_meeting(self, b: ir.IRBuilder, diverged: ir.Value, warp: ir.Value) -> None:
+        with b.if_then(diverged, likely=False):
+            set_field(b, self.view.machine, "fault_address", b.zext(warp, I64))
             self._fail(b, FAULT_DIVERGENT)
 
     def _fail(self, b: ir.IRBuilder, kind: int) -> None:

@@ -3,7 +3,8 @@
 It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.13):
 
 * A barrier without a count opens when every thread that has not exited waits at its number; one with a count opens when
-  that many have come, where the exited lanes of a warp that takes part count as come.
+  that many have come, where the exited lanes of a warp that takes part count as come. The lanes of a warp must be
+  together at an aligned barrier that opens: see `divergence_check`.
 * A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same
   mask.
 * A cluster's barrier opens when every thread of its blocks that has not exited has come:
@@ -31,23 +32,27 @@ from gpuregress.devices.cpu.builder.thread_context import (
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS
 from gpuregress.devices.cpu.runtime.thread_context import DONE
+from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_check
 
-GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER = range(4)
-"""Answers of the scheduler; BEHIND_CLUSTER: no thread can continue before the cluster's barrier opens."""
+GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER, DIVERGED = range(5)
+"""Answers of the scheduler; BEHIND_CLUSTER: no thread can continue before the cluster's barrier opens; DIVERGED, plus the
+number of a warp whose lanes do not meet at a barrier that opens, comes last."""
 
 
-def build_scheduler(module: ir.Module, *, clustered: bool = False) -> ir.Function:
+def build_scheduler(module: ir.Module, *, clustered: bool = False, checked: bool = False) -> ir.Function:
     """Build the module's `schedule(context, kinds, threads) → GO_ON …`; `kinds` has a byte for each wait.
 
     Args:
         module: where it is built, once.
         clustered: for the blocks of clusters.
+        checked: whether lanes have to meet at aligned barriers; it takes `aligned` then, which has a byte for each wait.
     """
-    name = "schedule.cluster" if clustered else "schedule"
+    name = f"schedule{'.cluster' if clustered else ''}{'.checked' if checked else ''}"
     declared: ir.Function | None = module.globals.get(name)
     if declared is not None:
         return declared
-    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, I32)), name)
+    types = (POINTER, POINTER, I32, *((POINTER,) if checked else ()))
+    function = ir.Function(module, ir.FunctionType(I32, types), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
     (_ClusterScheduler if clustered else _Scheduler)(function).build()
@@ -56,7 +61,8 @@ def build_scheduler(module: ir.Module, *, clustered: bool = False) -> ir.Functio
 
 class _Scheduler:
     def __init__(self, function: ir.Function) -> None:
-        self.context, self.kinds, self.threads = function.args
+        self.context, self.kinds, self.threads, *checked = function.args
+        self.aligned = next(iter(checked), None)
         self.builder = open_function(function)
         self.runnable = Cell(self.builder, i32(0))
         self.live_total = Cell(self.builder, i32(0))
@@ -251,9 +257,20 @@ class _Scheduler:
                 opened.set_bits(self._bit(number))
                 self._store("arrived", number, i32(0))
         with b.if_then(b.icmp_unsigned("!=", opened.get(), i32(0))):
+            self._require_meeting(opened.get())
             with counted(b, self.threads) as thread:
                 self._open_for(thread, opened.get())
             self.runnable.set(i32(1))
+
+    def _require_meeting(self, opened: ir.Value) -> None:
+        """Return the number of a warp whose lanes do not meet at a barrier that opens."""
+        if self.aligned is None:
+            return
+        b = self.builder
+        check = build_divergence_check(b.module)
+        warp = b.call(check, (self.context, self.kinds, self.aligned, self.threads, opened))
+        with b.if_then(b.icmp_unsigned("!=", warp, i32(0)), likely=False):
+            b.ret(b.add(warp, i32(DIVERGED - 1)))
 
     def _open_for(self, thread: ir.Value, opened: ir.Value) -> None:
         b = self.builder
