@@ -1,7 +1,7 @@
 """Check that the lanes of each warp meet at an aligned barrier, as an LLVM function of the module.
 
-A card lets `__syncthreads()` open when all threads that are left have arrived, wherever they are, and counts whole warps
-at a barrier with a count. But CUDA and PTX require that the lanes of a warp execute such a barrier together, and
+A card lets `__syncthreads()` open when all threads that are left have arrived, wherever they are, and counts whole
+warps at a barrier with a count. But CUDA and PTX require that the lanes of a warp execute such a barrier together, and
 compute-sanitizer reports it where they do not. A lane diverged if it is somewhere else than the other lanes of its warp
 when their barrier opens, or if it went past the barrier: it came to more joins of `analysis.divergent_barriers` since
 the last barrier.
@@ -22,8 +22,8 @@ _NAME = "lanes_meet"
 def build_divergence_check(module: ir.Module) -> ir.Function:
     """Build the module's `lanes_meet(context, kinds, aligned, threads, opened) → 0, or the number of a warp from 1`.
 
-    `kinds` and `aligned` have a byte for each wait: its kind, and whether a warp must execute it together. `opened` has a
-    bit for each barrier that opens now.
+    `kinds` and `aligned` have a byte for each wait: its kind, and whether a warp must execute it together. `opened` has
+    a bit for each barrier that opens now.
     """
     declared: ir.Function | None = module.globals.get(_NAME)
     if declared is not None:
@@ -108,7 +108,7 @@ class _Check:
         return self.builder.load(element(self.builder, of, self.builder.not_(state), I8), typ=I8)
 
     def _find_first(self, thread: ir.Value) -> None:
-        """Note the first lane that waits at an aligned barrier that opens, and whether one that is left does not open."""
+        """Note the first lane at an aligned barrier that opens, and whether any lane is left elsewhere."""
         b = self.builder
         state = self._load("state", thread)
         with b.if_then(b.icmp_unsigned("!=", state, i32(DONE))):

