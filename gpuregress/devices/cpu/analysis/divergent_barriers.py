@@ -1,4 +1,4 @@
-"""Aligned barriers of a block in divergent control flow, and the joins by which a thread goes past them.
+"""Barriers of a block in divergent control flow, and the joins by which a thread goes past them.
 
 The lanes of a warp must execute an aligned barrier together (PTX ISA manual, 9.7.13.1). A branch that threads may take
 differently can separate them: if a barrier lies between the branch and its immediate postdominator, a lane that reaches
