@@ -376,6 +376,7 @@ class CpuDevice(base.Device):
         reads = sum(item.inactive_reads for item in machines)
         counters = {"reads of lanes that take no part": reads} if reads else {}
         counters |= {"bulk copies to shared memory that no thread waited for": bulk.lost} if bulk.lost else {}
+        counters |= {"asynchronous stores that no thread waited for": bulk.lost_stores} if bulk.lost_stores else {}
         instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
         exchange = ""
         for item in machines if facts.watches_exchanges else ():

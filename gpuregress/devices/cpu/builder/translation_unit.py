@@ -77,8 +77,16 @@ class Unit:
 
     @property
     def has_bulk_copies(self) -> bool:
-        """Whether a function of the module has a bulk copy."""
-        return any("bulk" in words for words in self._copies)
+        """Whether a function of the module has a bulk copy or an asynchronous store, which arrives as one."""
+        return any("bulk" in words for words in self._copies) or self._has_async_stores
+
+    @cached_property
+    def _has_async_stores(self) -> bool:
+        return any(
+            isinstance(item, Instruction) and item.opcode in ("st", "red") and item.modifiers[:1] == ("async",)
+            for function in self.functions.values()
+            for item in function.body or ()
+        )
 
     @property
     def has_copies(self) -> bool:

@@ -80,7 +80,7 @@ EXCHANGE_ENTRIES, EXCHANGE_SHIFT = 1 << 10, 5
 
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
 """Functions that the device offers; a call names one by its index."""
-BULK_ISSUE, BULK_ARRIVE, BULK_END = range(1 << 16, (1 << 16) + 3)
+BULK_ISSUE, BULK_ARRIVE, BULK_END, BULK_SEND = range(1 << 16, (1 << 16) + 4)
 """Numbers of the calls that execute a bulk copy, complete those that signal an mbarrier, and end a block."""
 SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 """(number, the arguments' bytes, the thread's local memory) → the result; a fault sets `fault_kind`."""

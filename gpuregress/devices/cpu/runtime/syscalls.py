@@ -10,6 +10,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
     BULK_ARRIVE,
     BULK_END,
     BULK_ISSUE,
+    BULK_SEND,
     FAULT_ACCESS,
     FAULT_FAR,
     FAULT_HOST,
@@ -77,11 +78,17 @@ class Syscalls:
         return 0
 
     def _bulk_copy(self, number: int, arguments: int) -> int:
-        """Run a call about bulk copies; an instruction has its site, thread, number of operands, and operands."""
+        """Run a call about bulk copies; an instruction has its site, thread, number of operands, and operands.
+
+        An asynchronous store has its site, the host addresses of target and mbarrier, number of values, and values.
+        """
         if number == BULK_END:
             self._bulk.end_block()
         elif number == BULK_ARRIVE:
             self._bulk.arrive(ctypes.c_uint64.from_address(arguments).value)
+        elif number == BULK_SEND:
+            site, target, barrier, count = (ctypes.c_uint64 * 4).from_address(arguments)
+            self._bulk.send(site, target, barrier, tuple((ctypes.c_uint64 * count).from_address(arguments + 32)))
         else:
             site, thread, count = (ctypes.c_uint64 * 3).from_address(arguments)
             self._bulk.issue(site, thread, iter((ctypes.c_uint64 * count).from_address(arguments + 24)))

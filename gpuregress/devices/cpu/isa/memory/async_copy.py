@@ -1,7 +1,7 @@
 """Asynchronous copies and stores, and fences: cp.async, cp.async.bulk, st.async, red.async.
 
-The copies of cp.async arrive when their thread waits for them (`copy_queue`), bulk copies likewise (`bulk_copy`). An
-asynchronous store is done at once. The threads of a block run on one core in turn, so that each sees the writes of
+The copies of cp.async arrive when their thread waits for them (`copy_queue`), bulk copies and asynchronous stores
+likewise (`bulk_copy`). The threads of a block run on one core in turn, so that each sees the writes of
 those before it: fences need no code.
 PTX ISA manual, 9.7.9.25 "Data Movement and Conversion Instructions: Asynchronous copy".
 """
@@ -11,16 +11,16 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import i32, i64
-from gpuregress.devices.cpu.builder.types import I32
+from gpuregress.devices.cpu.builder.structured import i32
+from gpuregress.devices.cpu.builder.types import I32, convert
 from gpuregress.devices.cpu.isa.memory import copy_queue
 from gpuregress.devices.cpu.isa.memory.atomics import reduce
-from gpuregress.devices.cpu.isa.memory.bulk_copy import bulk_copy, is_bulk
+from gpuregress.devices.cpu.isa.memory.bulk_copy import bulk_copy, is_bulk, send
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, host_pointer, store
-from gpuregress.devices.cpu.isa.memory.mbarrier import complete_bytes, mbarrier_pointer
+from gpuregress.devices.cpu.isa.memory.mbarrier import mbarrier_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register
+from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, elements
 from gpuregress.devices.cpu.ptx.types import size
 
 
@@ -105,23 +105,31 @@ def _some(emitter: Services, instruction: Instruction, source: tuple[Address, Op
 
 
 def _store(emitter: Services, instruction: Instruction) -> None:
-    store(emitter, instruction)
-    _complete(emitter, instruction)
+    if instruction.modifiers[:1] == ("async",):
+        _send(emitter, instruction, "write")
+    else:
+        store(emitter, instruction)
 
 
 def _reduce(emitter: Services, instruction: Instruction) -> None:
-    reduce(emitter, instruction)
-    _complete(emitter, instruction)
+    if instruction.modifiers[:1] == ("async",):
+        _send(emitter, instruction, "atomic access")
+    else:
+        reduce(emitter, instruction)
 
 
-def _complete(emitter: Services, instruction: Instruction) -> None:
-    """Signal the bytes of an asynchronous store to the mbarrier that is its last operand."""
-    if "async" not in instruction.modifiers:
-        return
-    if "mbarrier::complete_tx::bytes" not in instruction.modifiers:
+def _send(emitter: Services, instruction: Instruction, action: str) -> None:
+    """Lower an asynchronous store, which signals the mbarrier that is its last operand."""
+    address, source, barrier = instruction.operands
+    if "mbarrier::complete_tx::bytes" not in instruction.modifiers or not isinstance(address, Address):
         raise unsupported(instruction)
-    count = lanes(instruction) * size(type_of(instruction))
-    complete_bytes(emitter, instruction, instruction.operands[2], i64(count))
+    type_name = type_of(instruction)
+    count = lanes(instruction) * size(type_name)
+    target = host_pointer(emitter, MemoryAccess(instruction, address, space_of(instruction), count, action))
+    gate = mbarrier_pointer(emitter, instruction, barrier)
+    bits = ir.IntType(8 * size(type_name))
+    values = [convert(emitter.builder, emitter.read(item, type_name), bits) for item in elements(source)]
+    send(emitter, instruction, target, gate, values)
 
 
 TABLE = {"membar": _fence, "fence": _fence, "cp": _cp, "discard": _fence, "st": _store, "red": _reduce}

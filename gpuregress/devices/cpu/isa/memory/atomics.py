@@ -40,7 +40,7 @@ def _atom(emitter: Services, instruction: Instruction) -> None:
 
 
 def reduce(emitter: Services, instruction: Instruction) -> None:
-    """Lower `red`, an atomic operation without a result; `async_copy` signals the mbarrier of `red.async`."""
+    """Lower `red`, an atomic operation without a result; `async_copy` has `red.async`."""
     _update(emitter, instruction, None, instruction.operands[0], instruction.operands[1:2])
 
 

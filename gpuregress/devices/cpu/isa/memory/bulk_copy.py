@@ -1,4 +1,4 @@
-"""Bulk copies, which Python executes: cp.async.bulk, cp.reduce.async.bulk, tensors and groups.
+"""Copies and stores that Python executes: cp.async.bulk, cp.reduce.async.bulk, st.async, red.async.
 
 `runtime.bulk.copies` says when they arrive. PTX ISA manual, 9.7.9.25.5 and 9.7.9.27.
 """
@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.isa.memory.load_store import generic_address
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, TextureAddress, elements
 from gpuregress.devices.cpu.runtime.bulk.forms import BulkForm, form_of
-from gpuregress.devices.cpu.runtime.machine_layout import BULK_ARRIVE, BULK_ISSUE
+from gpuregress.devices.cpu.runtime.machine_layout import BULK_ARRIVE, BULK_ISSUE, BULK_SEND
 
 
 def is_bulk(instruction: Instruction) -> bool:
@@ -41,6 +41,28 @@ def bulk_copy(emitter: Services, instruction: Instruction) -> None:
         b.store(value, at(b, slots, 8 * index))
     set_field(b, view.machine, "fault_site", site)
     call_python(emitter, BULK_ISSUE, slots)
+
+
+def send(
+    emitter: Services, instruction: Instruction, target: ir.Value, barrier: ir.Value, values: list[ir.Value]
+) -> None:
+    """Pass an asynchronous store to Python.
+
+    Args:
+        emitter: the function's.
+        instruction: st.async or red.async.
+        target: checked host pointer.
+        barrier: checked host pointer to the mbarrier.
+        values: the elements, integers of 32 or 64 bits.
+    """
+    b = emitter.builder
+    site = i64(emitter.unit.site(instruction))
+    addresses = (b.ptrtoint(target, I64), b.ptrtoint(barrier, I64))
+    wide = [value if value.type == I64 else b.zext(value, I64) for value in values]
+    slots = entry_alloca(b.function, ir.ArrayType(I64, 4 + len(wide)), align=8)
+    for index, value in enumerate((site, *addresses, i64(len(wide)), *wide)):
+        b.store(value, at(b, slots, 8 * index))
+    call_python(emitter, BULK_SEND, slots)
 
 
 def arrive(emitter: Services, pointer: ir.Value) -> None:

@@ -356,7 +356,7 @@ def _load(emitter: Services, instruction: Instruction) -> None:
 
 
 def store(emitter: Services, instruction: Instruction) -> None:
-    """Store registers; `async_copy` signals the mbarrier of an asynchronous store."""
+    """Store registers; `async_copy` has asynchronous stores."""
     address, source = instruction.operands[:2]
     type_name = type_of(instruction)
     pointer = _pointer_for(emitter, instruction, address, "write")

@@ -75,15 +75,6 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     emitter.write(target, old, "b64")
 
 
-def complete_bytes(emitter: Services, instruction: Instruction, address: Operand, count: ir.Value) -> None:
-    """Subtract `count` (i64) from the pending bytes of the phase."""
-    pointer = mbarrier_pointer(emitter, instruction, address)
-    b = emitter.builder
-    old = b.load(pointer, typ=I64, align=8)
-    value = _put(b, old, BYTES_SHIFT, BYTES, b.sub(_bits(b, old, BYTES_SHIFT, BYTES), count))
-    b.store(_complete(b, value), pointer, align=8)
-
-
 def _transaction(emitter: Services, instruction: Instruction) -> None:
     """Add pending bytes (`expect_tx`) or subtract them (`complete_tx`)."""
     pointer = mbarrier_pointer(emitter, instruction, instruction.operands[0])

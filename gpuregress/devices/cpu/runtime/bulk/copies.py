@@ -62,6 +62,7 @@ class _Load:
         block: host address of the shared memory that it arrives in.
         reduction: operation and type, or ("", "").
         places: of its 16-byte chunks, counted from the target; None: in order.
+        is_store: whether it is an asynchronous store of registers.
     """
 
     target: int
@@ -69,6 +70,7 @@ class _Load:
     block: int
     reduction: tuple[str, str] = ("", "")
     places: npt.NDArray[np.intp] | None = None
+    is_store: bool = False
 
     def write(self) -> None:
         operation, type_ = self.reduction
@@ -151,6 +153,8 @@ class BulkCopies:
         self._groups: dict[tuple[int, int], _Groups] = {}
         self.lost = 0
         """Copies to shared memory for which no thread waited before their block ended."""
+        self.lost_stores = 0
+        """Asynchronous stores of registers likewise."""
 
     def issue(self, site: int, thread: int, values: Iterator[int]) -> None:
         """Execute one instruction of `cp.async.bulk` or `cp.reduce.async.bulk`.
@@ -179,6 +183,25 @@ class BulkCopies:
         else:
             self._store(form, thread, values, mnemonic)
 
+    def send(self, site: int, target: int, barrier: int, values: Sequence[int]) -> None:
+        """Execute one `st.async` or `red.async`, whose addresses have been checked.
+
+        Args:
+            site: its number.
+            target: host address.
+            barrier: host address of its mbarrier.
+            values: the elements' bits.
+        """
+        machine, words = self._machine, self._mnemonics[site].split(".")
+        machine.bulk_copies = 1
+        type_ = words[-1]
+        width = int(type_.lstrip("bsuf")) // 8
+        data = np.frombuffer(b"".join(value.to_bytes(8, "little")[:width] for value in values), np.uint8)
+        block = max(host for host in self._shared_hosts() if host <= target)
+        reduction = (words[-2], type_) if words[0] == "red" else ("", "")
+        self._loads.setdefault(barrier, []).append(_Load(target, data, block, reduction, is_store=True))
+        machine.pending_loads += 1
+
     def arrive(self, barrier: int) -> None:
         """Complete the copies that signal an mbarrier.
 
@@ -203,7 +226,9 @@ class BulkCopies:
                 store.write()
         for barrier, loads in list(self._loads.items()):
             kept = [load for load in loads if load.block != block]
-            self.lost += len(loads) - len(kept)
+            stores = sum(load.is_store for load in loads if load.block == block)
+            self.lost += len(loads) - len(kept) - stores
+            self.lost_stores += stores
             self._machine.pending_loads -= len(loads) - len(kept)
             if kept:
                 self._loads[barrier] = kept
@@ -389,13 +414,18 @@ class BulkCopies:
         memory: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(host))
         return memory
 
+    def _shared_hosts(self) -> Sequence[int]:
+        """Host addresses of the shared memory of each block of the cluster; 0: it is not there."""
+        machine = self._machine
+        return tuple((ctypes.c_uint64 * machine.cluster_count).from_address(machine.cluster_shared))
+
     def _in_shared(self, address: int, size: int, action: str, alignment: int, *, own: bool = False) -> tuple[int, int]:
         """The host addresses of a stretch of shared memory, and of its block's."""
         machine = self._machine
         rank, inside = divmod(address - SHARED_WINDOW, 1 << CLUSTER_SHIFT)
         if own and rank != machine.cluster_rank and 0 <= rank < machine_layout.MOST_RANKS:
             raise BadAccess(address, size, action, alignment, is_far=True)
-        hosts = (ctypes.c_uint64 * machine.cluster_count).from_address(machine.cluster_shared)
+        hosts = self._shared_hosts()
         host = hosts[rank] if 0 <= rank < machine.cluster_count else 0
         fits = any(start <= inside <= start + count - size for start, count in self._shared)
         if not host or not fits or address % alignment:
