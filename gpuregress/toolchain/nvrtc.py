@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_KERNEL, Source
-from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, virtual_headers
+from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
 
 
@@ -118,10 +119,20 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
         source: what to compile, with the names that must be there.
         text: the source's content.
 
+    Kernels that nobody asked for are not instantiated: they would take most of the time of a library's source.
+
     Raises:
         CompileError: it does not compile, or a name is not there.
         HarnessError: NVRTC is not installed, or too old for the architecture.
     """
+    fewer = kernel_text.without_instantiations(text) if source.kernels else text
+    if fewer != text:
+        with contextlib.suppress(CompileError, UnknownNames):  # what is wrong is told of the whole text
+            return _compile_text(source, fewer)
+    return _compile_text(source, text)
+
+
+def _compile_text(source: Source, text: str) -> NvrtcResult:
     nvrtc = _bindings()
     folders = search_folders(source)
     path = folders[0] / Path(source.path).name

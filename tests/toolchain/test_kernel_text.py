@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gpuregress.toolchain import kernel_text
 
 HEAD = ".version 8.7\n.target sm_90\n.address_size 64\n"
@@ -36,3 +40,53 @@ def test_all_kernels_stay_where_all_are_launched() -> None:
 
 def test_a_module_that_is_cut_short_ends_there() -> None:
     assert kernel_text.of_kernels(HEAD + ".visible .entry one(\n{ {", {"two"}) == HEAD
+
+
+KERNELS = """\
+// template __global__ void comment<int>(int*);
+template <typename T> __global__ void scale(T* x) { x[threadIdx.x] *= 2; }
+const char* text = R"(template __global__ void text<int>(int*);)";
+template <> __global__ void scale<char>(char* x) { x[0] = 1; }
+extern template __global__ void scale<long>(long*);
+template <typename T> struct Tile { template <typename U> static U of(U u) { return u; } };
+template struct Tile<int>;
+template __device__ int helper<int>(int);
+"""
+
+
+@pytest.mark.parametrize(
+    "instantiation",
+    [
+        "template __global__ void scale<float>(float*);",
+        "template\\\n __launch_bounds__(256, 2) __global__ void\n    scale<float>(  // of floats\n    float*);",
+        "#define MAKE(T) template __global__ void scale<T>(T*);",
+        "#define MAKE(T) \\\n    template __global__ void scale<T>( \\\n        T*)",
+    ],
+)
+def test_explicit_instantiations_of_kernels_are_blanked(instantiation: str) -> None:
+    text = kernel_text.without_instantiations(f"{KERNELS}{instantiation}\nMAKE(int)\n{KERNELS}")
+    blanked = text.removeprefix(KERNELS).removesuffix(f"\nMAKE(int)\n{KERNELS}")
+    assert set(blanked.removeprefix("#define MAKE(T)")) <= set(" \\\n")
+    assert len(blanked) == len(instantiation)
+    assert blanked.count("\n") == instantiation.count("\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "template __global__ void cut<int>(\n#if A\nint*);\n#else\nfloat*);\n#endif\n",
+        "template __global__ void open<int>(int* x) { x[0] = 1; }",
+        "x = object.template get<int>(); __global__ void plain(int* x);",
+        "template __global__ void end<int>(int*)",
+        "",
+    ],
+)
+def test_what_is_not_sure_to_be_an_instantiation_stays(text: str) -> None:
+    assert kernel_text.without_instantiations(text) == text
+
+
+@given(st.text(alphabet="template<>__global__ void(){};#\\\n\"/*R'.:", max_size=60))
+def test_lines_and_positions_never_change(text: str) -> None:
+    blanked = kernel_text.without_instantiations(text)
+    assert [len(line) for line in blanked.split("\n")] == [len(line) for line in text.split("\n")]
+    assert kernel_text.without_instantiations(blanked) == blanked

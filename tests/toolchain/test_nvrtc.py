@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,35 @@ def test_include_folders_of_the_job_and_of_the_options(write: Write, tmp_path: P
 def test_a_source_that_ends_within_a_declaration_is_told_so(write: Write) -> None:
     text = "__global__ void k() {}\ntemplate <class T>\n"
     assert "At end of source: error: expected a declaration" in _refusal(write, text, kernels=("k",))
+
+
+LIBRARY = """
+template <int N, class T> __global__ void fill(T* x) {
+    static_assert(N > 0, "N must be positive");
+    x[threadIdx.x] = T(N);
+}
+template __global__ void fill<1, float>(float*);
+template __global__ void fill<2, float>(float*);
+"""
+
+
+def test_only_kernels_that_are_asked_for_are_instantiated(write: Write) -> None:
+    compiled = _compile(write, LIBRARY, kernels=("fill<2, float>",))
+    assert re.findall(r"\.entry (\w+)", compiled.ptx) == ["_Z4fillILi2EfEvPT0_"]
+    assert re.search(r"\.loc\s+\d+ 4 ", compiled.ptx)
+    everything = _compile(write, LIBRARY)
+    assert len(re.findall(r"\.entry (\w+)", everything.ptx)) == 2
+    assert _instructions(compiled.ptx, "_Z4fillILi2EfEvPT0_") == _instructions(everything.ptx, "_Z4fillILi2EfEvPT0_")
+
+
+def test_what_is_wrong_is_told_of_the_whole_source(write: Write) -> None:
+    text = LIBRARY + "template __global__ void fill<0, float>(float*);\n"
+    assert ".entry" in _compile(write, text, kernels=("fill<3, int>",)).ptx
+    assert "N must be positive" in _refusal(write, text, kernels=("missing",))
+    made = "#define DECLARE template __global__ void\n" + LIBRARY + "DECLARE fill<3, int>(int*);\n"
+    assert ".entry" in _compile(write, made, kernels=("fill<3, int>",)).ptx
+
+
+def _instructions(ptx: str, kernel: str) -> list[str]:
+    body = ptx[ptx.index(f".entry {kernel}") :].partition("\n}\n")[0]
+    return [line for line in body.splitlines() if ".loc" not in line and "$L_" not in line]
