@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.document.problems import Problems, suggestion
@@ -9,22 +10,39 @@ from gpuregress.records import Case
 from gpuregress.spec.load import JobFile
 
 
-def check(file: JobFile, cases: Sequence[Case], problems: Problems) -> tuple[str, ...]:
+def with_tuning(file: JobFile, names: Sequence[str]) -> JobFile:
+    """Demand that results do not depend on the configuration, unless the job says otherwise or has a reference.
+
+    Args:
+        file: the job.
+        names: the parameters that come from configurations of an autotuner.
+    """
+    job = file.job
+    if not names or job.agree is not None or job.reference or job.expect is not None:
+        return file
+    return dataclasses.replace(file, model=job.model_copy(update={"agree": list(names)}))
+
+
+def check(file: JobFile, cases: Sequence[Case], problems: Problems, tuned: Sequence[str] = ()) -> tuple[str, ...]:
     """Report unknown parameters, and an agreement that can never fail.
 
     Args:
         file: the job.
         cases: all that it has.
         problems: collects the errors.
+        tuned: the parameters that come from configurations of an autotuner.
 
     Returns:
         Notes on buffers that are not compared, because their shape or dtype depends on the parameters.
     """
     job = file.job
     names = job.agree or []
+    known = (*job.parameters, *tuned)
+    if job.agree == [] and not tuned:
+        problems.add(("agree",), "expected at least 1, got none")
     for position, name in enumerate(names):
-        if name not in job.parameters and not file.is_broken("parameters"):
-            problems.add(("agree", position), f"unknown parameter {name!r}{suggestion(name, job.parameters)}")
+        if name not in known and not file.is_broken("parameters"):
+            problems.add(("agree", position), f"unknown parameter {name!r}{suggestion(name, known)}")
         elif name in names[:position]:
             problems.add(("agree", position), f"duplicate entry {name!r}")
     if not names or len(problems) or not cases:
@@ -36,6 +54,8 @@ def check(file: JobFile, cases: Sequence[Case], problems: Problems) -> tuple[str
     for case in cases:
         groups.setdefault(case.agreement_group or (), []).append(case)
     listed = ", ".join(names)
+    if max(map(len, groups.values())) < 2 and set(names) <= set(tuned):
+        return ()  # one configuration is left
     if max(map(len, groups.values())) < 2:
         problems.add(("agree",), f"can never fail: no two cases differ in {listed} alone")
         return ()

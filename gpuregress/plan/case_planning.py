@@ -25,6 +25,7 @@ from gpuregress.plan import (
     status_buffer,
     verify_signature,
 )
+from gpuregress.plan.autotuning import JobTuning
 from gpuregress.plan.functions import calls, twins
 from gpuregress.plan.functions.calls import PlannedFunction
 from gpuregress.plan.references import CaseBuffers, case_references
@@ -95,10 +96,20 @@ class _JobPlan:
         self.problems = problems
         self.labels = labels
         self.notes: tuple[str, ...] = ()
+        self.tuned: tuple[str, ...] = ()
 
     def cases(self) -> tuple[Case, ...]:
         name = self._name()
-        scopes = parameter_combinations.scopes(self.file, self.problems)
+        tuning = JobTuning(self.file, self.problems)
+        scopes = parameter_combinations.scopes(self.file, self.problems, tuning)
+        self.file = agreement.with_tuning(self.file, tuple(tuning.names))
+        self.tuned = tuple(tuning.names)
+        if tuning.missing and self.job.infeasible == "skip":
+            self.notes = (f"{name}: none of its cases is run: {tuning.missing}",)
+            return ()
+        if tuning.missing:
+            self.problems.add(("source",), f"its configurations are not known: {tuning.missing}")
+            return ()
         self.sources = sources.JobSources(self.file, name, self.project, self.problems, self.labels)
         facts = self.sources.facts(scopes[0]) if scopes else self.sources.facts_without_parameters()
         self.file = status_buffer.with_status(self.file, facts.paths if facts else (), self.problems)
@@ -115,7 +126,7 @@ class _JobPlan:
         if self.job.function is not None and planned:
             buffer_usage.check_can_fail(self.file, self.problems, planned[0].dump)
         self._check_devices()
-        left_out = agreement.check(self.file, planned, self.problems)
+        left_out = agreement.check(self.file, planned, self.problems, self.tuned)
         self.notes = (*(facts.note for facts in self.sources.known if facts.note), *left_out)
         if not any(error.key.startswith(("launches", "function")) for error in self.problems.errors):
             buffer_usage.check_used(self.file, self.problems, planned)

@@ -120,9 +120,9 @@ def make(
     kept = tuple(case for case in chosen if filters.keeps(case))
     broken = wrong.jobs(project, {case.job for case in planned})
     if not kept and not broken:
-        raise NothingToDo(_nothing(project, jobs, filters))
-    names = {case.job for case in kept}
-    remaining_notes = tuple(note for note in notes if note.partition(":")[0] in names)
+        raise NothingToDo("\n".join([_nothing(project, jobs, filters), *notes]))
+    others = {case.job for case in planned} - {case.job for case in kept}  # a job without cases keeps its note
+    remaining_notes = tuple(note for note in notes if note.partition(":")[0] not in others)
     return Plan(kept, remaining_notes, broken)
 
 

@@ -262,6 +262,7 @@ def of_case(
         kernel = _python_kernel(file, scope, one, settings) if one.located.language else None
         if kernel is not None:
             python_kernels.check_arguments(scope, kernel, own, buffers)
+            kernel = python_kernels.with_arguments(scope, kernel, one.inputs.contents[0], own, buffers)
         compiled.append(dataclasses.replace(source, digest=one.inputs.digest, python=kernel))
     return tuple(compiled)
 
@@ -363,6 +364,7 @@ def _python_reference(
     if kernel is None:
         return None
     python_kernels.check_arguments(scope, kernel, launches, buffers, ("reference", name, "launches"))
+    kernel = python_kernels.with_arguments(scope, kernel, files.contents[0], launches, buffers)
     return dataclasses.replace(source, digest=files.digest, python=kernel)
 
 

@@ -39,6 +39,8 @@ class PythonKernel:
         signature: parameter → its type in the compiler's words, in the function's order.
         constants: parameter → the value that is compiled in; for `python`, what it is called with.
         settings: `num_warps`, `num_stages`, `num_ctas`, and further options of the compiler.
+        arguments: where the function has heuristics, parameter → the number that its launches pass, or the shape of the
+            buffer.
     """
 
     language: Literal["triton", "numba", "python"]
@@ -46,6 +48,7 @@ class PythonKernel:
     signature: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, bool | int | float | str | None] = field(default_factory=dict)
     settings: Mapping[str, bool | int | float | str] = field(default_factory=dict)
+    arguments: Mapping[str, bool | int | float | tuple[int, ...] | None] = field(default_factory=dict)
 
     @property
     def words(self) -> tuple[str, ...]:

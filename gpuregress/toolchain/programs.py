@@ -317,7 +317,10 @@ def foreign_compiler(source: Source, program: Program) -> str:
 def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> tuple[str, ...]:
     """Return the cache keys of a Python source: for the version here, then for a host without the compiler."""
     content = [source.contract, source.arch, *source.options, "", *source.kernels, "", *source.symbols, ""]
-    content += [json.dumps(to_json(kernel)), files.structure, *(path.name for path in files.files)]
+    record = to_json(kernel)
+    if not kernel.arguments:
+        del record["arguments"]  # few kernels have heuristics
+    content += [json.dumps(record), files.structure, *(path.name for path in files.files)]
     installed = python_compiler.version(kernel.language)
     versions = dict.fromkeys((installed, _ANY_VERSION))
     return tuple(cache.digest((_PYTHON_FORM, version, *content, *files.contents)) for version in versions)

@@ -224,6 +224,30 @@ def _launches(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
+def _autotune(value: Any) -> Any:
+    """YAML 1.1 reads `off` as false, so both are taken."""
+    if value is False:
+        return "off"
+    is_list = isinstance(value, list) and bool(value)
+    if value in ("all", "off") or (is_list and all(type(one) is int and one >= 0 for one in value)):
+        return value
+    raise ValueError(f"expected all, off, or a list of configurations, counted from 0; got {show(value)}")
+
+
+Autotune = Annotated[
+    list[int] | Literal["all", "off"],
+    PlainValidator(_autotune),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["all", "off", False]},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
+            ]
+        }
+    ),
+]
+
+
 def _with_language(data: dict[str, Any]) -> dict[str, Any]:
     """Name the kernel of each launch by the function of its source, and take Triton's block from its warps."""
     filled = dict(data)
@@ -308,6 +332,11 @@ class JobSpec(Spec):
     num_warps: Expr | None = Field(None, description="with language: triton: warps of a block; default 4")
     num_stages: Expr | None = Field(None, description="with language: triton: stages of pipelined loops; default 3")
     num_ctas: Expr | None = Field(None, description="with language: triton: blocks of a cluster; default 1")
+    autotune: Autotune = Field(
+        "all",
+        description="with @triton.autotune: the configurations that are cases: all, numbers from 0, or off: constants "
+        "and num_warps of the job alone",
+    )
     revision: Text = Field("auto", description="auto, or a literal label for the dumps")
     compile: CompileSpec = CompileSpec.model_validate({})
     card: Literal[tuple(CARDS)] | None = Field(  # type: ignore[valid-type] # from the one table
@@ -347,8 +376,10 @@ class JobSpec(Spec):
     reference: dict[Name, ReferenceSpec] = Field(
         {}, description="buffer → gold standard: module.py:function or a mapping"
     )
-    agree: Annotated[list[Name], Field(min_length=1)] | None = Field(
-        None, description="parameters on which results must not depend: cases that differ only in them are compared"
+    agree: list[Name] | None = Field(
+        None,
+        description="parameters on which results must not depend: cases that differ only in them are compared; "
+        "default: those of an autotuner's configurations, unless there is a reference; []: none",
     )
     verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function that compares it")
     repeat: RepeatSpec = Field(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from gpuregress.document.problems import Problems
 from gpuregress.spec import expressions
@@ -13,17 +14,25 @@ from gpuregress.spec.load import JobFile
 from gpuregress.spec.resolve import parameter_values
 from gpuregress.spec.resolve.scope import Scope
 
+if TYPE_CHECKING:
+    from gpuregress.toolchain.python_kernels.autotuning import Configuration
+
 MAX_CASES = 100_000
 MAX_COMBINATIONS = 5_000_000
 MAX_NAME = 200
 
 
-def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
+Tuning = Callable[[Mapping[str, Value]], Sequence["Configuration | None"]]
+"""A combination of parameters → the configurations of its kernel, each a case; [None] without any."""
+
+
+def scopes(file: JobFile, problems: Problems, tuning: Tuning = lambda _names: [None]) -> tuple[Scope, ...]:
     """Return one scope for each case of the job.
 
     Args:
         file: the job.
         problems: collects the errors; they may leave no case.
+        tuning: multiplies the combinations by the configurations of an autotuned kernel.
     """
     values = parameter_values.values(file, problems)
     if values is None:
@@ -33,13 +42,15 @@ def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
         problems.add(("parameters",), f"make {count:,} combinations: at most {MAX_COMBINATIONS:,} are tried")
         return ()
     cases: list[Scope] = []
-    for names in _kept(file, values, problems):
+    before = problems.reported
+    for names, configuration in _kept(file, values, problems, tuning):
         if len(cases) == MAX_CASES:
             problems.add(("parameters",), f"make more than {MAX_CASES:,} cases: split the job, or say more in `where`")
             return ()
-        cases.append(Scope(names, problems, case_text(names)))
+        cases.append(Scope(names, problems, case_text(names), configuration))
     if (
         not cases
+        and problems.reported == before
         and not file.is_broken("parameters", "where")
         and not any(e.key.startswith("where") for e in problems.errors)
     ):
@@ -60,11 +71,15 @@ def case_name(job: str, case: str) -> str:
     return f"{job}/{case}" if case else job
 
 
-def _kept(file: JobFile, values: Mapping[str, tuple[Value, ...]], problems: Problems) -> Iterator[dict[str, Value]]:
+def _kept(
+    file: JobFile, values: Mapping[str, tuple[Value, ...]], problems: Problems, tuning: Tuning
+) -> Iterator[tuple[dict[str, Value], Configuration | None]]:
     conditions = list(zip(file.positions("where"), file.job.where, strict=True))
     wrong: set[int] = set()
-    for combination in itertools.product(*values.values()):
-        names = dict(zip(values, combination, strict=True))
+    plain = (dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values()))
+    tuned = ((names, one) for names in plain for one in tuning(names))
+    for of_job, configuration in tuned:
+        names = {**of_job, **(configuration.parameters if configuration is not None else {})}
         keep = True
         for position, condition in conditions:
             if position in wrong:
@@ -77,4 +92,4 @@ def _kept(file: JobFile, values: Mapping[str, tuple[Value, ...]], problems: Prob
             if not keep:
                 break
         if keep:
-            yield names
+            yield names, configuration

@@ -5,9 +5,10 @@ They are checked against the function, whose file is read and not imported.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpuregress import dtypes, records
 from gpuregress.document.problems import suggestion
@@ -21,6 +22,9 @@ from gpuregress.spec.models.values import PlainTextSpec
 from gpuregress.spec.resolve.scope import Scope
 from gpuregress.toolchain.python_kernels import function_parameters
 from gpuregress.toolchain.python_kernels.function_parameters import FunctionParameter
+
+if TYPE_CHECKING:
+    from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 Language = Literal["triton", "numba", "python"]
 _TRITON_TYPES = {
@@ -73,6 +77,22 @@ def reference_levels(file: JobFile, name: str) -> Levels:
     return own if item.source is not None else [*own, (file.job, ())]
 
 
+def tuning_applies(levels: Levels, configuration: Configuration) -> bool:
+    """Tell whether a kernel is left to its configurations: the job gives none of their constants and settings.
+
+    Args:
+        levels: where the job's settings are looked for.
+        configuration: one of the kernel's.
+    """
+    for spec, _ in levels:
+        constants = getattr(spec, "constants", None) or {}
+        if any(name in constants for name in configuration.constants):
+            return False
+        if any(name in spec.model_fields_set for name in configuration.settings):
+            return False
+    return True
+
+
 class _KernelResolver:
     """One kernel in one case.
 
@@ -91,8 +111,11 @@ class _KernelResolver:
         if self._language == "python":
             return PythonKernel("python", function, constants=self._scope.parameters)
         signature = self._signature()
-        constants = self._constants()
-        settings = {**self._settings(), **_options(options)}
+        tuning = self._scope.tuning
+        if tuning is not None and (tuning.function != function or not tuning_applies(self._levels, tuning)):
+            tuning = None
+        constants = {**self._constants(), **(tuning.constants if tuning is not None else {})}
+        settings = {**self._settings(), **(tuning.settings if tuning is not None else {}), **_options(options)}
         parameters = function_parameters.of_function(content, function)
         if parameters is not None:
             signature = self._checked(function, parameters, signature, constants)
@@ -240,6 +263,48 @@ def check_arguments(
             if problem:
                 scope.error((*key, position), f"{problem}, and signature.{name} is {text}")
     _check_alignment(scope, kernel, launches, section)
+
+
+def with_arguments(
+    scope: Scope,
+    kernel: PythonKernel,
+    content: bytes,
+    launches: Sequence[records.Launch],
+    buffers: Mapping[str, records.Buffer],
+) -> PythonKernel:
+    """Return a kernel with the arguments of its launches, where heuristics compute constants from them.
+
+    Args:
+        scope: the case's values.
+        kernel: what is launched.
+        content: of its file.
+        launches: those of it.
+        buffers: of the case.
+    """
+    if kernel.language != "triton" or "heuristics" not in function_parameters.decorators(content, kernel.function):
+        return kernel
+    seen = {}
+    for launch in {one.origin: one for one in reversed(launches)}.values():
+        pairs = zip(kernel.signature, launch.args, strict=False)
+        seen[launch.origin] = {name: _heuristic_value(argument, buffers) for name, argument in pairs}
+    first = min(seen, default=0)
+    for origin, arguments in seen.items():
+        if arguments != seen[first]:
+            text = f"differ from those of launches[{first}], and heuristics of {kernel.function} compute constants from"
+            scope.error(("launches", origin, "args"), f"{text} them: give one launch its own constants")
+    return dataclasses.replace(kernel, arguments=seen.get(first, {}))
+
+
+def _heuristic_value(
+    argument: records.Argument, buffers: Mapping[str, records.Buffer]
+) -> bool | int | float | tuple[int, ...] | None:
+    """An argument as a heuristic sees it: a number, the shape of a buffer, or None."""
+    if argument.kind == "buffer":
+        return buffers[argument.buffer].shape if argument.buffer in buffers else None
+    if argument.kind != "scalar" or argument.text in ("true", "false"):
+        return argument.text == "true" if argument.kind == "scalar" else None
+    value = _option_value(argument.text)
+    return value if isinstance(value, int | float) else None
 
 
 def _check_alignment(scope: Scope, kernel: PythonKernel, launches: Sequence[records.Launch], section: Key) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key, dotted
 from gpuregress.frozen import dataclass
 from gpuregress.spec import expressions, templates
 from gpuregress.spec.expressions import ExpressionError, Number, Value
+
+if TYPE_CHECKING:
+    from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +26,14 @@ class Scope:
         problems: collects the errors.
         case: `n=1000,tile=128`, for messages; "" where there are no parameters.
         added: names that are no parameters.
+        tuning: the configuration of an autotuned kernel, whose values are among the names; None: there is none.
         refusals: collects what is over a device's limits, where that is no error of the job; None: it is one.
     """
 
     names: Mapping[str, Value]
     problems: Problems
     case: str = ""
+    tuning: Configuration | None = None
     refusals: list[str] | None = None
     added: frozenset[str] = frozenset()
 

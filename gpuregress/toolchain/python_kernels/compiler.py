@@ -22,6 +22,8 @@ LANGUAGES = tuple(_EXTRAS)
 class _Compiler(Protocol):
     """A compiler of one language: a module of this package."""
 
+    def prepare(self, arch: str) -> None: ...
+
     def compile_kernel(
         self, module: ModuleType, kernel: PythonKernel, arch: str
     ) -> tuple[str, CompiledLaunch | None]: ...
@@ -57,6 +59,17 @@ def version(language: str) -> str:
         return ""
 
 
+def missing_text(file: str, language: str) -> str:
+    """Return the message that a language's compiler is not installed.
+
+    Args:
+        file: that needs it.
+        language: `triton` or `numba`.
+    """
+    advice = f"pip install 'gpuregress[{language}]'"
+    return f"{file} needs {_EXTRAS[language]}, which is not installed: {advice}"
+
+
 def compile_source(source: Source) -> CompiledPython:
     """Compile a Python source to PTX.
 
@@ -73,9 +86,9 @@ def compile_source(source: Source) -> CompiledPython:
     shown = compiler_messages.shown(Path(source.path))
     extra = kernel.language
     if extra in _EXTRAS and not version(extra):
-        advice = f"pip install 'gpuregress[{extra}]'"
-        raise MissingCompiler(f"{shown} needs {_EXTRAS[extra]}, which is not installed: {advice}")
+        raise MissingCompiler(missing_text(shown, extra))
     compiler: _Compiler = importlib.import_module(f"{__package__}.{_MODULES[extra]}")
+    compiler.prepare(source.arch)
 
     def compiled(module: ModuleType) -> tuple[str, CompiledLaunch | None]:
         if not hasattr(module, kernel.function):

@@ -15,7 +15,7 @@ class FunctionParameter:
     Attributes:
         name: its name.
         is_constant: annotated as `tl.constexpr`.
-        has_default: it may be left out.
+        has_default: it may be left out; `@triton.heuristics` may compute it.
     """
 
     name: str
@@ -31,6 +31,31 @@ def of_function(content: bytes, name: str) -> tuple[FunctionParameter, ...] | No
         content: of the file.
         name: of the function, at the top level of the file.
     """
+    found = _function(content, name)
+    if found is None or found.args.vararg or found.args.kwarg:
+        return None
+    given = found.args
+    plain = [*given.posonlyargs, *given.args]
+    without = len(plain) - len(given.defaults)
+    computed = _computed(found)
+    parameters = [_parameter(one, computed, has_default=at >= without) for at, one in enumerate(plain)]
+    keywords = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return (*parameters, *(_parameter(one, computed, has_default=default is not None) for one, default in keywords))
+
+
+@lru_cache(maxsize=256)
+def decorators(content: bytes, name: str) -> tuple[str, ...]:
+    """Return the names of a function's decorators without their modules: `autotune`, `heuristics`, `jit`.
+
+    Args:
+        content: of the file.
+        name: of the function, at the top level of the file.
+    """
+    found = _function(content, name)
+    return tuple(_decorator(one) for one in found.decorator_list) if found is not None else ()
+
+
+def _function(content: bytes, name: str) -> ast.FunctionDef | None:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
@@ -39,17 +64,32 @@ def of_function(content: bytes, name: str) -> tuple[FunctionParameter, ...] | No
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             found = node
-    if found is None or found.args.vararg or found.args.kwarg:
-        return None
-    given = found.args
-    plain = [*given.posonlyargs, *given.args]
-    without = len(plain) - len(given.defaults)
-    parameters = [_parameter(one, has_default=at >= without) for at, one in enumerate(plain)]
-    keywords = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    return (*parameters, *(_parameter(one, has_default=default is not None) for one, default in keywords))
+    return found
 
 
-def _parameter(given: ast.arg, *, has_default: bool) -> FunctionParameter:
+def _decorator(node: ast.expr) -> str:
+    named = node.func if isinstance(node, ast.Call) else node
+    return ast.unparse(named).rpartition(".")[2]
+
+
+def _computed(function: ast.FunctionDef) -> frozenset[str] | None:
+    """The parameters that `@triton.heuristics` computes; None where its text does not tell them."""
+    names: set[str] = set()
+    for one in function.decorator_list:
+        if _decorator(one) != "heuristics" or not isinstance(one, ast.Call):
+            continue
+        given = [*one.args, *(keyword.value for keyword in one.keywords)]
+        for values in given:
+            keys = values.keys if isinstance(values, ast.Dict) else [None]
+            if not all(isinstance(key, ast.Constant) for key in keys):
+                return None
+            names |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+    return frozenset(names)
+
+
+def _parameter(given: ast.arg, computed: frozenset[str] | None, *, has_default: bool) -> FunctionParameter:
     annotation = given.annotation
     text = ast.unparse(annotation) if annotation is not None else ""
-    return FunctionParameter(given.arg, text.strip("'\"").rpartition(".")[2] == "constexpr", has_default)
+    is_constant = text.strip("'\"").rpartition(".")[2] == "constexpr"
+    is_computed = is_constant if computed is None else given.arg in computed
+    return FunctionParameter(given.arg, is_constant, has_default or is_computed)

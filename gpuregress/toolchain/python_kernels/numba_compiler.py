@@ -17,6 +17,10 @@ from gpuregress.records import CompiledLaunch, PythonKernel
 PACKAGE = "numba-cuda"
 
 
+def prepare(_arch: str) -> None:
+    """Do nothing: a file is imported as it is."""
+
+
 def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple[str, CompiledLaunch]:
     """Compile a kernel to PTX.
 

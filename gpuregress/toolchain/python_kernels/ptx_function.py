@@ -12,6 +12,10 @@ from gpuregress.records import CompiledLaunch, PythonKernel
 PACKAGE = ""
 
 
+def prepare(_arch: str) -> None:
+    """Do nothing: a file is imported as it is."""
+
+
 def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple[str, CompiledLaunch | None]:
     """Call the function, with `arch` and the case's parameters as far as it has parameters of these names.
 

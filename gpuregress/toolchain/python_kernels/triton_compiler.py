@@ -16,6 +16,7 @@ from typing import Any
 from gpuregress.document.problems import suggestion
 from gpuregress.errors import CompileError
 from gpuregress.records import CompiledLaunch, PythonKernel
+from gpuregress.toolchain.python_kernels import heuristics
 
 PACKAGE = "triton"
 _ARGUMENT = re.compile(r"(?P<type>.+?)(?P<aligned>:16)?")
@@ -23,6 +24,40 @@ _ASSEMBLY = re.compile(r"// begin inline asm\n.*?// end inline asm\n", re.DOTALL
 _LOCATION = re.compile(r"^([ \t]*\.loc[ \t][^\n]*\n)", re.MULTILINE)
 _DEFAULTS = {"enable_fp_fusion": True}
 """Triton 3.9 announces another default: what the numbers depend on is written down."""
+
+
+class _VirtualDriver:
+    """A driver for files that ask Triton for the GPU when they are imported; it has no memory and no streams."""
+
+    def __init__(self, arch: str) -> None:
+        self._capability = int(re.sub(r"\D", "", arch))
+
+    def get_current_target(self) -> Any:
+        from triton.backends.compiler import GPUTarget  # noqa: PLC0415 - an extra, and heavy
+
+        return GPUTarget("cuda", self._capability, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_device_capability(self, _device: object = 0) -> tuple[int, int]:
+        return divmod(self._capability, 10)
+
+    def get_active_torch_device(self) -> Any:
+        import torch  # type: ignore[import-not-found] # noqa: PLC0415 - only where the user's file has imported it
+
+        return torch.device("cuda", 0)
+
+
+def prepare(arch: str) -> None:
+    """Answer files that ask Triton for the current GPU while they are imported.
+
+    Args:
+        arch: `sm_90`, the GPU that they are told of.
+    """
+    import triton  # noqa: PLC0415 - an extra, and heavy
+
+    triton.runtime.driver.set_active(_VirtualDriver(arch))
 
 
 def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple[str, CompiledLaunch]:
@@ -45,9 +80,11 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     from triton.backends.nvidia.compiler import CUDAOptions  # noqa: PLC0415 - as above
     from triton.compiler import ASTSource  # noqa: PLC0415 - as above
 
-    function = _kernel(getattr(module, kernel.function))
+    given = getattr(module, kernel.function)
+    function = _kernel(given)
     names = list(function.arg_names)
     constants = {name: _constant(value) for name, value in kernel.constants.items()}
+    constants |= heuristics.values(given, kernel, constants)
     signature = dict.fromkeys(names, "constexpr")
     attributes: dict[tuple[int, ...], list[list[object]]] = {}
     for name, text in kernel.signature.items():

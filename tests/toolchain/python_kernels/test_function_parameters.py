@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from gpuregress.toolchain.python_kernels.function_parameters import FunctionParameter, of_function
+from gpuregress.toolchain.python_kernels.function_parameters import (
+    FunctionParameter,
+    decorators,
+    of_function,
+)
 
 TEXT = b"""
 def other(): ...
@@ -29,3 +33,17 @@ def test_what_is_not_known() -> None:
 
 def test_the_last_definition_counts() -> None:
     assert of_function(b"def k(a): ...\ndef k(b): ...", "k") == (FunctionParameter("b", False, False),)
+
+
+def test_decorators_and_what_heuristics_compute() -> None:
+    head = b"@triton.autotune(configs=list_of(), key=[])\n@triton.heuristics(%s)\n@triton.jit\n"
+    text = head + b"def k(x, A: tl.constexpr, B: tl.constexpr): ..."
+    literal = text % b"{'A': lambda a: 1}"
+    assert decorators(literal, "k") == ("autotune", "heuristics", "jit")
+    assert decorators(literal, "l") == ()
+    named = of_function(literal, "k")
+    assert named is not None
+    assert [one.has_default for one in named] == [False, True, False]
+    unknown = of_function(text % b"values=TABLE", "k")
+    assert unknown is not None
+    assert [one.has_default for one in unknown] == [False, True, True], "any of the constants may be in the table"

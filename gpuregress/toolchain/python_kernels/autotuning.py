@@ -1,0 +1,107 @@
+"""Configurations of `@triton.autotune`: what a kernel may be compiled with.
+
+The list is Python code, so a process of its own imports the file and reads it. The result is cached by the texts of
+the file and its local modules, and a host without Triton finds it in a cache from elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpuregress.errors import CompileError, MissingCompiler
+from gpuregress.frozen import dataclass
+from gpuregress.toolchain import cache, compiler_messages
+from gpuregress.toolchain.python_kernels import compiler, source_inputs
+
+_FORM = "configurations 1"
+_TIMEOUT_SECONDS = 120.0
+_ALWAYS = ("num_warps", "num_stages")
+_DEFAULTS: Mapping[str, object] = {"num_ctas": 1, "maxnreg": None}
+"""Settings of which a configuration without one of its own has this value; they are parameters only where set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One entry of the list.
+
+    Attributes:
+        function: that it belongs to.
+        constants: parameter → the value that is compiled in.
+        settings: `num_warps`, `num_stages`, and others that some entry of the list has.
+    """
+
+    function: str
+    constants: Mapping[str, bool | int | float | str | None]
+    settings: Mapping[str, int]
+
+    @property
+    def parameters(self) -> dict[str, bool | int | float | str]:
+        """The values as parameters of a case; None is a text."""
+        constants = {name: "None" if value is None else value for name, value in self.constants.items()}
+        return {**constants, **self.settings}
+
+
+def configurations(path: Path, function: str, arch: str) -> tuple[Configuration, ...]:
+    """Return the configurations of a kernel in the order of its list.
+
+    Args:
+        path: the Python source, absolute.
+        function: a kernel with `@triton.autotune`.
+        arch: `sm_90`, for a list that asks for the GPU.
+
+    Raises:
+        CompileError: the file cannot be imported, or its list has what no parameter can hold.
+        MissingCompiler: Triton is not installed, and the cache does not have the list.
+        OSError: the file cannot be read.
+    """
+    files = source_inputs.inputs(path)
+    names = [one.name for one in files.files]
+    key = cache.digest((_FORM, function, arch, files.structure, *names, *files.contents))
+    known = None if files.unknown else cache.load(key)
+    if known is None:
+        known = {"entries": _read(path, function, arch)}
+        if not files.unknown:
+            cache.store(key, known, {})
+    return _configurations(function, known["entries"])
+
+
+def _configurations(function: str, entries: list[dict[str, Any]]) -> tuple[Configuration, ...]:
+    more = [
+        name for name, usual in _DEFAULTS.items() if any(one["settings"].get(name, usual) != usual for one in entries)
+    ]
+    return tuple(
+        Configuration(
+            function,
+            one["constants"],
+            {name: one["settings"][name] for name in (*_ALWAYS, *more) if one["settings"].get(name) is not None},
+        )
+        for one in entries
+    )
+
+
+def _read(path: Path, function: str, arch: str) -> list[dict[str, Any]]:
+    """Read the list in a process of its own."""
+    shown = compiler_messages.shown(path)
+    if not compiler.version("triton"):
+        raise MissingCompiler(compiler.missing_text(shown, "triton"))
+    with tempfile.TemporaryDirectory(prefix="gpuregress-") as folder:
+        result = Path(folder) / "entries.json"
+        command = [sys.executable, "-m", f"{__package__}.configuration_reader", str(path), function, arch, str(result)]
+        try:
+            done = subprocess.run(command, check=False, capture_output=True, timeout=_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise CompileError(f"{shown}: its import took more than {_TIMEOUT_SECONDS:g} s") from None
+        if not result.exists():
+            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise CompileError(f"{shown}: its import ended with {done.returncode}{': ' + last[0] if last else ''}")
+        document = json.loads(result.read_text(encoding="utf-8"))
+    if "error" in document:
+        raise CompileError(str(document["error"]).replace(str(path), shown))
+    entries: list[dict[str, Any]] = document["entries"]
+    return entries

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import CompileError, MissingCompiler
+from gpuregress.toolchain.python_kernels import autotuning, compiler
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
+
+TEXT = """\
+import triton
+
+
+def sizes():
+    return (32, 64) if triton.runtime.driver.active.get_current_target().arch >= 90 else (16,)
+
+
+CONFIGS = [triton.Config({"BLOCK": size, "NONE": None}, num_ctas=size // 32) for size in sizes()]
+
+
+@triton.autotune(configs=CONFIGS, key=[])
+@triton.jit
+def k(x, BLOCK: triton.language.constexpr, NONE: triton.language.constexpr):
+    pass
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "kernels.py"
+    path.write_text(TEXT)
+    return path
+
+
+def test_configurations_are_read_once(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
+    found = autotuning.configurations(source, "k", "sm_90")
+    settings = {"num_warps": 4, "num_stages": 3}
+    assert found == (
+        Configuration("k", {"BLOCK": 32, "NONE": None}, {**settings, "num_ctas": 1}),
+        Configuration("k", {"BLOCK": 64, "NONE": None}, {**settings, "num_ctas": 2}),
+    )
+    assert found[1].parameters == {"BLOCK": 64, "NONE": "None", **settings, "num_ctas": 2}
+    monkeypatch.setattr(compiler, "version", lambda _language: "")
+    assert autotuning.configurations(source, "k", "sm_90") == found, "as on a host without Triton"
+    with pytest.raises(MissingCompiler, match=r"kernels\.py needs triton, which is not installed: pip install"):
+        autotuning.configurations(source, "k", "sm_80")
+
+
+def test_a_file_that_cannot_be_imported(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
+    source.write_text("import nothing_of_this_name\n")
+    with pytest.raises(
+        CompileError, match=r"kernels.py cannot be imported: ModuleNotFoundError: .* \(line 1 of kernels.py"
+    ):
+        autotuning.configurations(source, "k", "sm_90")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["-c", "import sys; sys.exit('broken')"], "kernels.py: its import ended with 1: broken"),
+        (["-c", "import time; time.sleep(60)"], "kernels.py: its import took more than 0.2 s"),
+    ],
+)
+def test_an_import_that_ends_or_does_not(
+    source: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], message: str
+) -> None:
+    run = subprocess.run
+    monkeypatch.setattr(compiler, "version", lambda _language: "3.9.0")
+    monkeypatch.setattr(autotuning, "_TIMEOUT_SECONDS", 0.2 if "took" in message else 60.0)
+    monkeypatch.setattr(subprocess, "run", lambda words, **named: run([words[0], *command], **named))
+    with pytest.raises(CompileError, match=message):
+        autotuning.configurations(source, "k", "sm_90")
