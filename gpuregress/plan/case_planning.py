@@ -15,7 +15,6 @@ from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
 from gpuregress.frozen import dataclass
 from gpuregress.plan import (
-    agreement,
     buffer_usage,
     comparison_rules,
     job_names,
@@ -25,11 +24,12 @@ from gpuregress.plan import (
     status_buffer,
     verify_signature,
 )
-from gpuregress.plan.autotuning import JobTuning
 from gpuregress.plan.functions import calls, twins
 from gpuregress.plan.functions.calls import PlannedFunction
 from gpuregress.plan.references import CaseBuffers, case_references
 from gpuregress.plan.seeds import CaseInputs
+from gpuregress.plan.spaces import agreement
+from gpuregress.plan.spaces.autotuning import JobTuning
 from gpuregress.project import Project
 from gpuregress.records import Case, CaseSettings, KnownFailing, ResourceLimits, TimingLoop
 from gpuregress.revision import Labels

@@ -1,0 +1,1 @@
+"""Parameter spaces: configurations of an autotuner, and agreement of results over parameters."""
