@@ -294,12 +294,14 @@ def _is_expression(value: float | str) -> bool:
 
 
 _OWN_SOURCES = {"properties": {"launches": {"items": {"required": ["source"]}}}}
+_IN_PYTHON = {"required": ["source"], "properties": {"source": {"type": "string", "pattern": r"\.py:"}}}
+"""A function in Python, for which planning asks for the language."""
 _FORMS: dict[str, Any] = {
     "oneOf": [
         {"required": ["launches"], "anyOf": [{"required": ["source"]}, _OWN_SOURCES]},
         {"required": ["function", "source"]},
     ],
-    "if": {"not": {"required": ["language"]}},
+    "if": {"not": {"anyOf": [{"required": ["language"]}, _IN_PYTHON]}},
     "then": {"properties": {"launches": {"items": {"required": ["kernel", "block"]}}}},
 }
 
