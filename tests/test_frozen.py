@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 import subprocess
 import sys
@@ -147,8 +148,44 @@ def test_bases_and_mutable_classes_are_left_to_the_standard_library() -> None:
     assert mutable == Mutable(2)
 
 
-def test_no_method_is_compiled_before_its_first_use() -> None:
-    name = "r.Verdict.__eq__.__name__"
-    code = f"import gpuregress.records as r; print({name}, r.Verdict('a', 'b', 'c') == 1, {name})"
+def test_fields_of_every_kind_are_set() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Kinds:
+        """Fields that the constructor does not take, takes by name, or is called like its first parameter."""
+
+        self: int
+        late: int = field(default=7, init=False)
+        made: list[int] = field(default_factory=list, init=False)
+        named: int = field(kw_only=True)
+        more: int = field(default=2, kw_only=True)
+
+    one = Kinds(1, named=5)
+    assert (one.self, one.late, one.made, one.named, one.more) == (1, 7, [], 5, 2)
+    assert str(inspect.signature(Kinds)) == "(self: 'int', *, named: 'int', more: 'int' = 2) -> None"
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'named'"):
+        Kinds(1)  # type: ignore[call-arg] # that is the point
+
+
+def test_one_field_and_none_are_compared_and_hashed() -> None:
+    @dataclass(frozen=True, slots=True)
+    class One:
+        """One field."""
+
+        value: float
+
+    @dataclass(frozen=True, slots=True)
+    class Nothing:
+        """No field."""
+
+    nan = float("nan")
+    assert One(nan) == One(nan)  # the same object, as in a tuple
+    assert One(1.0) != One(2.0)
+    assert len({One(1.0), One(1.0), Nothing(), Nothing()}) == 2
+    assert repr(Nothing()).endswith("Nothing()")
+
+
+def test_no_constructor_is_compiled_before_its_first_use() -> None:
+    name = "r.Verdict.__init__.__name__"
+    code = f"import gpuregress.records as r; print({name}); r.Verdict('a', 'b', 'pass'); print({name})"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert printed.split() == ["method", "False", "__eq__"]
+    assert printed.split() == ["first_call", "__init__"]
