@@ -276,8 +276,7 @@ class BulkCopies:
 
     def _issue_load(self, form: BulkForm, given: TensorMap | None, data: Bytes, ends: tuple[int, int]) -> None:
         target, barrier = ends
-        places = None if given is None else _places(given, len(data), target)
-        size = len(data) if places is None else CHUNK * (int(places.max()) + 1)
+        places, size = (None, len(data)) if given is None else _places(given, len(data), target)
         host, block = self._in_shared(target, size, "write", CHUNK if given is None else _TILE_ALIGNMENT)
         signalled, _ = self._in_shared(barrier, _BARRIER_BYTES, "atomic access", _BARRIER_BYTES)
         if places is not None and size == len(data):
@@ -346,8 +345,7 @@ class BulkCopies:
         source = next(values)
         count, shift = given.unit, (0,) * (form.axes - 2)
         offsets = tiles.element_offsets(given, start, shift)
-        places = _places(given, len(offsets) * count, source)
-        size = len(offsets) * count if places is None else CHUNK * (int(places.max()) + 1)
+        places, size = _places(given, len(offsets) * count, source)
         memory = self._view_of_shared(source, size, _TILE_ALIGNMENT)
         region, first = self._extent(origin, offsets, count, "write")
         whole = tiles.whole_chunks(given)
@@ -414,10 +412,12 @@ class BulkCopies:
         memory: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(host))
         return memory
 
-    def _shared_hosts(self) -> Sequence[int]:
+    def _shared_hosts(self) -> ctypes.Array[ctypes.c_uint64]:
         """Host addresses of the shared memory of each block of the cluster; 0: it is not there."""
         machine = self._machine
-        return tuple((ctypes.c_uint64 * machine.cluster_count).from_address(machine.cluster_shared))
+        hosts: ctypes.Array[ctypes.c_uint64]
+        hosts = (ctypes.c_uint64 * machine.cluster_count).from_address(machine.cluster_shared)
+        return hosts
 
     def _in_shared(self, address: int, size: int, action: str, alignment: int, *, own: bool = False) -> tuple[int, int]:
         """The host addresses of a stretch of shared memory, and of its block's."""
@@ -456,6 +456,8 @@ def _elements(data: Bytes, offsets: tiles.Offsets, size: int) -> Bytes:
     return taken
 
 
-def _places(given: TensorMap, size: int, address: int) -> npt.NDArray[np.intp] | None:
-    """The places in shared memory of the chunks of `size` bytes; None: in order."""
+def _places(given: TensorMap, size: int, address: int) -> tuple[npt.NDArray[np.intp] | None, int]:
+    """The places in shared memory of the chunks of `size` bytes, None: in order; and the bytes that they span."""
+    if given.swizzle == "none":
+        return None, size
     return tiles.shared_places(size // CHUNK, tiles.row_bytes(given) // CHUNK, address % _PATTERN, given.swizzle)

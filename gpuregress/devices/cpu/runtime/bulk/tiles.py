@@ -26,6 +26,7 @@ OUTSIDE = -1
 """The offset of an element outside the tensor."""
 
 
+@lru_cache(maxsize=256)
 def box_counts(given: TensorMap) -> tuple[int, ...]:
     """Return how many elements of a box are copied along each axis, fastest first.
 
@@ -116,8 +117,8 @@ def _pixel_offsets(given: TensorMap, start: tuple[int, ...], offsets: tuple[int,
 
 
 @lru_cache(maxsize=64)
-def shared_places(count: int, row: int, phase: int, swizzle: str) -> npt.NDArray[np.intp] | None:
-    """Return the place of each 16-byte chunk of a copy in shared memory; None where they stay in order.
+def shared_places(count: int, row: int, phase: int, swizzle: str) -> tuple[npt.NDArray[np.intp], int]:
+    """Return the place of each 16-byte chunk of a swizzled copy in shared memory, and the bytes that they span.
 
     A row that is shorter than the swizzle's span is followed by a gap, so that the next one begins a span.
 
@@ -125,12 +126,11 @@ def shared_places(count: int, row: int, phase: int, swizzle: str) -> npt.NDArray
         count: chunks.
         row: chunks along the fastest axis.
         phase: the first byte's address modulo 1024: the pattern follows addresses.
-        swizzle: of the map.
+        swizzle: of the map, not `none`.
     """
-    if not SPANS[swizzle]:
-        return None
     pattern = SPANS[swizzle] // CHUNK
     numbers = np.arange(count)
     addresses = phase + CHUNK * (numbers // row * max(row, pattern) + numbers % row)
     moved = addresses ^ ((addresses >> _LINE_SHIFT & pattern - 1) * CHUNK)
-    return (moved - phase) // CHUNK
+    places = (moved - phase) // CHUNK
+    return places, CHUNK * (int(places.max()) + 1)

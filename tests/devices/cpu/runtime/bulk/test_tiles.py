@@ -32,27 +32,22 @@ def test_pixels_follow_the_bounding_box() -> None:
 
 @pytest.mark.parametrize(("swizzle", "wanted"), [("32B", [0, 1, 9, 8]), ("64B", [0, 1, 9, 8]), ("128B", [0, 1, 9, 8])])
 def test_chunks_move_within_their_line(swizzle: str, wanted: list[int]) -> None:
-    places = shared_places(64, 8, 0, swizzle)
-    assert places is not None
-    assert sorted(places.tolist()) == list(range(64))
+    places, size = shared_places(64, 8, 0, swizzle)
+    assert (sorted(places.tolist()), size) == (list(range(64)), 1024)
     assert places[[0, 1, 8, 9]].tolist() == wanted
     assert (places[:8] == range(8)).all()
 
 
 def test_the_pattern_follows_addresses() -> None:
-    assert shared_places(8, 8, 0, "none") is None
-    places = shared_places(8, 8, 128 * 3, "128B")
-    assert places is not None
-    assert places.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+    places, size = shared_places(8, 8, 128 * 3, "128B")
+    assert (places.tolist(), size) == ([3, 2, 1, 0, 7, 6, 5, 4], 128)
 
 
 def test_a_short_row_is_followed_by_a_gap() -> None:
-    places = shared_places(6, 3, 0, "64B")
-    assert places is not None
-    assert places.tolist() == [0, 1, 2, 4, 5, 6]
-    places = shared_places(3, 1, 128, "32B")
-    assert places is not None
-    assert places.tolist() == [1, 3, 5]
+    places, size = shared_places(6, 3, 0, "64B")
+    assert (places.tolist(), size) == ([0, 1, 2, 4, 5, 6], 112)
+    places, size = shared_places(3, 1, 128, "32B")
+    assert (places.tolist(), size) == ([1, 3, 5], 96)
 
 
 def test_images_of_pixels_have_steps() -> None:
