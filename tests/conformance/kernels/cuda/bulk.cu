@@ -245,6 +245,9 @@ extern "C" __global__ void float_reductions(const unsigned* x, unsigned* y)
 // Bytes without a map: to shared memory, from there to y, and reductions of each kind.
 extern "C" __global__ void bytes(const unsigned* x, unsigned* y)
 {
+    for (int i = threadIdx.x; i < BOX / 4; i += 128) reinterpret_cast<unsigned*>(memory)[i] = i;
+    proxy();
+    __syncthreads();
     expect(8192 + 48);
     if (threadIdx.x == 0) {
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 8192, [%2];"

@@ -460,4 +460,5 @@ def _places(given: TensorMap, size: int, address: int) -> tuple[npt.NDArray[np.i
     """The places in shared memory of the chunks of `size` bytes, None: in order; and the bytes that they span."""
     if given.swizzle == "none":
         return None, size
-    return tiles.shared_places(size // CHUNK, tiles.row_bytes(given) // CHUNK, address % _PATTERN, given.swizzle)
+    row = tiles.row_bytes(given) // CHUNK if given.interleave == "none" else 0
+    return tiles.shared_places(size // CHUNK, row, address % _PATTERN, given.swizzle)

@@ -9,7 +9,7 @@ _BITS = "and or xor"
 _REDUCTIONS = {
     "uint32": f"add min max inc dec {_BITS}", "int32": f"add min max {_BITS}", "uint64": f"add min max {_BITS}",
     "int64": "min max", "float16": "add min max", "bfloat16": "add min max", "float32": "add", "float32_ftz": "add",
-    "float64": "add",
+    "float64": "add", "tfloat32": "add", "tfloat32_ftz": "add",
 }  # fmt: skip
 """Type of a tensor → the reductions that there are for it."""
 
@@ -42,11 +42,13 @@ def _wrong_store(given: TensorMap, start: tuple[int, ...], reduction: str) -> st
     if reduction and reduction not in known:
         only = f", only {', '.join(known)}" if known else ""
         return f"there is no {reduction} of {given.type} elements{only}"
-    return ""
+    if given.im2col is not None and (min(given.im2col.lower) < 0 or max(given.im2col.upper) > 0):
+        return "the bounding box reaches out of the tensor: pixels cannot be stored with such a tensor map"
+    return _wrong_pixel(given, start)
 
 
 def _wrong_pixel(given: TensorMap, start: tuple[int, ...]) -> str:
-    """An im2col copy begins in the bounding box; its image may be outside the tensor."""
+    """An im2col copy begins in the bounding box; the image that is loaded may be outside the tensor."""
     box = given.im2col
     if box is None:
         return ""

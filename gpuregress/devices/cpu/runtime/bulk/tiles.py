@@ -30,13 +30,14 @@ OUTSIDE = -1
 def box_counts(given: TensorMap) -> tuple[int, ...]:
     """Return how many elements of a box are copied along each axis, fastest first.
 
-    The last axis but one of an interleaved tensor counts slices, and the box channels.
+    Of an interleaved tensor one slice is copied, whatever the box says of the last axis but one.
     """
-    counts = []
-    for axis, (most, step) in enumerate(zip(given.box, given.element_strides, strict=True)):
-        is_sliced = given.interleave != "none" and axis == len(given.box) - 2
-        elements = -(-most * given.element_size // given.unit) if is_sliced else most
-        counts.append(-(-elements // _step(given, axis, step)))
+    counts = [
+        -(-most // _step(given, axis, step))
+        for axis, (most, step) in enumerate(zip(given.box, given.element_strides, strict=True))
+    ]
+    if given.interleave != "none":
+        counts[-2] = 1
     return tuple(counts)
 
 
@@ -120,17 +121,20 @@ def _pixel_offsets(given: TensorMap, start: tuple[int, ...], offsets: tuple[int,
 def shared_places(count: int, row: int, phase: int, swizzle: str) -> tuple[npt.NDArray[np.intp], int]:
     """Return the place of each 16-byte chunk of a swizzled copy in shared memory, and the bytes that they span.
 
-    A row that is shorter than the swizzle's span is followed by a gap, so that the next one begins a span.
+    A row that is shorter than the swizzle's span is followed by a gap, so that the next one begins a span. Slices of
+    channels have none.
 
     Args:
         count: chunks.
-        row: chunks along the fastest axis.
+        row: chunks along the fastest axis; 0: there are no gaps.
         phase: the first byte's address modulo 1024: the pattern follows addresses.
         swizzle: of the map, not `none`.
     """
     pattern = SPANS[swizzle] // CHUNK
     numbers = np.arange(count)
-    addresses = phase + CHUNK * (numbers // row * max(row, pattern) + numbers % row)
+    if row:
+        numbers = numbers // row * max(row, pattern) + numbers % row
+    addresses = phase + CHUNK * numbers
     moved = addresses ^ ((addresses >> _LINE_SHIFT & pattern - 1) * CHUNK)
     places = (moved - phase) // CHUNK
     return places, CHUNK * (int(places.max()) + 1)

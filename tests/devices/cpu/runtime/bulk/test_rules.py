@@ -10,6 +10,7 @@ from gpuregress.records import Im2col, TensorMap
 
 TILED = TensorMap("int64", (64, 8, 8), (512, 4096), (8, 4, 4), (1, 1, 1))
 PIXELS = replace(TILED, box=(), im2col=Im2col((-1,), (-2,), 8, 4))
+INNER = replace(TILED, box=(), im2col=Im2col((0,), (-2,), 8, 4))
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,9 @@ PIXELS = replace(TILED, box=(), im2col=Im2col((-1,), (-2,), 8, 4))
         (PIXELS, (0, -1, 99), {"is_load": True}, ""),
         (PIXELS, (0, 5, -1), {"is_load": True}, ""),
         (PIXELS, (0, -2, 0), {"is_load": True}, "coordinate 1 is -2: the bounding box is -1 to 5 there"),
+        (PIXELS, (0, 0, 0), {"is_load": False}, "the bounding box reaches out of the tensor: pixels cannot be stored"),
+        (INNER, (0, 5, 99), {"is_load": False}, ""),
+        (INNER, (0, 6, 0), {"is_load": False}, "coordinate 1 is 6: the bounding box is 0 to 5 there"),
         (PIXELS, (0, 6, 0), {"is_load": True}, "coordinate 1 is 6: the bounding box is -1 to 5 there"),
     ],
 )
