@@ -109,6 +109,30 @@ class MissingCompiler(InfeasibleSource):
     """The compiler of a kernel in Python is not installed; the source may be right."""
 
 
+@dataclass(frozen=True, slots=True)
+class FaultLocation:
+    """The place of a fault, as far as the device tells: the CPU device tells all, a GPU little or nothing.
+
+    Attributes:
+        buffer: the buffer or variable that was accessed, "" where that is not known.
+        index: of the element in it; negative before its beginning.
+        thread: the thread's x, y, z in its block.
+        block: the block's x, y, z in the grid.
+        file: the name of the source file, "" where it is not known.
+        line: in that file, counted from 1.
+    """
+
+    buffer: str = ""
+    index: int | None = None
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    file: str = ""
+    line: int | None = None
+
+
+NOWHERE = FaultLocation()
+
+
 class KernelFault(GpuregressError):
     """A kernel failed on a device.
 
@@ -117,15 +141,50 @@ class KernelFault(GpuregressError):
         message: one line: buffer, index, thread, block, source line.
         details: further lines (a stack of waiting threads, a compute-sanitizer report).
         sticky: the device cannot be used by this process any more.
+        location: the same place as the message tells.
     """
 
     exit_code = 3
 
-    def __init__(self, kind: str, message: str, *, details: tuple[str, ...] = (), sticky: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        details: tuple[str, ...] = (),
+        sticky: bool = False,
+        location: FaultLocation = NOWHERE,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.details = details
         self.sticky = sticky
+        self.location = location
+
+    @property
+    def buffer(self) -> str:
+        """The buffer that was accessed, "" where that is not known."""
+        return self.location.buffer
+
+    @property
+    def index(self) -> int | None:
+        """The index of the element in that buffer."""
+        return self.location.index
+
+    @property
+    def thread(self) -> tuple[int, int, int] | None:
+        """The thread's x, y, z in its block."""
+        return self.location.thread
+
+    @property
+    def block(self) -> tuple[int, int, int] | None:
+        """The block's x, y, z in the grid."""
+        return self.location.block
+
+    @property
+    def line(self) -> int | None:
+        """The source line, counted from 1."""
+        return self.location.line
 
 
 class KernelTimeout(GpuregressError):

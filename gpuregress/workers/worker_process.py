@@ -81,10 +81,17 @@ class Worker:
         command: what starts it, the usual one where None; the channel's descriptor and the device are appended.
         captured: the file that takes its stdout and stderr.
         after_fault: the worker before it failed here, so the device must prove that it is well.
+        passed: further descriptors that the process inherits.
     """
 
     def __init__(
-        self, slot: DeviceSlot, command: Sequence[str] | None, captured: Path, *, after_fault: bool = False
+        self,
+        slot: DeviceSlot,
+        command: Sequence[str] | None,
+        captured: Path,
+        *,
+        after_fault: bool = False,
+        passed: tuple[int, ...] = (),
     ) -> None:
         self.slot = slot
         self.task: Task | None = None
@@ -105,7 +112,7 @@ class Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), *passed),
                 start_new_session=True,
                 env={**os.environ, **slot.environment},
             )

@@ -386,8 +386,10 @@ class CpuDevice(base.Device):
     def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:
         if calls.failure is not None:
             kind, message = calls.failure
-            where = f", {scene.module.sites[machine.fault_site].where}" if calls.is_bulk else ""
-            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}{where}")
+            site = scene.module.sites[machine.fault_site].where if calls.is_bulk else ""
+            where = f", {site}" if site else ""
+            location = faults.located(calls.location, machine, site)
+            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}{where}", location=location)
         else:
             fault = faults.explain(machine, scene)
         if calls.output:

@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_i
 from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts, Site
 from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.devices.cpu.runtime.thread_context import DONE, ROWS
-from gpuregress.errors import KernelFault
+from gpuregress.errors import FaultLocation, KernelFault
 from gpuregress.records import SM_90, Dim3
 from gpuregress.toolchain.demangle import demangle
 
@@ -29,6 +29,13 @@ _OUT_OF_REACH = (
     "where no matrix descriptor reaches: put them into one array or structure"
 )
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
+_SOURCE_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
+_OF_MANY_THREADS = (
+    machine_layout.FAULT_DEADLOCK,
+    machine_layout.FAULT_STUCK,
+    machine_layout.FAULT_DIVERGENT,
+    machine_layout.FAULT_SPIN,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,32 @@ class FaultContext:
 
 
 def explain(machine: Machine, scene: FaultContext) -> KernelFault:
-    """Return the fault that the machine record holds."""
+    """Return the fault that the machine record holds, with its place."""
+    fault = _explained(machine, scene)
+    if machine.fault_kind not in _OF_MANY_THREADS:
+        fault.location = located(fault.location, machine, scene.module.sites[machine.fault_site].where)
+    return fault
+
+
+def located(location: FaultLocation, machine: Machine, where: str = "") -> FaultLocation:
+    """Complete the place of a fault by its thread and source line.
+
+    Args:
+        location: with the buffer and the index, where they are known.
+        machine: holds the thread.
+        where: `saxpy.cu:12`; other text, as of a PTX line, tells no source line.
+    """
+    match = _SOURCE_LINE.fullmatch(where)
+    return replace(
+        location,
+        thread=(machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z),
+        block=(machine.fault_ctaid_x, machine.fault_ctaid_y, machine.fault_ctaid_z),
+        file=match["file"] if match else location.file,
+        line=int(match["line"]) if match else location.line,
+    )
+
+
+def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
     kind = machine.fault_kind
     if kind == machine_layout.FAULT_DEADLOCK:
         return _deadlock(machine, scene)
@@ -169,6 +201,11 @@ class _Target:
     history: str = ""
     freed: bool = False
 
+    @property
+    def location(self) -> FaultLocation:
+        """The buffer and the index of the element."""
+        return FaultLocation(self.name, self.offset // self.itemsize)
+
 
 def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     address = int(machine.fault_address)
@@ -184,15 +221,18 @@ def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
         return KernelFault(kind, f"{kind} {what} at {_nowhere(address)}, {tail}")
     if target.rank is not None and (absent := _absent(scene, target.rank)):
         kind, why = absent
-        return KernelFault(kind, f"{what} at {_element(target)} of block rank {target.rank}{why}, {tail}")
+        message = f"{what} at {_element(target)} of block rank {target.rank}{why}, {tail}"
+        return KernelFault(kind, message, location=target.location)
     inside = 0 <= target.offset <= target.size - site.size
     far = machine.fault_kind == machine_layout.FAULT_FAR and target.rank != machine.cluster_rank
     if target.freed and inside and kind != "misaligned":
-        return KernelFault("illegal-access", f"{what} at {_element(target)} of freed memory ({target.history}), {tail}")
+        message = f"{what} at {_element(target)} of freed memory ({target.history}), {tail}"
+        return KernelFault("illegal-access", message, location=target.location)
     count = target.size // target.itemsize
     whose = "" if target.rank in (None, machine.cluster_rank) else f" of block rank {target.rank}"
     more = "; only .shared::cluster reaches it" if far else target.history and f"; {target.history}"
-    return KernelFault(kind, f"{kind} {what} at {_element(target)}{whose} ({target.name} has {count}{more}), {tail}")
+    message = f"{kind} {what} at {_element(target)}{whose} ({target.name} has {count}{more}), {tail}"
+    return KernelFault(kind, message, location=target.location)
 
 
 def _free(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
@@ -363,7 +403,8 @@ def _surface(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     kind = "misaligned" if inside else "out-of-bounds"
     name = plain(surface.region.name)
     what = f"{kind} {site.action} of {site.size} byte{'s' if site.size != 1 else ''} at {name}({position})"
-    return KernelFault(kind, f"{what} ({name} has {shape}), {thread_of(machine)}, {site.where}")
+    message = f"{what} ({name} has {shape}), {thread_of(machine)}, {site.where}"
+    return KernelFault(kind, message, location=FaultLocation(name))
 
 
 def _signed(value: int) -> int:

@@ -20,7 +20,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
 )
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, offset_in
 from gpuregress.devices.cpu.runtime.printf import render
-from gpuregress.errors import KernelFault
+from gpuregress.errors import NOWHERE, FaultLocation, KernelFault
 
 OUTPUT_LIMIT = 1 << 20
 """Bytes of printf output kept of a launch, the size of CUDA's own buffer."""
@@ -37,6 +37,7 @@ class Syscalls:
 
     Attributes:
         failure: kind and message of a fault of a call.
+        location: its source line, where the call knows it.
         bad_access: the access of a bulk copy that is the fault.
         is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
     """
@@ -47,6 +48,7 @@ class Syscalls:
         self._output = bytearray()
         self._lost = 0
         self.failure: tuple[str, str] | None = None
+        self.location = NOWHERE
         self.bad_access: BadAccess | None = None
         self.is_bulk = False
         self._bulk = bulk
@@ -71,6 +73,7 @@ class Syscalls:
             self._machine.fault_kind = FAULT_FAR if access.is_far else FAULT_ACCESS
             self._machine.fault_address = access.address
         except KernelFault as fault:
+            self.location = fault.location
             self._fail(fault.kind, str(fault))
         except Exception as error:  # noqa: BLE001 - an exception cannot cross compiled code
             name = SYSTEM_CALLS[number] if number < BULK_ISSUE else "a bulk copy"
@@ -107,8 +110,9 @@ class Syscalls:
 
     def _assert(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
         expression, file, function = (self._string(values[index]).decode(errors="replace") for index in (0, 1, 3))
-        name = file.rpartition("/")[2]
-        raise KernelFault("assert", f"assertion `{expression}` failed in {function}, {name}:{values[2] & 0xFFFFFFFF}")
+        name, line = file.rpartition("/")[2], values[2] & 0xFFFFFFFF
+        message = f"assertion `{expression}` failed in {function}, {name}:{line}"
+        raise KernelFault("assert", message, location=FaultLocation(file=name, line=line))
 
     def _add_class(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
         """Reserve the memory of a size class, of which compiled code makes an allocation."""

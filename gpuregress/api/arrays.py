@@ -1,0 +1,175 @@
+"""Arrays of numpy, CuPy, Torch and others as bytes, through the protocols that they share.
+
+`__cuda_array_interface__`, `__array_interface__` and DLPack are understood, in this order. No other library is
+imported.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import dtypes
+from gpuregress.api import device_arrays, dlpack
+from gpuregress.dtypes import ElementType
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayBytes:
+    """An array as a kernel sees it: bytes without gaps.
+
+    Attributes:
+        address: of the first byte, in host memory or on a GPU.
+        size: bytes.
+        itemsize: bytes of an element.
+        shape: elements along each axis.
+        dtype: as `dtypes.parse` takes it; "" where none of ours is meant (a structure, an 8-bit float).
+        is_read_only: whether it must not be written.
+        is_on_gpu: whether it must be copied by the CUDA driver.
+        is_fortran: whether its first axis is the fastest.
+        owner: keeps the memory alive.
+    """
+
+    address: int
+    size: int
+    itemsize: int
+    shape: tuple[int, ...]
+    dtype: str
+    is_read_only: bool
+    is_on_gpu: bool = False
+    is_fortran: bool = False
+    owner: Any = field(default=None, repr=False)
+
+    def read(self) -> Bytes:
+        """Return the bytes: a view where they are in host memory, else a copy."""
+        if self.is_on_gpu:
+            return device_arrays.read(self.address, self.size)
+        return self._view()
+
+    def write(self, data: Bytes) -> None:
+        """Replace the bytes.
+
+        Args:
+            data: as many.
+        """
+        if self.is_on_gpu:
+            device_arrays.write(self.address, np.ascontiguousarray(data))
+        else:
+            self._view()[:] = data
+
+    def overlaps(self, other: ArrayBytes) -> bool:
+        """Tell whether two arrays have a byte in common."""
+        if self.is_on_gpu != other.is_on_gpu or not (self.size and other.size):
+            return False
+        return self.address < other.address + other.size and other.address < self.address + self.size
+
+    def to_numpy(self) -> tuple[npt.NDArray[Any], ElementType]:
+        """Return a copy in our storage dtype, C-contiguous, and its element type.
+
+        Raises:
+            TypeError: no dtype of ours holds its elements.
+        """
+        if not self.dtype:
+            raise TypeError(f"no dtype of gpuregress holds its elements of {self.itemsize} bytes")
+        element = dtypes.parse(self.dtype)
+        flat = self.read().copy().view(element.storage)
+        array = flat.reshape(self.shape, order="F" if self.is_fortran else "C")
+        return np.ascontiguousarray(array).reshape(self.shape), element
+
+    def _view(self) -> Bytes:
+        if not self.size:
+            return np.zeros(0, np.uint8)
+        return np.ctypeslib.as_array((ctypes.c_uint8 * self.size).from_address(self.address))
+
+
+def is_array(value: Any) -> bool:
+    """Tell whether a value is an array of some library; a numpy scalar is a number."""
+    if isinstance(value, np.generic):
+        return False
+    names = ("__cuda_array_interface__", "__array_interface__", "__dlpack__")
+    return isinstance(value, np.ndarray) or any(hasattr(value, name) for name in names)
+
+
+def view(value: Any) -> ArrayBytes:
+    """Describe an array.
+
+    Args:
+        value: for which `is_array` is true.
+
+    Raises:
+        ValueError: its elements have gaps between them, or it is on a device that cannot be read.
+    """
+    if isinstance(value, np.ndarray):
+        return _of_numpy(value, value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return _of_interface(value, value.__cuda_array_interface__)
+    if hasattr(value, "__array_interface__"):
+        return _of_numpy(np.asarray(value), value)
+    try:
+        exported = dlpack.export(value)
+    except (BufferError, RuntimeError) as error:
+        raise ValueError(f"{type(value).__name__} exports no memory: {error}") from None
+    layout = _layout(exported.shape, exported.strides)
+    return ArrayBytes(
+        exported.address,
+        math.prod(exported.shape) * exported.itemsize,
+        exported.itemsize,
+        exported.shape,
+        _known(exported.dtype),
+        exported.is_read_only,
+        exported.is_on_gpu,
+        layout == "F",
+        (exported.owner, value),
+    )
+
+
+def _of_numpy(array: npt.NDArray[Any], owner: Any) -> ArrayBytes:
+    if array.dtype.hasobject:
+        raise ValueError(f"its dtype is {array.dtype}: a kernel cannot read Python objects")
+    if not array.dtype.isnative:
+        raise ValueError(f"its dtype is {array.dtype}: the bytes of a GPU are in the other order")
+    steps = tuple(stride // array.itemsize if array.itemsize else 0 for stride in array.strides)
+    is_whole = array.flags.c_contiguous or array.flags.f_contiguous
+    layout = _layout(array.shape, steps) if not is_whole else "C" if array.flags.c_contiguous else "F"
+    dtype = "" if array.dtype.names else _known(array.dtype.name)
+    address = int(array.__array_interface__["data"][0])
+    read_only = not array.flags.writeable
+    return ArrayBytes(address, array.nbytes, array.itemsize, array.shape, dtype, read_only, False, layout == "F", owner)
+
+
+def _of_interface(owner: Any, interface: dict[str, Any]) -> ArrayBytes:
+    """Describe an array by its `__cuda_array_interface__`."""
+    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
+    address, read_only = interface["data"]
+    strides = interface.get("strides")
+    steps = tuple(stride // dtype.itemsize for stride in strides) if strides else dlpack.dense_strides(shape)
+    layout = _layout(shape, steps)
+    name = "" if interface.get("descr", [("", "")])[0][0] else _known(dtype.name)
+    size = math.prod(shape) * dtype.itemsize
+    return ArrayBytes(int(address or 0), size, dtype.itemsize, shape, name, bool(read_only), True, layout == "F", owner)
+
+
+def _layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:
+    """`C` or `F`; ValueError where the elements are not one behind the other."""
+    wide = [(extent, step) for extent, step in zip(shape, steps, strict=True) if extent != 1]
+    if 0 in shape:
+        return "C"
+    extents = tuple(extent for extent, _ in wide)
+    given = tuple(step for _, step in wide)
+    if given == dlpack.dense_strides(extents):
+        return "C"
+    if given == dlpack.dense_strides(extents[::-1])[::-1]:
+        return "F"
+    raise ValueError("its elements are not one behind the other: pass a contiguous copy")
+
+
+def _known(name: str) -> str:
+    """The name, where it is a dtype of ours."""
+    return name if name in dtypes.known_names() else ""

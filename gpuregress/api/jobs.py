@@ -1,0 +1,248 @@
+"""Jobs and cases from Python: loaded, run as by `gpuregress run`, their buffers as arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import plan, project
+from gpuregress.dump import reader
+from gpuregress.errors import UsageError
+from gpuregress.project import Project
+from gpuregress.records import Case, RunSummary, Verdict
+from gpuregress.report import terminal
+from gpuregress.session import session
+from gpuregress.session.run_request import RunRequest
+
+Runnable = Case | str | os.PathLike[str]
+"""A case, or the path of a job file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Sequence[Case]):
+    """A job file's cases, in order.
+
+    Attributes:
+        name: the job's.
+        path: of its file.
+        cases: one for each combination of its parameters.
+    """
+
+    name: str
+    path: Path
+    cases: tuple[Case, ...]
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @overload
+    def __getitem__(self, at: int | str) -> Case: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Case]: ...
+
+    def __getitem__(self, at: int | slice | str) -> Case | Sequence[Case]:
+        """Return a case by its position or its name."""
+        if not isinstance(at, str):
+            return self.cases[at]
+        found = next((case for case in self.cases if at in (case.name, case.name.partition("/")[2])), None)
+        if found is None:
+            raise KeyError(at)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """The result of one case.
+
+    Attributes:
+        case: what ran.
+        verdict: with every comparison, as `results.json` has it.
+        root: the project's folder.
+    """
+
+    case: Case
+    verdict: Verdict
+    root: Path = field(repr=False)
+
+    @property
+    def status(self) -> str:
+        """`pass`, `differ`, `new`, `fault`, `timeout`, `error` or `skip`."""
+        return self.verdict.status
+
+    @property
+    def passed(self) -> bool:
+        """Whether the case fails no run: it passed, or was skipped."""
+        return self.verdict.exit_code == 0
+
+    @property
+    def message(self) -> str:
+        """The reason in one line, "" for a plain pass."""
+        return self.verdict.reason
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The details, a line each, as the report shows them."""
+        return tuple(terminal.details(self.verdict, self.root))
+
+    @property
+    def output(self) -> str:
+        """What the kernels printed."""
+        return self.verdict.outcome.output if self.verdict.outcome is not None else ""
+
+    @property
+    def buffers(self) -> Mapping[str, npt.NDArray[Any]]:
+        """The dumped buffers as arrays, each read when it is asked for; none where the case did not run to its end."""
+        dumps = self.verdict.outcome.dumps if self.verdict.outcome is not None else ()
+        return _Buffers({dump.buffer: Path(dump.path) for dump in dumps})
+
+
+class _Buffers(Mapping[str, npt.NDArray[Any]]):
+    """Dumps as arrays."""
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        self._paths = paths
+        self._read = functools.cache(lambda name: reader.read(paths[name]).array)
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
+        array: npt.NDArray[np.generic] = self._read(name)
+        return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Results(Sequence[CaseResult]):
+    """The results of a run, in the order of its cases.
+
+    Attributes:
+        results: one for each case.
+        summary: of the run: its name, folder, device, notes, exit code.
+        root: the project's folder.
+    """
+
+    results: tuple[CaseResult, ...]
+    summary: RunSummary
+    root: Path = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @overload
+    def __getitem__(self, at: int | str) -> CaseResult: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[CaseResult]: ...
+
+    def __getitem__(self, at: int | slice | str) -> CaseResult | Sequence[CaseResult]:
+        """Return a result by its position or its case's name."""
+        if not isinstance(at, str):
+            return self.results[at]
+        names = ((one, one.case.name) for one in self.results)
+        found = next((one for one, name in names if at in (name, name.partition("/")[2])), None)
+        if found is None:
+            raise KeyError(at)
+        return found
+
+    @property
+    def passed(self) -> bool:
+        """Whether `gpuregress run` would exit with 0."""
+        return self.summary.exit_code == 0
+
+    def __str__(self) -> str:
+        """The report, as `gpuregress run` prints it."""
+        return terminal.full(self.summary, root=self.root)
+
+
+def load_job(path: str | os.PathLike[str]) -> Job:
+    """Load a job file of a project.
+
+    Args:
+        path: the file.
+
+    Raises:
+        JobErrors: the job is wrong; every error with its line and key.
+        UsageError: there is no such file, or no project around it.
+    """
+    file = Path(path).absolute()
+    if not file.is_file():
+        raise UsageError(f"there is no job file {path}")
+    planned = plan.make(project.find(file.parent), [str(file)])
+    return Job(planned.cases[0].job, file, planned.cases)
+
+
+def run(
+    cases: Runnable | Iterable[Runnable | Job],
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    repeat: int | None = None,
+    timeout: float | None = None,
+    fail_fast: bool = False,
+) -> Results:
+    """Run cases as `gpuregress run` does, and compare them with their baselines.
+
+    The run is one of the project: it is kept in `runs/`, and `gpuregress accept` takes its results. A case may be
+    changed before, with `dataclasses.replace`.
+
+    Args:
+        cases: a job, cases, or paths of job files; all of one project.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        jobs: workers; one a core or a GPU where not given.
+        repeat: how often to run each case.
+        timeout: seconds for a case.
+        fail_fast: stop after the first case that does not pass.
+
+    Raises:
+        JobErrors: a job is wrong, or contradicts its kernel; nothing was run.
+        NothingToDo: there is no case.
+        UsageError: the cases belong to several projects.
+        DeviceError: there is no such device.
+    """
+    chosen = tuple(_changed(case, repeat, timeout) for case in _cases(cases))
+    home = _project(chosen)
+    names = tuple(case.name for case in chosen)
+    request = RunRequest(names, device=device, jobs=jobs, fail_fast=fail_fast)
+    machinery = session.Machinery(planner=lambda *_arguments, **_options: plan.Plan(chosen))
+    summary = session.run(home, request, machinery=machinery)
+    verdicts = {verdict.case: verdict for verdict in summary.verdicts}
+    results = tuple(CaseResult(case, verdicts[case.name], home.root) for case in chosen if case.name in verdicts)
+    return Results(results, summary, home.root)
+
+
+def _cases(given: Runnable | Iterable[Runnable | Job]) -> Iterator[Case]:
+    if isinstance(given, Case):
+        yield given
+    elif isinstance(given, str | os.PathLike):
+        yield from load_job(given)
+    else:
+        for one in given:
+            yield from _cases(one)
+
+
+def _changed(case: Case, repeat: int | None, timeout: float | None) -> Case:
+    if repeat is not None:
+        case = dataclasses.replace(case, repeat=repeat)
+    if timeout is not None:
+        case = dataclasses.replace(case, limits=dataclasses.replace(case.limits, timeout=timeout))
+    return case
+
+
+def _project(cases: Sequence[Case]) -> Project:
+    folders = {Path(case.path).parent for case in cases}
+    homes = {found.root: found for found in map(project.find, folders)}
+    if len(homes) > 1:
+        raise UsageError(f"the cases belong to several projects: {', '.join(map(str, homes))}")
+    return next(iter(homes.values()), None) or project.find(Path.cwd())

@@ -1,0 +1,214 @@
+"""Kernel as a Python callable: compiled once, launched with arrays on the virtual or a real GPU.
+
+A launch runs in a process of its own, as the cases of a job do: a kernel that hangs, crashes or loses the GPU ends that
+process, and the caller gets an exception.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from gpuregress.api import arrays, cluster_shape, kernel_source, processes, signature
+from gpuregress.api.call_contents import CallContents
+from gpuregress.api.signature import KernelParameter, Signature
+from gpuregress.errors import UsageError
+from gpuregress.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
+from gpuregress.toolchain import architectures
+from gpuregress.workers.direct.messages import LaunchCall, LaunchResult
+
+Extents = int | Sequence[int]
+TIMEOUT_S = 30.0
+
+
+class Kernel:
+    """A kernel that can be called with arrays.
+
+        axpy = gpuregress.Kernel("axpy.cu", "axpy")
+        axpy(4, 256, y, x, 2.0, len(y))
+
+    Args:
+        source: the path of a `.cu`, `.ptx` or `.cubin`, or the text of CUDA C++ or PTX.
+        name: the kernel's C++ name, with its template arguments: `axpy<float>`.
+        device: `cpu`, the virtual GPU; `cuda` or `cuda:N`, a real one; `auto`, a real one if there is one.
+        options: of NVRTC, as `("--use_fast_math",)`.
+        include: folders of headers.
+        defines: macro → its value.
+        contract: `pinned` forbids the assembler to fuse multiplications and additions, as jobs do; or `native`.
+        arch: the architecture, as `sm_90`; the GPU's own where none is given.
+        timeout: seconds that a launch may take.
+
+    Raises:
+        CompileError: the source does not compile, or has no such kernel.
+        UsageError: an argument means nothing.
+        DeviceError: there is no such device.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        name: str,
+        device: str = "cpu",
+        *,
+        options: str | Sequence[str] = (),
+        include: str | Sequence[str | os.PathLike[str]] = (),
+        defines: Mapping[str, object] | None = None,
+        contract: Literal["pinned", "native"] = "pinned",
+        arch: str = "",
+        timeout: float = TIMEOUT_S,
+    ) -> None:
+        if contract not in ("pinned", "native"):
+            raise UsageError(f"contract is {contract!r}: say pinned or native")
+        if arch and (problem := architectures.problem(arch)):
+            raise UsageError(problem)
+        self.name, self.timeout = name, timeout
+        self._device = processes.device(device)
+        path = kernel_source.path_of(source)
+        folders = [include] if isinstance(include, str) else include
+        self._source = Source(
+            str(path),
+            kernel_source.strings(options),
+            tuple(str(Path(folder).absolute()) for folder in folders),
+            kernel_source.macros(defines),
+            contract,
+            arch or self._device.arch or SM_90.name,
+            (name,),
+        )
+        self._programs: dict[tuple[tuple[str, ...], Dim3 | None], Program] = {}
+        entry = self._program((), None).entries[name]
+        self.signature: Signature = signature.of(entry, name, kernel_source.text_of(path))
+
+    @property
+    def device(self) -> str:
+        """Where it runs: `cpu` or `cuda:0`."""
+        return self._device.slots[0].label
+
+    def __repr__(self) -> str:
+        """`<gpuregress.Kernel axpy(float* y, …) on cpu>`."""
+        return f"<gpuregress.Kernel {self.signature} on {self.device}>"
+
+    def __call__(
+        self,
+        grid: Extents,
+        block: Extents,
+        /,
+        *arguments: Any,
+        shared: int = 0,
+        cluster: Extents | None = None,
+        constants: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        heap: int = DEFAULT_HEAP,
+        timeout: float | None = None,
+    ) -> LaunchResult:
+        """Launch the kernel, and wait for its end.
+
+        Arrays behind pointers that are not to const are updated in place. Each launch begins with a freshly loaded
+        program: its variables have their initial values.
+
+        Args:
+            grid: blocks along x, y, z: a number, or up to three.
+            block: threads of a block, likewise.
+            arguments: in the kernel's order: arrays for pointers, numbers, numpy structures or bytes for structs.
+            shared: dynamic shared memory, bytes.
+            cluster: blocks of a cluster along x, y, z, for a kernel without `__cluster_dims__`.
+            constants: `__constant__` or `__device__` variable → the array that it holds.
+            variables: `__device__` variable → the array that it holds before and after.
+            heap: bytes that the kernel may allocate itself.
+            timeout: seconds, in place of the kernel's own limit.
+
+        Returns:
+            its time, what it printed, and the number of executed instructions.
+
+        Raises:
+            TypeError: an argument is not what the kernel takes.
+            ValueError: an array has gaps, overlaps another one, or is read-only and was written.
+            OverflowError: a number is too large for its parameter.
+            KernelFault: the kernel failed; it has `buffer`, `index`, `thread`, `block` and `line`.
+            KernelTimeout: it did not end in time.
+            DeviceError: the launch is over the device's limits.
+            UnsupportedError: the virtual GPU does not have one of its instructions.
+        """
+        self.signature.check_count(arguments)
+        contents = CallContents(self.name)
+        pairs = zip(self.signature.parameters, arguments, strict=True)
+        encoded = tuple(self._argument(parameter, value, contents) for parameter, value in pairs)
+        symbols = {**(constants or {}), **(variables or {})}
+        for symbol, value in symbols.items():
+            array = self._view(symbol, value if arrays.is_array(value) else _typed(symbol, value))
+            contents.add(f"::{symbol}", array, is_output=symbol in (variables or {}), symbol=symbol)
+        shape = LaunchShape(_dim3("grid", grid), _dim3("block", block), shared)
+        clusters = None if cluster is None else _dim3("cluster", cluster)
+        laid_out, size = contents.laid_out()
+        program = self._program(tuple(symbols), clusters)
+        call = LaunchCall(program, self.name, shape, encoded, laid_out, size, heap, clusters)
+        limit = self.timeout if timeout is None else timeout
+        return processes.process_of(self._device).call(call, contents.fill, contents.take, limit)
+
+    def _argument(self, parameter: KernelParameter, value: Any, contents: CallContents) -> Argument:
+        if signature.is_array(value) and parameter.compiled.kind != "struct":
+            array = self._view(parameter.name, value)
+            signature.check_array(parameter, array, self.name)
+            buffer = contents.add(parameter.name, array, is_output=not parameter.is_input)
+            return Argument("buffer", buffer=buffer)
+        if isinstance(value, tuple):
+            members = [self._member(f"{parameter.name}.{at}", item, contents) for at, item in enumerate(value)]
+            return Argument("struct", fields=tuple(members))
+        return signature.scalar(parameter, value, self.name)
+
+    def _member(self, name: str, value: Any, contents: CallContents) -> Argument:
+        """A member of a struct: an array whose address it is, or a number of a known type."""
+        if signature.is_array(value):
+            return Argument("buffer", buffer=contents.add(name, self._view(name, value), is_output=True))
+        if isinstance(value, np.generic) and value.itemsize in (1, 2, 4, 8):
+            return signature.encoded(value.tobytes(), str(value))
+        raise TypeError(f"{self.name}: {name} is a member of a struct: pass an array, or a number as numpy.float32(…)")
+
+    def _view(self, name: str, value: Any) -> arrays.ArrayBytes:
+        try:
+            return arrays.view(value)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {name}: {error}") from None
+
+    def _program(self, symbols: tuple[str, ...], cluster: Dim3 | None) -> Program:
+        key = symbols, cluster
+        if key not in self._programs:
+            has_cubin = self._device.kind == "cuda"
+            source = replace(self._source, symbols=symbols)
+            program = kernel_source.compiled(source, has_cubin=has_cubin and cluster is None)
+            if cluster is not None:
+                program = self._with_cluster(program, cluster, has_cubin=has_cubin)
+            self._programs[key] = program
+        return self._programs[key]
+
+    def _with_cluster(self, program: Program, cluster: Dim3, *, has_cubin: bool) -> Program:
+        """The program with a cluster written into the PTX of the kernel."""
+        if not program.ptx:
+            raise UsageError(f"{self._source.path} has no PTX that a cluster could be written into")
+        ptx, mangled = Path(program.ptx).read_text(encoding="utf-8"), program.entries[self.name].mangled
+        text = cluster_shape.with_cluster(ptx, mangled, cluster)
+        path = kernel_source.saved(text, "cluster.ptx")
+        source = Source(str(path), contract="native", arch=self._source.arch)
+        made = kernel_source.compiled(source, has_cubin=has_cubin)
+        entry = next(entry for entry in made.entries.values() if entry.mangled == mangled)
+        return replace(made, entries={self.name: entry}, symbols=program.symbols)
+
+
+def _typed(symbol: str, value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    raise TypeError(f"{symbol}: pass an array, or a number as numpy.float32(…)")
+
+
+def _dim3(what: str, given: Extents) -> Dim3:
+    extents = tuple(given) if isinstance(given, Sequence) else (given,)
+    numbers = tuple(operator.index(number) for number in extents)
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise ValueError(f"{what} is {given}: expected one to three numbers of at least 1")
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,253 @@
+"""Signature of a kernel, and the encoding of Python values as its arguments."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuregress import dtypes
+from gpuregress.api import arrays
+from gpuregress.api.arrays import ArrayBytes
+from gpuregress.records import Argument, Entry, Parameter
+from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain.cxx_types import dtype_of_type
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """A parameter of a kernel.
+
+    Attributes:
+        position: from 0.
+        compiled: as the compiled code declares it.
+        type: its C++ type, as `const float*`; "" where the source does not tell.
+        dtype: of the number, or of what the pointer points to; "" where that is not known.
+    """
+
+    position: int
+    compiled: Parameter
+    type: str = ""
+    dtype: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name, or `argument 2` where the source gives none."""
+        return self.compiled.name or f"argument {self.position}"
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it takes an array; a word of PTX may be a number as well."""
+        return self.compiled.kind == "pointer"
+
+    @property
+    def is_input(self) -> bool:
+        """Whether the kernel promises not to write what it points to."""
+        return self.compiled.const
+
+    def __str__(self) -> str:
+        """`float* y`, or what the compiled code tells."""
+        return f"{self.type} {self.name}" if self.type else f"{self.name} ({self.compiled.kind})"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parameters of a kernel.
+
+    Attributes:
+        kernel: its C++ name.
+        parameters: in order.
+    """
+
+    kernel: str
+    parameters: tuple[KernelParameter, ...]
+
+    def __str__(self) -> str:
+        """`axpy(float* y, const float* x, float a, int n)`."""
+        return f"{self.kernel}({', '.join(map(str, self.parameters))})"
+
+    def check_count(self, given: Sequence[Any]) -> None:
+        """Compare the number of arguments.
+
+        Raises:
+            TypeError: it is another one.
+        """
+        if len(given) != len(self.parameters):
+            raise TypeError(f"{self} takes {len(self.parameters)} arguments; {len(given)} were given")
+
+
+def of(entry: Entry, kernel: str, text: str) -> Signature:
+    """Return the signature of a compiled kernel.
+
+    Args:
+        entry: of the program.
+        kernel: its C++ name.
+        text: of its source; "" for PTX.
+    """
+    written = _declared(kernel, text, len(entry.parameters))
+    parameters = []
+    for position, compiled in enumerate(entry.parameters):
+        type_ = written[position] if written else ""
+        pointee = type_.rstrip().removesuffix("*") if compiled.kind == "pointer" else type_
+        known = dtype_of_type(pointee.replace("const", " ")) if type_ and "*" not in pointee else None
+        parameters.append(KernelParameter(position, compiled, type_, known or ""))
+    return Signature(kernel, tuple(parameters))
+
+
+def _declared(kernel: str, text: str, count: int) -> list[str]:
+    """The C++ types of a kernel's parameters; [] where the source does not tell them."""
+    plain = cxx_declarations.strip_template_arguments(kernel)
+    matches = [
+        one
+        for one in cxx_declarations.declarations(text)
+        if plain in (one.name, one.name.rpartition("::")[2]) and len(one.parameters) == count
+    ]
+    if len(matches) != 1:
+        return []
+    (declared,) = matches
+    given = _template_arguments(kernel)
+    names = [words.split()[-1] if words.split() else "" for words in declared.template]
+    meant = dict(zip(names, given, strict=False))
+    return [_substituted(parameter.type, meant) for parameter in declared.parameters]
+
+
+def _template_arguments(kernel: str) -> list[str]:
+    _, opening, rest = kernel.partition("<")
+    words = [match[0] for match in cxx_declarations.WORD.finditer(rest.rpartition(">")[0])]
+    return [cxx_declarations.spelled(part) for part in cxx_declarations.split(words)] if opening else []
+
+
+def _substituted(type_: str, meant: dict[str, str]) -> str:
+    words = [match[0] for match in cxx_declarations.WORD.finditer(type_)]
+    return cxx_declarations.spelled([meant.get(word, word) for word in words])
+
+
+def check_array(parameter: KernelParameter, array: ArrayBytes, kernel: str) -> None:
+    """Compare an array with what a parameter points to.
+
+    Raises:
+        TypeError: the parameter is no pointer, or its elements are of another type.
+    """
+    what = array.dtype or f"an array of {array.itemsize} bytes an element"
+    if parameter.compiled.kind not in ("pointer", "word"):
+        raise TypeError(f"{kernel}: {parameter.name} is {parameter.type or 'a number'}, and an array was given")
+    if not (parameter.dtype and array.dtype):
+        return
+    wanted, given = dtypes.parse(parameter.dtype), dtypes.parse(array.dtype)
+    own = {part.scalar for part in wanted.parts}
+    if {part.scalar for part in given.parts} == own or _are_alike(wanted, given):
+        return
+    hint = f"; pass it as {parameter.dtype}" if parameter.dtype in np.sctypeDict else ""
+    raise TypeError(f"{kernel}: {parameter.name} is {parameter.type}, and an array of {what} was given{hint}")
+
+
+def _are_alike(wanted: dtypes.ElementType, given: dtypes.ElementType) -> bool:
+    """Whether both are whole numbers of one size, or 16 bits that numpy has no name for."""
+    sizes = {part.scalar.size for side in (wanted, given) for part in side.parts}
+    kinds = {part.scalar.kind for side in (wanted, given) for part in side.parts}
+    return len(sizes) == 1 and (not kinds & {"float", "bfloat"} or kinds == {"bfloat", "uint"})
+
+
+def scalar(parameter: KernelParameter, value: Any, kernel: str) -> Argument:
+    """Encode a number, a structure or None.
+
+    Args:
+        parameter: that takes it.
+        value: a Python or numpy number; bytes or a numpy structure of the parameter's size; None for a null pointer.
+        kernel: for messages.
+
+    Raises:
+        TypeError: it is of another kind.
+        OverflowError: the parameter cannot hold it.
+    """
+    compiled = parameter.compiled
+    if value is None:
+        if compiled.kind in ("pointer", "word"):
+            return Argument("null", text="null")
+        raise TypeError(f"{kernel}: {parameter.name} is {parameter.type or compiled.kind}, and None was given")
+    if compiled.kind == "pointer":
+        raise TypeError(f"{kernel}: {parameter.name} is a pointer, and {value!r} was given: pass an array, or None")
+    data = _raw(value)
+    if compiled.kind == "struct" and data is None:
+        what = "pass bytes, or a numpy scalar or structure"
+        raise TypeError(f"{kernel}: {parameter.name} is {parameter.type or 'bits'} of {compiled.size} bytes: {what}")
+    is_plain = compiled.kind != "struct" and not isinstance(value, bytes | bytearray | memoryview | np.void)
+    if is_plain and not (compiled.kind == "word" and isinstance(value, np.float64)):
+        data = _number(parameter, value, kernel)
+    assert data is not None
+    if len(data) != compiled.size:
+        raise TypeError(f"{kernel}: {parameter.name} has {compiled.size} bytes; {len(data)} were given")
+    return encoded(data, str(value))
+
+
+def encoded(data: bytes, text: str = "") -> Argument:
+    """Return an argument of these very bytes.
+
+    Args:
+        data: as the parameter space holds them.
+        text: as the launch log would write it.
+    """
+    carrier = {1: "uint8", 2: "uint16", 4: "uint32"}.get(len(data), "uint64")
+    return Argument("scalar", dtype=carrier, data=data.hex(), text=text)
+
+
+def _raw(value: Any) -> bytes | None:
+    """The bytes of a value that is no number of the language."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    return bytes(value.tobytes()) if isinstance(value, np.generic | np.ndarray) else None
+
+
+def _number(parameter: KernelParameter, value: Any, kernel: str) -> bytes:
+    size = parameter.compiled.size
+    named = dtypes.parse(parameter.dtype).parts if parameter.dtype else ()
+    known = named[0].scalar if len(named) == 1 and not named[0].name else None
+    if len(named) > 1 and known is None:
+        raise TypeError(f"{kernel}: {parameter.name} is {parameter.type}: pass a numpy structure of {size} bytes")
+    is_float = known.is_float if known is not None else parameter.compiled.kind == "float"
+    if is_float:
+        return _float(parameter, value, known, kernel)
+    try:
+        whole = operator.index(value) if not isinstance(value, np.bool_) else int(value)
+    except TypeError:
+        if parameter.compiled.kind == "word" and isinstance(value, float) and size == 8:
+            raise TypeError(f"{kernel}: {parameter.name} may be a number of any type: pass numpy.float64(…)") from None
+        raise TypeError(f"{kernel}: {parameter.name} is {_shown(parameter)}, and {value!r} was given") from None
+    low, high = known.bounds if known is not None else (-(1 << (8 * size - 1)), (1 << (8 * size)) - 1)
+    if not low <= whole <= high:
+        raise OverflowError(f"{kernel}: {parameter.name} is {_shown(parameter)}, which cannot hold {whole}")
+    return (whole & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
+
+
+def _shown(parameter: KernelParameter) -> str:
+    return parameter.type or f"an integer of {parameter.compiled.size} bytes"
+
+
+def _float(parameter: KernelParameter, value: Any, known: dtypes.Scalar | None, kernel: str) -> bytes:
+    try:
+        number = float(value) if not isinstance(value, str) else None
+    except TypeError:
+        number = None
+    if number is None:
+        raise TypeError(f"{kernel}: {parameter.name} is {_floating(parameter)}, and {value!r} was given")
+    if known is not None and known.kind == "bfloat":
+        return bytes(dtypes.from_float32(np.array([number], np.float32)).tobytes())
+    storage = np.dtype(f"<f{parameter.compiled.size}")
+    with np.errstate(over="ignore"):
+        stored = np.array(number).astype(storage)
+    if math.isfinite(number) and not np.isfinite(stored):
+        raise OverflowError(f"{kernel}: {parameter.name} is {_floating(parameter)}, which cannot hold {number}")
+    return bytes(stored.tobytes())
+
+
+def _floating(parameter: KernelParameter) -> str:
+    return parameter.type or f"a float of {parameter.compiled.size} bytes"
+
+
+def is_array(value: Any) -> bool:
+    """Tell whether a value is passed by a pointer."""
+    return arrays.is_array(value) and not isinstance(value, np.void)
