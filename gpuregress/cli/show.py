@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 )
 @click.argument("case")
 @click.option("--ptx", is_flag=True, help="Compile it and print the PTX instead.")
+@click.option("--source", "source_text", is_flag=True, help="Print the source as it is compiled: without host code.")
 @click.option("--llvm", is_flag=True, help="Compile it and print the LLVM IR that the cpu device makes of its kernels.")
 @context.json_option
 @click.pass_context
-def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bool) -> int:
+def command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool, llvm: bool, as_json: bool) -> int:
     """Show the plan of a CASE: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing.
 
     A kernel in Python is compiled, because its compiler fills in the launch.
@@ -39,6 +40,8 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
         raise UsageError(f"{case!r} is {len(cases)} cases; say which: {names}{', …' if len(cases) > 8 else ''}")
     if ptx:
         console.say(_ptx(cases[0]), nl=False)
+    elif source_text:
+        console.say(_source(cases[0]), nl=False)
     elif llvm:
         console.say(_llvm(cases[0]), nl=False)
     elif as_json:
@@ -74,6 +77,13 @@ def _ptx(case: Case) -> str:
     """The PTX of a case's sources; of several, each under its name."""
     texts = [Path(program.ptx).read_text(encoding="utf-8") for program in _programs(case)]
     return _together(case, texts, "//")
+
+
+def _source(case: Case) -> str:
+    """The texts that NVRTC compiles; the project's headers that changed are under their names."""
+    from gpuregress.toolchain import nvrtc
+
+    return _together(case, [nvrtc.compiled_text(source) for source in case.sources], "//")
 
 
 def _llvm(case: Case) -> str:

@@ -209,7 +209,9 @@ def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) ->
     is_python = any(path.suffix == ".py" for path in sources)
     if is_python:
         taken = f"{shown} {'is' if len(sources) == 1 else 'are'} in Python, and macros and folders are for C++"
-    for name in ("include", "defines") if is_python else ("options", "include", "defines", "arch"):
+    for name in (
+        ("include", "defines", "host_code") if is_python else ("options", "include", "defines", "arch", "host_code")
+    ):
         if name in file.job.compile.model_fields_set and not file.is_broken("compile"):
             problems.add(("compile", name), f"has no effect: {taken}")
 
@@ -402,4 +404,5 @@ def _compiled(
         kernels=tuple(dict.fromkeys(launch.kernel for launch in launches)),
         symbols=symbols,
         card=settings.card,
+        host_code=settings.host_code,
     )

@@ -208,6 +208,7 @@ class Source:
         harness: C++ text behind the source that calls a device function; then `kernels` has that function's name alone.
         card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
         python: the function of a `.py` that becomes the program; None for other sources.
+        host_code: `blank`: NVRTC gets the source and the project's headers without host code; `keep`: as they are.
     """
 
     path: str
@@ -222,6 +223,7 @@ class Source:
     harness: str = ""
     card: str = ""
     python: PythonKernel | None = None
+    host_code: Literal["blank", "keep"] = "blank"
 
     @property
     def name(self) -> str:

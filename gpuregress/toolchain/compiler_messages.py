@@ -1,15 +1,20 @@
-"""Translation of NVRTC's messages: paths of the project, and hints for common mistakes."""
+"""Translation of NVRTC's messages: paths of the project, and the first of its errors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gpuregress.records import HARNESS_FILE, Source
+from gpuregress.toolchain import remedies
 
 _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
+)
+_MESSAGE = re.compile(
+    r"^(?:[^\s(][^(\n]*\(\d+\)|nvrtc|At end of source): (?P<kind>(?:catastrophic )?error|warning|remark|note|Error)",
+    re.MULTILINE,
 )
 _NAME_MAP = re.compile(r"^__nv_name_map\(\d+\): error: .*(?:\n(?!\S).*)*\n?", re.MULTILINE)
 _HARNESS = re.compile(rf"^{HARNESS_FILE}\(\d+\): error\b.*(?:\n(?!\S).*)*\n?", re.MULTILINE)
@@ -17,34 +22,11 @@ _BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
 _COUNT = re.compile(
     r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
 )
-_SYNTAX_ERROR = re.compile(r"^[^\n]*: error: [^\n]*\bexpected\b[^\n]*\n[ \t]+(?P<line>[^\n]+)", re.MULTILINE)
+_ERROR = re.compile(r"^[^\n]*: error: [^\n]*\bexpected\b[^\n]*\n[ \t]+(?P<line>[^\n]+)", re.MULTILINE)
 _ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*)$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
-_HOST_HINT = (
-    "NVRTC compiles device code only: keep the kernels in a file of their own, or put the host code between "
-    "`#ifndef __CUDACC_RTC__` and `#endif`"
-)
-_OPTION_HINT = (
-    "compile.options go to NVRTC as they are; nvcc's own (-O3, -Xptxas, -Xcompiler, -gencode) are none of its options"
-)
-_LAUNCH_HINT = (
-    "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
-)
-_DEFINE_HINT = "a constant that the build gives with -D (nvcc -DTILE=16) goes into compile.defines: {TILE: 16}"
-_HOST_ONLY = """
-condition_variable ctime deque exception fstream future getopt.h helper_cuda.h helper_functions.h
-iomanip iostream list map mutex omp.h ostream random regex set sstream stdexcept string sys/time.h
-thread time.h unistd.h unordered_map unordered_set vector
-"""
-_HOST_SIGNS = (
-    "is considered a host function",
-    "a __host__ function",
-    'identifier "cuda',
-    'identifier "checkCudaErrors"',
-    'identifier "fprintf"',
-    'namespace "std" has no member "cout"',
-)
+_MOST_ERRORS = 5
 
 
 def unknown_names(log: str, asked: Iterable[str]) -> tuple[str, ...]:
@@ -84,7 +66,7 @@ def harness_error(log: str) -> str:
 
 
 def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
-    """Translate NVRTC's log: `kernels/saxpy.cu:12: error: …`, with a hint.
+    """Translate NVRTC's log: its first errors, `kernels/saxpy.cu:12: error: …`, a count of the others, and a remedy.
 
     Args:
         log: as NVRTC wrote it.
@@ -93,40 +75,43 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
     """
     own = _NAME_MAP.sub("", log) or log
     own = _HARNESS.sub("", own) if _ERROR.search(_HARNESS.sub("", own)) else own  # they follow from the source's
-    text = _COUNT.sub("", locations(own, source)).strip()
-    missing = re.search(r'cannot open source file "([^"]+)"', text)
-    if missing is not None:
-        return f"{text}\n{_missing_header(missing[1], folders)}"
-    if "device-side kernel launch" in text:
-        return f"{text}\n{_LAUNCH_HINT}"
-    if any(sign in text for sign in _HOST_SIGNS):
-        return f"{text}\n{_HOST_HINT}"
-    if _looks_defined_elsewhere(text, source):
-        return f"{text}\n{_DEFINE_HINT}"
-    if "unrecognized option" in text:
-        return f"{text}\n{_OPTION_HINT}"
-    macros = _macros_of(text, source)
-    return f"{text}\n{macros}" if macros else text
+    errors = _errors(own)
+    if not errors:
+        return _COUNT.sub("", locations(own, source)).strip()
+    shown_errors = locations("\n\n".join(errors[:_MOST_ERRORS]), source)
+    count = len(errors) - _MOST_ERRORS
+    more = f"\n\n… and {count} more {'errors' if count > 1 else 'error'}" if count > 0 else ""
+    hint = remedies.remedy(shown_errors, source, [shown(folder) for folder in folders])
+    return f"{shown_errors}{more}\n{hint}".rstrip()
 
 
-def _macros_of(text: str, source: Source) -> str:
-    """Name the macros of the job in the line of the first syntax error; "" without any."""
-    first = _SYNTAX_ERROR.search(text)
-    names = [name for name in source.defines if first is not None and re.search(rf"\b{name}\b", first["line"])]
-    if first is None or not names:
-        return ""
-    given = ", ".join(f"{name} as {source.defines[name]!r}" for name in names)
-    return f"compile.defines defines {given} in this line: pass only the macros that the source needs, or rename them"
+def _errors(log: str) -> list[str]:
+    """The errors of a log, each with its source line and its notes, without warnings."""
+    starts = [match.start() for match in _MESSAGE.finditer(log)]
+    texts = [log[start:end] for start, end in zip(starts, [*starts[1:], None], strict=False)]
+    errors: list[str] = []
+    is_error = False
+    for text in texts:
+        kind = _MESSAGE.match(text)
+        if kind is not None and kind["kind"] == "note" and is_error:
+            errors[-1] += f"\n{_COUNT.sub('', text).strip()}"
+        elif kind is not None:
+            is_error = kind["kind"].lower().endswith("error")
+            errors += [_COUNT.sub("", text).strip()] if is_error else []
+    return errors
 
 
-def _looks_defined_elsewhere(text: str, source: Source) -> bool:
-    """Tell whether an undeclared name is a macro's, or is used twice and so no typing error."""
-    missed = set(re.findall(r'error: identifier "(\w+)" is undefined', text))
-    try:
-        words = re.findall(r"\w+", Path(source.path).read_text(encoding="utf-8", errors="replace")) if missed else []
-    except OSError:
-        words = []
-    return any(words.count(name) > 1 or (len(name) > 1 and name == name.upper()) for name in missed)
+def error_places(log: str, source: Source, folders: Sequence[Path]) -> frozenset[tuple[Path, int]]:
+    """Return the files and lines of a log's errors.
+
+    Args:
+        log: as NVRTC wrote it.
+        source: what was compiled.
+        folders: of the search; the source's first.
+    """
+    own = Path(source.path).name
+    found = re.findall(r"^([^\s(][^(\n]*)\((\d+)\): (?:catastrophic )?error", log, re.MULTILINE)
+    return frozenset((folders[0] / file if file == own else Path(file), int(line)) for file, line in found)
 
 
 def locations(log: str, source: Source) -> str:
@@ -161,10 +146,3 @@ def portable_paths(ptx: str, folders: Iterable[Path]) -> str:
         return f'{match[1]}"{path.removeprefix(f"{Path.cwd()}/")}"'
 
     return _FILE_DIRECTIVE.sub(directive, ptx)
-
-
-def _missing_header(name: str, folders: Iterable[Path]) -> str:
-    if name in _HOST_ONLY.split():
-        return f"<{name}> is a host header. {_HOST_HINT}"
-    searched = ", ".join(shown(folder) for folder in folders)
-    return f"searched in {searched} and CUDA's own headers; add the header's folder to compile.include"

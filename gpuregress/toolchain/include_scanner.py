@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.frozen import dataclass
-from gpuregress.toolchain import virtual_headers
+from gpuregress.toolchain.headers import virtual_headers
 
 SUFFIXES = (".cu", ".cuh")
 """Of sources that are compiled: many projects keep kernels in headers, with the host code elsewhere."""

@@ -8,13 +8,17 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_KERNEL, Source
-from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text, virtual_headers
+from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text
+from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
+
+if TYPE_CHECKING:
+    from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,36 +115,124 @@ def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[s
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
 
+_MOST_ATTEMPTS = 4
+_DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
+"""Options with which functions without annotation are device code."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One compilation of texts: the result, or None and the log that says why."""
+
+    unit: TranslationUnit
+    result: NvrtcResult | None
+    log: str
+
+
+def compiled_unit(source: Source) -> TranslationUnit:
+    """Return the texts that NVRTC compiles: without host code, unless the source keeps it.
+
+    What the grammar leaves and the compiler refuses is gone, too, where the compiler is installed.
+
+    Raises:
+        CompileError: the source cannot be read.
+    """
+    try:
+        files = inputs(source)
+    except OSError as error:
+        path = compiler_messages.shown(Path(source.path))
+        raise CompileError(f"cannot read {path}: {error.strerror or error}") from error
+    text = files.contents[0].decode(errors="replace")
+    try:
+        tried = [_attempts(source, one) for one in _texts(source, text)]
+    except HarnessError:
+        return _builder(source, files, text).unit()
+    return next((attempts[-1].unit for attempts in tried if attempts[-1].result is not None), tried[-1][0].unit)
+
+
+def compiled_text(source: Source) -> str:
+    """Return the text that the compiler gets, and those of the project's headers that differ from what is on disk.
+
+    Raises:
+        CompileError: the source cannot be read.
+    """
+    if Path(source.path).suffix not in include_scanner.SUFFIXES:
+        raise CompileError(f"{Path(source.path).name} has no host code: it is taken as it is")
+    unit = compiled_unit(source)
+    headers = (f"// {compiler_messages.shown(Path(path))}\n{text}" for path, text in unit.headers.items())
+    return "\n".join((unit.text, *headers))
+
 
 def compile_source(source: Source, text: str) -> NvrtcResult:
     """Compile a source.
+
+    Kernels that nobody asked for are not instantiated: they would take most of the time of a library's source.
 
     Args:
         source: what to compile, with the names that must be there.
         text: the source's content.
 
-    Kernels that nobody asked for are not instantiated: they would take most of the time of a library's source.
-
     Raises:
         CompileError: it does not compile, or a name is not there.
         HarnessError: NVRTC is not installed, or too old for the architecture.
     """
-    fewer = kernel_text.without_instantiations(text) if source.kernels else text
-    if fewer != text:
+    *fewer, whole = _texts(source, text)
+    for one in fewer:
         with contextlib.suppress(CompileError, UnknownNames):  # what is wrong is told of the whole text
-            return _compile_text(source, fewer)
-    return _compile_text(source, text)
+            return _compile_text(source, one)
+    return _compile_text(source, whole)
+
+
+def _texts(source: Source, text: str) -> list[str]:
+    """The texts to compile, one after the other until one does."""
+    fewer = kernel_text.without_instantiations(text) if source.kernels else text
+    return list(dict.fromkeys((fewer, text)))
 
 
 def _compile_text(source: Source, text: str) -> NvrtcResult:
+    attempts = _attempts(source, text)
+    first, last = attempts[0], attempts[-1]
+    if last.result is not None:
+        return last.result
+    folders = search_folders(source)
+    own = compiler_messages.error_places(first.log, source, folders)
+    is_genuine = bool(own & compiler_messages.error_places(last.log, source, folders))
+    raise _failure(source, text, last.log if is_genuine else first.log, folders)
+
+
+def _attempts(source: Source, text: str) -> list[_Attempt]:
+    """Compile without host code, and again without what the compiler's errors show to be the host's."""
     nvrtc = _bindings()
     folders = search_folders(source)
+    builder = _builder(source, inputs(source), text)
+    attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
+    while attempts[-1].result is None and len(attempts) < _MOST_ATTEMPTS:
+        if not builder.drop(compiler_messages.error_places(attempts[-1].log, source, folders)):
+            break
+        attempts.append(_attempt(nvrtc, source, builder.unit(), folders))
+    return attempts
+
+
+def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
+    """Parse a source with its files; one that keeps its host code is not parsed."""
+    from gpuregress.toolchain.host_code.unit import UnitBuilder, words  # noqa: PLC0415 - a grammar: not for cached programs
+
+    texts = [text, *(content.decode(errors="replace") for content in files.contents[1:])]
+    asked = [*source.kernels, *source.symbols, *source.defines.values(), *source.options, source.harness]
+    keeps = source.host_code == "keep" or any(option in _DEFAULT_DEVICE for option in source.options)
+    folders = search_folders(source)
+    return UnitBuilder(files.files, texts, folders, words(asked), (host_headers.torch_text(),), keeps=keeps)
+
+
+def _attempt(nvrtc: Any, source: Source, given: TranslationUnit, folders: tuple[Path, ...]) -> _Attempt:
     path = folders[0] / Path(source.path).name
     virtual = virtual_headers.virtual_headers(folders)
+    unknown = [name for name in given.missing if name not in virtual]
+    virtual |= {**host_headers.shims(unknown), **given.headers}
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-            f'#line 1 "{path.name}"\n{text}{source.harness}'.encode(),
+            f'#line 1 "{path.name}"\n{given.text}{source.harness}'.encode(),
             str(path).encode(),
             len(virtual),
             [content.encode() for content in virtual.values()],
@@ -148,12 +240,12 @@ def _compile_text(source: Source, text: str) -> NvrtcResult:
         ),
     )
     try:
-        return _compile(nvrtc, program, source, text, folders)
+        return _compile(nvrtc, program, source, given, folders)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple[Path, ...]) -> NvrtcResult:
+def _compile(nvrtc: Any, program: Any, source: Source, given: TranslationUnit, folders: tuple[Path, ...]) -> _Attempt:
     named = () if source.harness else source.kernels
     expressions = {**{name: name for name in named}, **{name: f"&{name}" for name in source.symbols}}
     for expression in expressions.values():
@@ -168,28 +260,36 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if log.strip() == _GAVE_UP and expressions:
         # The names asked for end NVRTC where the source ends in the middle of a declaration: without them it tells.
-        compile_source(replace(source, kernels=(), symbols=()), text)
+        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), given, folders)
+        return replace(without, result=None, log=without.log or log)
     if int(result) != 0:
-        unknown = compiler_messages.unknown_names(log, (*named, *source.symbols))
-        if unknown:
-            raise UnknownNames(cxx_declarations.unknown_names(unknown, source, text))
-        uncallable = compiler_messages.harness_error(log) if source.harness else ""
-        if uncallable:
-            raise UnknownNames({name: f"{name} cannot be called: {uncallable}" for name in source.kernels})
-        refused = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
-        raise refused(compiler_messages.explain(log or f"nvrtc: error: {result.name}", source, folders))
+        return _Attempt(given, None, log or f"nvrtc: error: {result.name}")
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
     lowered = {
         name: _checked(nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode()
         for name, expression in expressions.items()
     }
-    return NvrtcResult(
+    compiled = NvrtcResult(
         compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders())),
         {name: lowered.get(name, HARNESS_KERNEL) for name in source.kernels},
         {name: lowered[name] for name in source.symbols},
         f"nvrtc {_release(ptx)}",
         compiler_messages.locations(log, source).strip(),
     )
+    return _Attempt(given, compiled, log)
+
+
+def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> CompileError:
+    """The error that a compiler's log tells."""
+    named = () if source.harness else source.kernels
+    unknown = compiler_messages.unknown_names(log, (*named, *source.symbols))
+    if unknown:
+        return UnknownNames(cxx_declarations.unknown_names(unknown, source, text))
+    uncallable = compiler_messages.harness_error(log) if source.harness else ""
+    if uncallable:
+        return UnknownNames({name: f"{name} cannot be called: {uncallable}" for name in source.kernels})
+    refused = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
+    return refused(compiler_messages.explain(log, source, folders))
 
 
 def _release(ptx: str) -> str:

@@ -43,6 +43,9 @@ _ANY_VERSION = "built elsewhere"
 _PYTHON_FORM = "python 2"
 """Part of the key of programs of Python sources; another number where they are made in another way."""
 
+_HOST_CODE = "host code 1"
+"""Part of the key of programs of sources without their host code; another number where it is found in another way."""
+
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
 _PATH_TELLERS = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"source_location")
@@ -455,6 +458,7 @@ def _content(source: Source, files: SourceInputs) -> list[str | bytes]:
     options = nvrtc.options_for(source)
     parts: list[str | bytes] = [source.contract, source.arch, *options, "", *source.kernels, "", *source.symbols, ""]
     parts += [source.harness] if source.harness else []
+    parts += [_HOST_CODE] if source.host_code == "blank" else []
     parts.append(files.structure)
     for path, content in zip(files.files, files.contents, strict=True):
         parts += [path.name, content]

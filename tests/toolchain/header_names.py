@@ -15,7 +15,8 @@ from pathlib import Path
 from gpuregress import storage
 from gpuregress.errors import CompileError
 from gpuregress.records import Source
-from gpuregress.toolchain import header_macros, nvrtc
+from gpuregress.toolchain import nvrtc
+from gpuregress.toolchain.headers import header_macros
 
 KERNEL = 'extern "C" __global__ void k() {}\n'
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.errors import CompileError, InfeasibleSource
 from gpuregress.records import Source
-from gpuregress.toolchain import compiler_messages, nvrtc, virtual_headers
+from gpuregress.toolchain import compiler_messages, nvrtc
 from tests.toolchain.conftest import Write
 
 
@@ -18,10 +18,6 @@ def _refusal(write: Write, text: str, **settings: object) -> str:
     with pytest.raises(CompileError) as caught:
         _compile(write, text, **settings)
     return str(caught.value)
-
-
-def test_a_header_that_is_there_is_not_called_the_hosts() -> None:
-    assert virtual_headers.HEADERS.keys().isdisjoint(compiler_messages._HOST_ONLY.split())
 
 
 def test_an_error_has_the_file_the_line_and_the_compilers_words(
@@ -39,12 +35,15 @@ def test_an_error_in_a_header_names_the_header(write: Write, tmp_path: Path, mon
 
 
 def test_host_code_is_explained(write: Write) -> None:
-    message = _refusal(write, "__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")
-    assert "k.cu:2: error" in message
-    assert "#ifndef __CUDACC_RTC__" in message
-    assert "<vector> is a host header" in _refusal(write, "#include <vector>\n")
-    calls = "__global__ void k(cudaStream_t* s) { cudaStreamCreate(s); cudaStreamDestroy(*s); cudaStreamDestroy(*s); }"
-    assert "#ifndef __CUDACC_RTC__" in _refusal(write, calls)
+    text = "__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n"
+    assert "k.cu:2: error" in _refusal(write, text, host_code="keep")
+    assert "compile.host_code: blank" in _refusal(write, text, host_code="keep")
+    called = "int half(int n) { return n / 2; }\n__global__ void k(int* x) { x[0] = half(x[0]); }\n"
+    message = _refusal(write, called)
+    assert 'k.cu:2: error: identifier "half" is undefined' in message
+    assert "half is a host function (line 1): annotate it __device__" in message
+    calls = "__global__ void k(cudaStream_t* s) { cudaStreamCreate(s); }"
+    assert "a kernel cannot call the CUDA runtime" in _refusal(write, calls)
 
 
 def test_a_launch_by_a_kernel_is_explained(write: Write) -> None:
@@ -81,7 +80,7 @@ def test_a_macro_in_the_line_of_a_syntax_error_is_named(write: Write) -> None:
     [
         ('static_assert(1 > 2, "error: no"); static_assert(1 > 3);\n', True),
         ("template <int N> __global__ void k() { static_assert(N < 3); }\n", True),
-        ("static_assert(1 > 2); int a[-1];\n", False),
+        ("static_assert(1 > 2); __device__ int a[-1];\n", False),
         ("#error no\n", False),
         ("__global__ void k() { y = 1; }\n", False),
     ],

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.toolchain import include_scanner, virtual_headers
+from gpuregress.toolchain import include_scanner
+from gpuregress.toolchain.headers import virtual_headers
 
 
 def _tree(root: Path, files: dict[str, str]) -> None:

@@ -46,6 +46,7 @@ compile:
   include: [../kernels/include]
   defines: [tile, {REAL: {text: float}, HALF: n / 2, FAST: true}]
   contract: native
+  host_code: keep
   arch: sm_80
 """,
     "Buffer": """

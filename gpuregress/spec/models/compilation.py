@@ -104,6 +104,9 @@ class CompileSpec(Spec):
     contract: Literal["pinned", "native"] = Field(
         "pinned", description="pinned: ptxas never fuses a*b+c; native: it may"
     )
+    host_code: Literal["blank", "keep"] = Field(
+        "blank", description="blank: host code is removed before NVRTC compiles the source; keep: it is not"
+    )
     arch: Annotated[str, AfterValidator(_arch), WithJsonSchema(_ARCH_SCHEMA)] = Field(
         "sm_90", description="the architecture to compile for"
     )

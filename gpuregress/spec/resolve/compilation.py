@@ -13,7 +13,8 @@ from gpuregress.spec.expressions import Value
 from gpuregress.spec.models.compilation import CompileSpec, MacroGroupSpec
 from gpuregress.spec.models.values import PlainTextSpec
 from gpuregress.spec.resolve.scope import Scope
-from gpuregress.toolchain import architectures, header_macros
+from gpuregress.toolchain import architectures
+from gpuregress.toolchain.headers import header_macros
 
 _OWNED = {
     "-arch": "compile.arch",
@@ -36,6 +37,7 @@ class CompileSettings:
         contract: `pinned` or `native`.
         arch: `sm_90`.
         card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
+        host_code: `blank` or `keep`.
     """
 
     options: tuple[str, ...]
@@ -44,6 +46,7 @@ class CompileSettings:
     contract: Literal["pinned", "native"]
     arch: str
     card: str = ""
+    host_code: Literal["blank", "keep"] = "blank"
 
 
 def compile_settings(scope: Scope, given: CompileSpec, key: Key, card: str | None = None) -> CompileSettings | None:
@@ -69,7 +72,8 @@ def compile_settings(scope: Scope, given: CompileSpec, key: Key, card: str | Non
     if scope.problems.reported > before or arch is None:
         return None
     include = tuple(text for text in folders if text is not None)
-    return CompileSettings(tuple(filter(None, options)), include, defines, given.contract, arch, card or "")
+    given_options = tuple(filter(None, options))
+    return CompileSettings(given_options, include, defines, given.contract, arch, card or "", given.host_code)
 
 
 def _option(scope: Scope, text: str, key: Key) -> str:

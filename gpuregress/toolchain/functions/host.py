@@ -21,9 +21,10 @@ from gpuregress import storage
 from gpuregress.errors import CompileError, HarnessError
 from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_FILE, FunctionArgument, Source
-from gpuregress.toolchain import cache, nvrtc, virtual_headers
+from gpuregress.toolchain import cache, nvrtc
 from gpuregress.toolchain.functions import declarations, harness
 from gpuregress.toolchain.functions.overloads import FunctionInstance
+from gpuregress.toolchain.headers import virtual_headers
 
 _COMPILERS = ("g++", "clang++", "c++")
 _COMPILE_S = 120.0

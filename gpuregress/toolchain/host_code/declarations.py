@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tree_sitter import Node
-
+from gpuregress.frozen import dataclass
 from gpuregress.toolchain.host_code import grammar
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, has_annotation, without_strings
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 Kind = Literal[
     "function", "prototype", "variable", "class", "enum", "alias", "namespace", "assertion", "instantiation", "macro"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import tree_sitter
-import tree_sitter_cuda
-from tree_sitter import Node, Parser
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
 
 def root(view: str) -> Node:
@@ -43,4 +43,7 @@ def everywhere(node: Node, *kinds: str) -> Iterator[Node]:
 
 @lru_cache(maxsize=1)
 def _parser() -> Parser:
-    return Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+    import tree_sitter  # noqa: PLC0415 - only where there is something to parse
+    import tree_sitter_cuda  # noqa: PLC0415
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))

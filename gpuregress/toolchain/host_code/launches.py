@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tree_sitter import Node
-
+from gpuregress.frozen import dataclass
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_code.declarations import View
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macro, Macros, has_annotation
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 @dataclass(frozen=True, slots=True)

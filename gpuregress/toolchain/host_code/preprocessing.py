@@ -1,6 +1,6 @@
 """Preprocessor conditionals of a C++ text: views with one branch of each, at the text's offsets.
 
-A grammar for C++ does not know the preprocessor's conditions, whose branches need not be balanced. So it is given one
+A grammar for C++ does not know the preprocessor's conditionals, whose branches need not be balanced. So it is given one
 view after the other: the first branch of each condition, then the second, and so on. What a view leaves out is spaces.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from gpuregress.frozen import dataclass
 
 _MOST_VIEWS = 4
 
@@ -84,7 +85,7 @@ class Directive:
 
 
 class CxxText:
-    """A C++ text and what its comments, directives and conditions leave of it.
+    """A C++ text and what its comments, directives and conditionals leave of it.
 
     Args:
         text: as the file holds it.
@@ -108,8 +109,8 @@ class CxxText:
         return _without(self._uncommented, ((one.start, one.end) for one in self.directives))
 
     @cached_property
-    def conditions(self) -> tuple[Conditional, ...]:
-        """The conditions; those inside others, too."""
+    def conditionals(self) -> tuple[Conditional, ...]:
+        """The conditionals; those inside others, too."""
         found: list[Conditional] = []
         opened: list[list[tuple[Directive, bool]]] = []
         for one in self.directives:
@@ -134,13 +135,13 @@ class CxxText:
 
     def views(self) -> tuple[str, ...]:
         """The code with one branch of each condition: all first ones, all second ones, and so on."""
-        alive = [[branch for branch in one.branches if not branch.is_dead] for one in self.conditions]
+        alive = [[branch for branch in one.branches if not branch.is_dead] for one in self.conditionals]
         count = min(max((len(branches) for branches in alive), default=1), _MOST_VIEWS)
         return tuple(dict.fromkeys(self._view(number, alive) for number in range(max(count, 1))))
 
     def _view(self, number: int, alive: Sequence[Sequence[Branch]]) -> str:
         gone = []
-        for condition, branches in zip(self.conditions, alive, strict=True):
+        for condition, branches in zip(self.conditionals, alive, strict=True):
             taken = branches[min(number, len(branches) - 1)] if branches else None
             gone += [(one.start, one.end) for one in condition.branches if one is not taken]
         return _without(self.code, gone)

@@ -8,9 +8,9 @@ import pytest
 
 from gpuregress.errors import CompileError
 from gpuregress.records import FunctionArgument, Source
-from gpuregress.toolchain import virtual_headers
 from gpuregress.toolchain.functions import declarations, host, overloads
 from gpuregress.toolchain.functions.host import HostCompiler
+from gpuregress.toolchain.headers import virtual_headers
 
 HEADER = """\
 #pragma once

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from gpuregress.toolchain import nvrtc, virtual_headers
+from gpuregress.toolchain import nvrtc
+from gpuregress.toolchain.headers import virtual_headers
 from tests.toolchain.conftest import Write
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-TABLE = Path(__file__).parent / "data" / "header_names.txt"
+TABLE = Path(__file__).parent.parent / "data" / "header_names.txt"
 _KEYWORDS = frozenset(
     (
         *("alignas", "bool", "char", "class", "const", "constexpr", "delete", "double", "enum", "extern", "float"),

@@ -65,9 +65,10 @@ tan tanh tgamma trunc
 """
 
 # libcu++ defines these as macros and global types under NVRTC, unguarded: ours must be the same ones.
-_LIMITS = "#pragma once\n#include <cuda/std/climits>\n"
-_FLOAT = "#pragma once\n#include <cuda/std/cfloat>\n"
-_STDINT = "#pragma once\n#include <cuda/std/cstdint>\n"
+# They are templates, and projects include C headers inside `extern "C"`.
+_LIMITS = '#pragma once\nextern "C++" {\n#include <cuda/std/climits>\n}\n'
+_FLOAT = '#pragma once\nextern "C++" {\n#include <cuda/std/cfloat>\n}\n'
+_STDINT = '#pragma once\nextern "C++" {\n#include <cuda/std/cstdint>\n}\n'
 
 # The real one declares host functions, which NVRTC refuses; sources include it out of habit or for these.
 _CUDA = """\
@@ -105,11 +106,12 @@ optional ratio span string_view tuple type_traits utility variant
 
 def _in_std(header: str, names: Iterable[str] = ()) -> str:
     using = " ".join(f"using ::{name};" for name in names)
-    return f"#pragma once\n#include <{header}>\nnamespace std {{ {using} }}\n"
+    return f'#pragma once\nextern "C++" {{\n#include <{header}>\nnamespace std {{ {using} }}\n}}\n'
 
 
 def _libcuxx(name: str) -> str:
-    return f"#pragma once\n#include <cuda/std/{name}>\nnamespace std {{ using namespace cuda::std; }}\n"
+    using = "namespace std { using namespace cuda::std; }"
+    return f'#pragma once\nextern "C++" {{\n#include <cuda/std/{name}>\n{using}\n}}\n'
 
 
 _INTEGERS = [

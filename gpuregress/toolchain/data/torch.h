@@ -1,0 +1,244 @@
+#pragma once
+#ifndef GPUREGRESS_TORCH
+#define GPUREGRESS_TORCH
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <stdint.h>
+#include <stddef.h>
+#include <cuda/std/limits>
+#include <cuda/std/type_traits>
+#include <cmath>
+#include <cuda/std/utility>
+#define C10_HOST_DEVICE __host__ __device__
+#define C10_DEVICE __device__
+#define C10_HOST __host__
+#define C10_ALWAYS_INLINE __forceinline__
+#define C10_LAUNCH_BOUNDS_0 __launch_bounds__(256, 4)
+#define C10_LAUNCH_BOUNDS_1(a) __launch_bounds__(a)
+#define C10_LAUNCH_BOUNDS_2(a, b) __launch_bounds__(a, b)
+#define C10_WARP_SIZE 32
+#define C10_RESTRICT __restrict__
+#define C10_UNUSED
+#define C10_EXPORT
+#define C10_API
+#define TORCH_API
+#define TORCH_CUDA_CU_API
+#define C10_LIKELY(e) (e)
+#define C10_UNLIKELY(e) (e)
+#define CUDA_KERNEL_ASSERT(c) assert(c)
+#define CUDA_KERNEL_ASSERT_MSG(c, m) assert(c)
+#define CUDA_KERNEL_LOOP_TYPE(i, n, type)                                     \
+  int64_t gpuregress_index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;  \
+  for (type i = gpuregress_index; gpuregress_index < (n);                     \
+       i = gpuregress_index += (int64_t)blockDim.x * gridDim.x)
+#define CUDA_KERNEL_LOOP(i, n) CUDA_KERNEL_LOOP_TYPE(i, n, int)
+namespace std {
+using cuda::std::numeric_limits;
+using cuda::std::is_same;
+using cuda::std::enable_if;
+using cuda::std::conditional;
+using cuda::std::enable_if_t;
+using cuda::std::conditional_t;
+}
+namespace c10 {
+struct alignas(2) Half {
+  unsigned short x;
+  Half() = default;
+  struct from_bits_t {};
+  __host__ __device__ static constexpr from_bits_t from_bits() { return from_bits_t(); }
+  __host__ __device__ constexpr Half(unsigned short bits, from_bits_t) : x(bits) {}
+  __host__ __device__ Half(float value) : x(__half_as_ushort(__float2half(value))) {}
+  __host__ __device__ Half(const __half& value) : x(__half_as_ushort(value)) {}
+  __host__ __device__ operator float() const { return __half2float(__ushort_as_half(x)); }
+  __host__ __device__ operator __half() const { return __ushort_as_half(x); }
+};
+struct alignas(2) BFloat16 {
+  unsigned short x;
+  BFloat16() = default;
+  struct from_bits_t {};
+  __host__ __device__ static constexpr from_bits_t from_bits() { return from_bits_t(); }
+  __host__ __device__ constexpr BFloat16(unsigned short bits, from_bits_t) : x(bits) {}
+  __host__ __device__ BFloat16(float value) : x(__bfloat16_as_ushort(__float2bfloat16(value))) {}
+  __host__ __device__ BFloat16(const __nv_bfloat16& value) : x(__bfloat16_as_ushort(value)) {}
+  __host__ __device__ operator float() const { return __bfloat162float(__ushort_as_bfloat16(x)); }
+  __host__ __device__ operator __nv_bfloat16() const { return __ushort_as_bfloat16(x); }
+};
+#define GPUREGRESS_TORCH_OPERATORS(T)                                                                     \
+  __host__ __device__ inline T operator+(const T& a, const T& b) { return T(float(a) + float(b)); }       \
+  __host__ __device__ inline T operator-(const T& a, const T& b) { return T(float(a) - float(b)); }       \
+  __host__ __device__ inline T operator*(const T& a, const T& b) { return T(float(a) * float(b)); }       \
+  __host__ __device__ inline T operator/(const T& a, const T& b) { return T(float(a) / float(b)); }       \
+  __host__ __device__ inline T operator-(const T& a) { return T(-float(a)); }                             \
+  __host__ __device__ inline T& operator+=(T& a, const T& b) { return a = a + b; }                        \
+  __host__ __device__ inline T& operator-=(T& a, const T& b) { return a = a - b; }                        \
+  __host__ __device__ inline T& operator*=(T& a, const T& b) { return a = a * b; }                        \
+  __host__ __device__ inline T& operator/=(T& a, const T& b) { return a = a / b; }                        \
+  __host__ __device__ inline float operator+(const T& a, float b) { return float(a) + b; }                \
+  __host__ __device__ inline float operator-(const T& a, float b) { return float(a) - b; }                \
+  __host__ __device__ inline float operator*(const T& a, float b) { return float(a) * b; }                \
+  __host__ __device__ inline float operator/(const T& a, float b) { return float(a) / b; }                \
+  __host__ __device__ inline float operator+(float a, const T& b) { return a + float(b); }                \
+  __host__ __device__ inline float operator-(float a, const T& b) { return a - float(b); }                \
+  __host__ __device__ inline float operator*(float a, const T& b) { return a * float(b); }                \
+  __host__ __device__ inline float operator/(float a, const T& b) { return a / float(b); }                \
+  __host__ __device__ inline double operator+(const T& a, double b) { return double(float(a)) + b; }      \
+  __host__ __device__ inline double operator-(const T& a, double b) { return double(float(a)) - b; }      \
+  __host__ __device__ inline double operator*(const T& a, double b) { return double(float(a)) * b; }      \
+  __host__ __device__ inline double operator/(const T& a, double b) { return double(float(a)) / b; }      \
+  __host__ __device__ inline double operator+(double a, const T& b) { return a + double(float(b)); }      \
+  __host__ __device__ inline double operator-(double a, const T& b) { return a - double(float(b)); }      \
+  __host__ __device__ inline double operator*(double a, const T& b) { return a * double(float(b)); }      \
+  __host__ __device__ inline double operator/(double a, const T& b) { return a / double(float(b)); }      \
+  __host__ __device__ inline float& operator+=(float& a, const T& b) { return a += float(b); }            \
+  __host__ __device__ inline float& operator-=(float& a, const T& b) { return a -= float(b); }            \
+  __host__ __device__ inline float& operator*=(float& a, const T& b) { return a *= float(b); }            \
+  __host__ __device__ inline float& operator/=(float& a, const T& b) { return a /= float(b); }            \
+  __host__ __device__ inline T operator+(const T& a, int b) { return a + static_cast<T>(b); }             \
+  __host__ __device__ inline T operator-(const T& a, int b) { return a - static_cast<T>(b); }             \
+  __host__ __device__ inline T operator*(const T& a, int b) { return a * static_cast<T>(b); }             \
+  __host__ __device__ inline T operator/(const T& a, int b) { return a / static_cast<T>(b); }             \
+  __host__ __device__ inline T operator+(int a, const T& b) { return static_cast<T>(a) + b; }             \
+  __host__ __device__ inline T operator-(int a, const T& b) { return static_cast<T>(a) - b; }             \
+  __host__ __device__ inline T operator*(int a, const T& b) { return static_cast<T>(a) * b; }             \
+  __host__ __device__ inline T operator/(int a, const T& b) { return static_cast<T>(a) / b; }
+GPUREGRESS_TORCH_OPERATORS(Half)
+GPUREGRESS_TORCH_OPERATORS(BFloat16)
+#undef GPUREGRESS_TORCH_OPERATORS
+enum class ScalarType : int8_t { Byte, Char, Short, Int, Long, Half, Float, Double };
+template <typename T> class ArrayRef;
+template <typename T> class optional;
+class Stream;
+}
+namespace at {
+using namespace c10;
+using c10::BFloat16;
+using c10::Half;
+class Tensor;
+class TensorBase;
+namespace cuda {}
+template <typename T, bool is_cuda> struct AccumulateType { typedef T type; };
+template <> struct AccumulateType<float, false> { typedef double type; };
+template <> struct AccumulateType<Half, true> { typedef float type; };
+template <> struct AccumulateType<Half, false> { typedef float type; };
+template <> struct AccumulateType<BFloat16, true> { typedef float type; };
+template <> struct AccumulateType<BFloat16, false> { typedef float type; };
+template <> struct AccumulateType<bool, true> { typedef bool type; };
+template <> struct AccumulateType<char, true> { typedef int64_t type; };
+template <> struct AccumulateType<int8_t, true> { typedef int64_t type; };
+template <> struct AccumulateType<uint8_t, true> { typedef int64_t type; };
+template <> struct AccumulateType<int16_t, true> { typedef int64_t type; };
+template <> struct AccumulateType<int32_t, true> { typedef int64_t type; };
+template <typename T, bool is_cuda> using acc_type = typename AccumulateType<T, is_cuda>::type;
+template <typename T> struct OpMathType { typedef T type; };
+template <> struct OpMathType<Half> { typedef float type; };
+template <> struct OpMathType<BFloat16> { typedef float type; };
+template <typename T> using opmath_type = typename OpMathType<T>::type;
+template <typename T> struct DefaultPtrTraits { typedef T* PtrType; };
+template <typename T> struct RestrictPtrTraits { typedef T* __restrict__ PtrType; };
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits, typename I = int64_t>
+class TensorAccessor {
+ public:
+  typedef typename Traits<T>::PtrType PtrType;
+  __host__ __device__ TensorAccessor(PtrType data, const I* sizes, const I* strides)
+      : data_(data), sizes_(sizes), strides_(strides) {}
+  __host__ __device__ TensorAccessor<T, N - 1, Traits, I> operator[](I i) const {
+    return TensorAccessor<T, N - 1, Traits, I>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
+  }
+  __host__ __device__ I size(I i) const { return sizes_[i]; }
+  __host__ __device__ I stride(I i) const { return strides_[i]; }
+  __host__ __device__ PtrType data() const { return data_; }
+
+ private:
+  PtrType data_;
+  const I* sizes_;
+  const I* strides_;
+};
+template <typename T, template <typename> class Traits, typename I> class TensorAccessor<T, 1, Traits, I> {
+ public:
+  typedef typename Traits<T>::PtrType PtrType;
+  __host__ __device__ TensorAccessor(PtrType data, const I* sizes, const I* strides)
+      : data_(data), sizes_(sizes), strides_(strides) {}
+  __host__ __device__ T& operator[](I i) const { return data_[strides_[0] * i]; }
+  __host__ __device__ I size(I i) const { return sizes_[i]; }
+  __host__ __device__ I stride(I i) const { return strides_[i]; }
+  __host__ __device__ PtrType data() const { return data_; }
+
+ private:
+  PtrType data_;
+  const I* sizes_;
+  const I* strides_;
+};
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits, typename I = int64_t>
+class GenericPackedTensorAccessor {
+ public:
+  typedef typename Traits<T>::PtrType PtrType;
+  __host__ __device__ TensorAccessor<T, N - 1, Traits, I> operator[](I i) const {
+    return TensorAccessor<T, N - 1, Traits, I>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
+  }
+  __host__ __device__ I size(I i) const { return sizes_[i]; }
+  __host__ __device__ I stride(I i) const { return strides_[i]; }
+  __host__ __device__ PtrType data() const { return data_; }
+
+ private:
+  PtrType data_;
+  I sizes_[N];
+  I strides_[N];
+};
+template <typename T, template <typename> class Traits, typename I>
+class GenericPackedTensorAccessor<T, 1, Traits, I> {
+ public:
+  typedef typename Traits<T>::PtrType PtrType;
+  __host__ __device__ T& operator[](I i) const { return data_[strides_[0] * i]; }
+  __host__ __device__ I size(I i) const { return sizes_[i]; }
+  __host__ __device__ I stride(I i) const { return strides_[i]; }
+  __host__ __device__ PtrType data() const { return data_; }
+
+ private:
+  PtrType data_;
+  I sizes_[1];
+  I strides_[1];
+};
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits, typename I = int64_t>
+using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, I>;
+}
+namespace torch {
+using namespace at;
+using at::Tensor;
+namespace indexing {}
+}
+static __device__ __forceinline__ c10::Half atomicAdd(c10::Half* address, c10::Half value) {
+  return atomicAdd(reinterpret_cast<__half*>(address), static_cast<__half>(value));
+}
+static __device__ __forceinline__ c10::BFloat16 atomicAdd(c10::BFloat16* address, c10::BFloat16 value) {
+  return atomicAdd(reinterpret_cast<__nv_bfloat16*>(address), static_cast<__nv_bfloat16>(value));
+}
+template <typename T> static __device__ __forceinline__ T gpuAtomicAdd(T* address, T value) {
+  return atomicAdd(address, value);
+}
+template <typename T> static __device__ __forceinline__ void gpuAtomicAddNoReturn(T* address, T value) {
+  atomicAdd(address, value);
+}
+template <typename T>
+static __device__ __forceinline__ T WARP_SHFL(T value, int lane, int width = 32, unsigned mask = 0xffffffff) {
+  return __shfl_sync(mask, value, lane, width);
+}
+template <typename T>
+static __device__ __forceinline__ T WARP_SHFL_XOR(T value, int lanes, int width = 32, unsigned mask = 0xffffffff) {
+  return __shfl_xor_sync(mask, value, lanes, width);
+}
+template <typename T>
+static __device__ __forceinline__ T WARP_SHFL_UP(T value, unsigned by, int width = 32, unsigned mask = 0xffffffff) {
+  return __shfl_up_sync(mask, value, by, width);
+}
+template <typename T>
+static __device__ __forceinline__ T WARP_SHFL_DOWN(T value, unsigned by, int width = 32, unsigned mask = 0xffffffff) {
+  return __shfl_down_sync(mask, value, by, width);
+}
+static __device__ __forceinline__ unsigned WARP_BALLOT(int predicate, unsigned mask = 0xffffffff) {
+  return __ballot_sync(mask, predicate);
+}
+#endif

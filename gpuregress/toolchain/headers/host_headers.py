@@ -1,0 +1,147 @@
+"""Shims for headers that only host code needs, and for the part of Torch's that kernels use.
+
+NVRTC sees a shim where the project has no such file. A header that is in no list is an error: it might define what a
+kernel depends on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+_STANDARD = """
+any barrier bitset cctype cerrno cfenv charconv cinttypes clocale codecvt condition_variable coroutine
+csetjmp csignal ctime ctype.h cuchar cwchar cwctype deque dirent.h dlfcn.h errno.h exception execution expected
+fcntl.h fenv.h filesystem format forward_list fstream future generator getopt.h iomanip ios iosfwd iostream istream
+latch libgen.h list locale locale.h malloc.h alloca.h map memory_resource mutex new numbers omp.h ostream
+poll.h print pthread.h pwd.h queue random ranges regex sched.h scoped_allocator semaphore semaphore.h set
+setjmp.h shared_mutex signal.h source_location spanstream sstream stack stacktrace stdexcept stop_token streambuf
+string strings.h strstream syncstream system_error termios.h thread time.h typeindex typeinfo unistd.h
+unordered_map unordered_set valarray values.h vector version wait.h wchar.h wctype.h cxxabi.h execinfo.h features.h
+netdb.h netinet ucontext.h ext/numeric_traits.h malloc/malloc.h
+windows.h Windows.h windowsx.h direct.h io.h conio.h process.h tchar.h intrin.h x86intrin.h immintrin.h emmintrin.h
+xmmintrin.h pmmintrin.h smmintrin.h nmmintrin.h
+"""
+
+_CUDA_HOST = """
+cublas.h cublas_v2.h cublasLt.h cublasXt.h cublas_api.h cufft.h cufftXt.h cufftw.h cusparse.h cusparse_v2.h
+cusparseLt.h cusolverDn.h cusolverSp.h cusolverRf.h cusolverMg.h cusolver_common.h nvrtc.h nvml.h nccl.h
+nvgraph.h nvjpeg.h nvblas.h cuda_profiler_api.h cudaProfiler.h cuda_gl_interop.h cudaGL.h cuda_egl_interop.h
+cuda_vdpau_interop.h cudaVDPAU.h cudaEGL.h cuda_d3d9_interop.h cuda_d3d10_interop.h cuda_d3d11_interop.h nvcuvid.h
+cuviddec.h nvscibuf.h nvscisync.h cufile.h nppi.h npp.h nppdefs.h nvrtc_helper.h cuda_occupancy.h cutensor.h
+cudalibxt.h cuda_stdint.h texture_fetch_functions.h surface_functions.h
+math_functions_dbl_ptx3.h
+cub/util_allocator.cuh cub/util_device.cuh cub/util_debug.cuh nvJitLink.h cudnn.h
+"""
+
+_LIBRARIES = """
+boost cblas cblas.h benchmark cxxopts.hpp argparse EGL fmt freeimage FreeImage.h GL gflags GLES2 GLES3 GLES31 GLFW
+glad GLUT glog gtest gmock X11 hdf5.h H5Cpp.h jpeglib.h json.hpp KHR lapacke.h lapack.h lmdb.h leveldb mkl.h
+mkl_cblas.h mpi.h nlohmann nvToolsExt.h nvToolsExtCuda.h nvToolsExtCudaRt.h nvtx3 numpy opencv opencv2 OpenGL
+OpenCL png.h pybind11 Python.h pngpriv.h rapidjson SDL2 SDL spdlog tiffio.h vulkan zlib.h papi.h
+d3d9.h d3d10.h d3d10_1.h d3d11.h d3d12.h d3dx9.h dxgi.h dxgi1_2.h dxgi1_4.h D3Dcompiler.h DirectXMath.h dynlink_d3d10.h
+mkl sys arpa linux mach drm drm_fourcc.h xf86drm.h xf86drmMode.h winsock2.h ws2tcpip.h TargetConditionals.h absl google cupti.h cupti_target.h cupti_events.h cupti_profiler_target.h
+"""
+
+_THRUST = """
+adjacent_difference advance allocate_unique async binary_search copy count detail/raw_pointer_cast device_allocator
+device_delete device_free device_malloc device_malloc_allocator device_new device_new_allocator device_ptr
+device_reference device_vector equal event execution_policy extrema fill find for_each future gather generate
+host_vector inner_product logical memory merge mismatch mr partition per_device_resource random reduce remove replace
+reverse scan scatter sequence set_operations shuffle sort swap system tabulate transform transform_reduce
+transform_scan uninitialized_copy uninitialized_fill unique universal_allocator universal_ptr universal_vector
+system_error
+"""
+
+_CUDA_PREFIXES = (
+    "nvmedia_",
+    "nvsci",
+    "cudnn_",
+    "cudnn",
+    "npp",
+    "cusolver",
+    "cupti_",
+    "cub/device/",
+    "cub/host/",
+    "cub/agent/",
+    "cutlass_",
+)
+_TORCH = ("torch/", "ATen/", "c10/", "THC/", "TH/", "caffe2/")
+_TORCH_TEXT = Path(__file__).parent.parent / "data" / "torch.h"
+
+_STD = """\
+#pragma once
+#ifndef GPUREGRESS_HOST_STD
+#define GPUREGRESS_HOST_STD
+#include <stddef.h>
+#include <stdint.h>
+#include <limits.h>
+extern "C++" {
+typedef struct _IO_FILE FILE;
+namespace std {
+template <class, class = void> class vector;
+template <class, class = void, class = void> class basic_string;
+typedef basic_string<char> string;
+template <class, class, class = void, class = void> class map;
+template <class, class, class = void, class = void> class multimap;
+template <class, class, class = void, class = void, class = void> class unordered_map;
+template <class, class = void, class = void> class set;
+template <class, class = void, class = void, class = void> class unordered_set;
+template <class, class = void> class list;
+template <class, class = void> class deque;
+template <class, class = void> class queue;
+template <class, class = void> class stack;
+template <class> class function;
+template <class> class shared_ptr;
+template <class, class = void> class basic_ostream;
+template <class, class = void> class basic_istream;
+typedef basic_ostream<char> ostream;
+typedef basic_istream<char> istream;
+class thread;
+class mutex;
+}
+}
+#endif
+"""
+
+
+def shims(names: Iterable[str]) -> dict[str, str]:
+    """Return the texts of those headers that stand for host-only ones.
+
+    Args:
+        names: as the directives spell them; only of headers that the project does not have.
+    """
+    found = ((name, _shim(name)) for name in names)
+    return {name: text for name, text in found if text is not None}
+
+
+def is_host_only(name: str) -> bool:
+    """Tell whether a header is known to be needed by host code alone."""
+    return _shim(name) is not None
+
+
+@lru_cache(maxsize=1)
+def torch_text() -> str:
+    """What kernels use of Torch's headers."""
+    return _TORCH_TEXT.read_text(encoding="ascii")
+
+
+@lru_cache(maxsize=1)
+def _names() -> frozenset[str]:
+    return frozenset((*_STANDARD.split(), *_CUDA_HOST.split(), *_LIBRARIES.split()))
+
+
+def _shim(name: str) -> str | None:
+    plain = re.sub(r"^(?:\./)+", "", name)
+    if plain.startswith(_TORCH):
+        return torch_text()
+    first, _, rest = plain.partition("/")
+    if first == "thrust":
+        stem = rest.removesuffix(".h")
+        known = _THRUST.split()
+        return "#pragma once\nnamespace thrust {}\n" if stem in known or stem.partition("/")[0] in known else None
+    if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES):
+        return _STD
+    return None

@@ -1,0 +1,165 @@
+"""Translation unit of a source without host code: its text, and those of the files that it includes.
+
+NVRTC takes the included files that changed as texts. It finds those by the name of the directive only, so the name is
+made the file's path there. A file that includes such a file is a text, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from gpuregress.frozen import dataclass
+from gpuregress.toolchain import include_scanner
+from gpuregress.toolchain.host_code import blanking, declarations, reachability
+from gpuregress.toolchain.host_code.declarations import View
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macros
+
+_NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationUnit:
+    """Texts for the compiler.
+
+    Attributes:
+        text: of the source.
+        headers: path → text of the included files that differ from what is on disk.
+        missing: names of headers that are no file of the project.
+    """
+
+    text: str
+    headers: Mapping[str, str]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Include:
+    """A header that a text includes: the span of its name with the brackets; `path` is None outside the project."""
+
+    name: str
+    start: int
+    end: int
+    path: Path | None
+
+
+class UnitBuilder:
+    """A source and its included files, parsed once for all attempts to compile them.
+
+    Args:
+        files: the source, then every file of the project that it may include.
+        texts: what they hold.
+        folders: those that the compiler searches, in its order.
+        named: words of what a job asks for.
+        shims: headers whose macros the sources may use.
+        keeps: whether the host code stays.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        texts: Sequence[str],
+        folders: Sequence[Path],
+        named: Collection[str],
+        shims: Sequence[str] = (),
+        *,
+        keeps: bool = False,
+    ) -> None:
+        self._files, self._folders, self._named = tuple(files), tuple(folders), tuple(named)
+        self._texts = [CxxText(text) for text in texts]
+        self._macros = Macros([*(text.macros for text in self._texts), *(CxxText(shim).macros for shim in shims)])
+        self._views = [() if keeps else declarations.views(text, self._macros) for text in self._texts]
+        self._keeps = keeps
+        pairs = zip(self._texts, self._files, strict=True)
+        self._included = [self._targets(text, file.parent) for text, file in pairs]
+        self._dropped: set[tuple[int, int]] = set()
+
+    def unit(self) -> TranslationUnit:
+        """Return the texts without host code."""
+        if self._keeps:
+            return TranslationUnit(self._texts[0].text, {}, self._missing())
+        edits = reachability.select(self._views, self._macros, self._named, self._dropped)
+        changes = [
+            blanking.replacements(text, views, one, self._macros)
+            for text, views, one in zip(self._texts, self._views, edits, strict=True)
+        ]
+        changed = self._changed(changes)
+        paths = {self._files[at].resolve() for at in changed}
+        texts = []
+        for at, text in enumerate(self._texts):
+            renamed = _renamed(self._included[at], paths, is_text=at in changed) if at in changed or not at else []
+            texts.append(blanking.replaced(text.text, [*changes[at], *renamed]))
+        headers = {str(self._files[at].resolve()): texts[at] for at in sorted(changed)}
+        return TranslationUnit(texts[0], headers, self._missing())
+
+    def _missing(self) -> tuple[str, ...]:
+        """The headers that are no file of the project."""
+        return tuple(dict.fromkeys(one.name for targets in self._included for one in targets if one.path is None))
+
+    def drop(self, errors: Collection[tuple[Path, int]]) -> bool:
+        """Let go of declarations that are no device code and in which the compiler found errors.
+
+        Args:
+            errors: files and lines.
+
+        Returns:
+            Whether there were any.
+        """
+        found = {
+            (number, declared.start)
+            for file, line in errors
+            for number, own in enumerate(self._files)
+            if own == file
+            for view in self._views[number]
+            for declared in view.declarations
+            if _can_go(declared, view, line)
+        }
+        new = found - self._dropped
+        self._dropped |= new
+        return bool(new)
+
+    def _changed(self, changes: Sequence[Sequence[blanking.Replacement]]) -> set[int]:
+        """The included files that are not given to the compiler as they are on disk."""
+        changed = {at for at, one in enumerate(changes) if at and one}
+        while True:
+            paths = {self._files[at].resolve() for at in changed}
+            more = {at for at, targets in enumerate(self._included) if at and any(one.path in paths for one in targets)}
+            if more <= changed:
+                return changed
+            changed |= more
+
+    def _targets(self, text: CxxText, folder: Path) -> list[_Include]:
+        found: list[_Include] = []
+        for one in text.directives:
+            match = _NAME.match(one.rest) if one.word == "include" else None
+            if match is None:
+                continue
+            name = match[2] or match[3] or ""
+            folders = self._folders if match[2] is None else (folder, *self._folders)
+            path = include_scanner.find(name, folders)
+            start = one.end - len(one.rest) + len(match[1])
+            end = one.end - len(one.rest) + match.end()
+            found.append(_Include(name, start, end, Path(path).resolve() if path != name else None))
+        return found
+
+
+def words(texts: Collection[str]) -> list[str]:
+    """List the words of what a job asks for."""
+    return [word for text in texts for word in WORD.findall(text)]
+
+
+def _renamed(targets: Sequence[_Include], paths: Collection[Path], *, is_text: bool) -> list[blanking.Replacement]:
+    """Put paths in place of the names of changed files; in a file that is given as text, of all files."""
+    return [
+        blanking.Replacement(one.start, one.end, f'"{one.path}"')
+        for one in targets
+        if one.path is not None and (is_text or one.path in paths)
+    ]
+
+
+def _can_go(declared: declarations.Declared, view: View, line: int) -> bool:
+    if declared.is_device or declared.kind == "assertion" or any(one.is_device for one in declared.members):
+        return False
+    first = view.code.count("\n", 0, declared.start) + 1
+    return first <= line <= first + view.code.count("\n", declared.start, declared.end)

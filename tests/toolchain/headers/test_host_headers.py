@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.toolchain import nvrtc
+from gpuregress.toolchain.headers import host_headers, virtual_headers
+from tests.toolchain.conftest import Write
+
+
+@pytest.mark.parametrize(
+    "name", ["iostream", "sys/time.h", "./vector", "GL/glut.h", "cublas_v2.h", "thrust/device_vector.h", "cudnn_ops.h"]
+)
+def test_host_only_headers_are_known(name: str) -> None:
+    assert host_headers.is_host_only(name)
+    assert host_headers.shims([name, "config.h"]).keys() == {name}
+
+
+@pytest.mark.parametrize("name", ["config.h", "cuda_fp16.h", "cub/block/block_reduce.cuh", "thrust/tuple.h", "mma.h"])
+def test_headers_that_device_code_may_need_are_not(name: str) -> None:
+    assert not host_headers.is_host_only(name)
+
+
+def test_no_header_is_in_two_lists() -> None:
+    assert host_headers._names().isdisjoint(virtual_headers.HEADERS)
+
+
+HOST = """\
+#include <iostream>
+#include <map>
+#include <thrust/device_vector.h>
+#include <GL/freeglut.h>
+#include <memory>
+using namespace std;
+static map<string, int> table;
+ostream& print(ostream& out, const vector<float>& v);
+__global__ void k(float* x) { x[0] = 1; }
+"""
+
+TORCH = """\
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+template <typename T>
+__global__ void scale(torch::PackedTensorAccessor32<T, 2, torch::RestrictPtrTraits> x, const at::Half* h) {
+  CUDA_KERNEL_LOOP(i, x.size(0)) {
+    at::acc_type<T, true> sum = x[i][0];
+    x[i][1] = static_cast<T>(sum * h[i] + static_cast<float>(h[0]));
+    gpuAtomicAdd(&x[i][0], T(1));
+  }
+}
+torch::Tensor run(torch::Tensor x) {
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "scale", ([&] { scale<scalar_t><<<1, 32>>>(x); }));
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return x;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
+"""
+
+
+def test_a_source_with_host_headers_compiles(write: Write) -> None:
+    assert ".entry" in nvrtc.compile_source(write(HOST), HOST).ptx
+
+
+def test_kernels_of_torch_s_types_compile(write: Write) -> None:
+    names = ("scale<float>", "scale<double>", "scale<at::Half>", "scale<c10::BFloat16>")
+    compiled = nvrtc.compile_source(write(TORCH, kernels=names), TORCH)
+    assert set(compiled.kernels) == set(names)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuregress.toolchain.host_code.unit import UnitBuilder, words
+
+
+def builder(folder: Path, **files: str) -> UnitBuilder:
+    """Build from files of a folder: `k` is the source, others are headers."""
+    paths = [folder / ("k.cu" if name == "k" else f"{name}.h") for name in files]
+    for path, text in zip(paths, files.values(), strict=True):
+        path.write_text(text)
+    return UnitBuilder(paths, tuple(files.values()), (folder,), ())
+
+
+def test_included_files_with_host_code_are_texts_named_by_their_paths(tmp_path: Path) -> None:
+    k = '#include "a.h"\n#include "c.h"\n#include <vector>\n__global__ void k() {}\n'
+    unit = builder(tmp_path, k=k, a='#include "b.h"\n#include "c.h"\n', b="void host();\n", c="#define C 1\n").unit()
+    path = tmp_path.resolve()
+    assert unit.text == k.replace('"a.h"', f'"{path}/a.h"')
+    assert unit.headers == {
+        f"{path}/a.h": f'#include "{path}/b.h"\n#include "{path}/c.h"\n',
+        f"{path}/b.h": "            \n",
+    }
+    assert unit.missing == ("vector",)
+
+
+def test_nothing_changes_without_host_code(tmp_path: Path) -> None:
+    k = '#include "a.h"\n__global__ void k() {}\n'
+    unit = builder(tmp_path, k=k, a="#define A 1\n").unit()
+    assert (unit.text, unit.headers) == (k, {})
+
+
+def test_what_keeps_its_host_code_is_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text("int main() {}\n")
+    kept = UnitBuilder([tmp_path / "k.cu"], ["int main() {}\n"], (tmp_path,), (), keeps=True)
+    assert kept.unit().text == "int main() {}\n"
+    assert not kept.drop({(tmp_path / "k.cu", 1)})
+
+
+def test_only_what_is_no_device_code_can_be_dropped(tmp_path: Path) -> None:
+    k = "struct Host { Unknown x; };\n__global__ void k(Host* h) {}\nstruct Both { __device__ void f(); };\n"
+    built = builder(tmp_path, k=k)
+    assert "struct Host" in built.unit().text
+    assert not built.drop({(tmp_path / "k.cu", 2), (tmp_path / "k.cu", 3), (tmp_path / "other.h", 1)})
+    assert built.drop({(tmp_path / "k.cu", 1)})
+    assert "struct Host" not in built.unit().text
+    assert not built.drop({(tmp_path / "k.cu", 1)})
+
+
+def test_words_of_what_a_job_asks_for() -> None:
+    assert words(["k<Traits<4>, float>", "x::y"]) == ["k", "Traits", "float", "x", "y"]

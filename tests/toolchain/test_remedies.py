@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.records import Source
+from gpuregress.toolchain import remedies
+
+
+def remedy(errors: str, text: str, tmp_path: Path, **defines: str) -> str:
+    path = tmp_path / "k.cu"
+    path.write_text(text)
+    return remedies.remedy(errors, Source(str(path), defines=defines), ["kernels", "include"])
+
+
+def undefined(name: str) -> str:
+    return f'k.cu:3: error: identifier "{name}" is undefined\n  {name} x;\n  ^'
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [("curandState", "curand_kernel.h"), ("uint32_t", "cstdint"), ("half2", "cuda_fp16.h"), ("FLT_MAX", "cfloat")],
+)
+def test_the_header_of_a_name(name: str, header: str, tmp_path: Path) -> None:
+    assert remedy(undefined(name), "", tmp_path) == f"{name} is declared in <{header}>: add #include <{header}>"
+
+
+def test_the_header_of_a_namespace(tmp_path: Path) -> None:
+    errors = "k.cu:1: error: name must be a namespace name\n  namespace cg = cooperative_groups;\n                 ^"
+    assert "add #include <cooperative_groups.h>" in remedy(errors, "", tmp_path)
+    errors = 'k.cu:1: error: namespace "std" has no member "numeric_limits"\n  std::numeric_limits<int>::max();\n  ^'
+    assert "add #include <limits>" in remedy(errors, "", tmp_path)
+
+
+def test_a_host_function_that_device_code_calls(tmp_path: Path) -> None:
+    text = "\nstatic float\nhelper(float x) { return x; }\n__global__ void k() { helper(1); }\n"
+    assert remedy(undefined("helper"), text, tmp_path) == (
+        "helper is a host function (line 3): annotate it __device__ if kernels call it"
+    )
+
+
+def test_a_texture_reference(tmp_path: Path) -> None:
+    text = "texture<float, 1, cudaReadModeElementType> tex;\n__device__ float f() { return tex1Dfetch(tex, 0); }\n"
+    assert "texture references were removed in CUDA 12" in remedy(undefined("tex"), text, tmp_path)
+
+
+def test_a_missing_header_says_where_it_was_searched(tmp_path: Path) -> None:
+    text = remedy('k.cu:1: catastrophic error: cannot open source file "a/b.h"\n', "", tmp_path)
+    assert text.startswith("a/b.h was searched in kernels, include and CUDA's own headers")
+
+
+def test_no_remedy_is_made_up(tmp_path: Path) -> None:
+    assert remedy(undefined("y"), "int y;", tmp_path) == ""
