@@ -42,7 +42,8 @@ glad GLUT glog gtest gmock X11 hdf5.h H5Cpp.h jpeglib.h json.hpp KHR lapacke.h l
 mkl_cblas.h mpi.h nlohmann nvToolsExt.h nvToolsExtCuda.h nvToolsExtCudaRt.h nvtx3 numpy opencv opencv2 OpenGL
 OpenCL png.h pybind11 Python.h pngpriv.h rapidjson SDL2 SDL spdlog tiffio.h vulkan zlib.h papi.h
 d3d9.h d3d10.h d3d10_1.h d3d11.h d3d12.h d3dx9.h dxgi.h dxgi1_2.h dxgi1_4.h D3Dcompiler.h DirectXMath.h dynlink_d3d10.h
-mkl sys arpa linux mach drm drm_fourcc.h xf86drm.h xf86drmMode.h winsock2.h ws2tcpip.h TargetConditionals.h absl google cupti.h cupti_target.h cupti_events.h cupti_profiler_target.h
+drm drm_fourcc.h xf86drm.h xf86drmMode.h winsock2.h ws2tcpip.h
+mkl sys arpa linux mach TargetConditionals.h absl google cupti.h cupti_target.h cupti_events.h cupti_profiler_target.h
 """
 
 _THRUST = """
