@@ -228,7 +228,7 @@ def _attempt(nvrtc: Any, source: Source, given: TranslationUnit, folders: tuple[
     path = folders[0] / Path(source.path).name
     virtual = virtual_headers.virtual_headers(folders)
     unknown = [name for name in given.missing if name not in virtual]
-    virtual |= {**host_headers.shims(unknown), **given.headers}
+    virtual |= {**host_headers.shims(unknown, (given.text, *given.headers.values())), **given.headers}
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.

@@ -7,7 +7,7 @@ kernel depends on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -72,6 +72,39 @@ _CUDA_PREFIXES = (
 _TORCH = ("torch/", "ATen/", "c10/", "THC/", "TH/", "caffe2/")
 _TORCH_TEXT = Path(__file__).parent.parent / "data" / "torch.h"
 
+_WORDS = {
+    "std": {
+        "algorithm": "min max swap clamp fill copy sort lower_bound upper_bound",
+        "array": "array",
+        "bit": "bit_cast",
+        "cmath": "abs sqrt pow exp log sin cos tan floor ceil round fabs fmin fmax isnan isinf isfinite tanh erf fma",
+        "complex": "complex",
+        "cstddef": "size_t ptrdiff_t byte",
+        "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t",
+        "functional": "plus minus multiplies less greater equal_to",
+        "initializer_list": "initializer_list",
+        "limits": "numeric_limits",
+        "optional": "optional nullopt",
+        "tuple": "tuple make_tuple get tie tuple_size",
+        "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t integral_constant true_type "
+        "false_type is_integral is_floating_point is_integral_v is_floating_point_v decay decay_t remove_reference "
+        "remove_const remove_cv make_unsigned underlying_type is_base_of is_pointer void_t remove_pointer is_unsigned",
+        "utility": "move forward pair make_pair declval exchange index_sequence make_index_sequence",
+    },
+    "thrust": {
+        "thrust/complex.h": "complex",
+        "thrust/functional.h": "plus minus multiplies maximum minimum less greater identity",
+        "thrust/pair.h": "pair make_pair",
+        "thrust/tuple.h": "tuple make_tuple get tie",
+    },
+}
+_VOCABULARY = {
+    library: {header: frozenset(names.split()) for header, names in headers.items()}
+    for library, headers in _WORDS.items()
+}
+_QUALIFIED = re.compile(r"\b(std|thrust)\s*::\s*(\w+)")
+_UNQUALIFIED = re.compile(r"\b(numeric_limits|pair|make_pair|swap|array|tuple|is_same)\b")
+
 _STD = """\
 #pragma once
 #ifndef GPUREGRESS_HOST_STD
@@ -108,14 +141,28 @@ class mutex;
 """
 
 
-def shims(names: Iterable[str]) -> dict[str, str]:
+def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:
     """Return the texts of those headers that stand for host-only ones.
+
+    The host's headers include each other, in ways that change. So each shim has what the texts use of the standard
+    library and of Thrust's vocabulary.
 
     Args:
         names: as the directives spell them; only of headers that the project does not have.
+        texts: what is compiled.
     """
-    found = ((name, _shim(name)) for name in names)
-    return {name: text for name, text in found if text is not None}
+    known = {name: text for name in names if (text := _shim(name)) is not None}
+    used = _used(texts) if known else ""
+    return {name: f"{text}{used}" for name, text in known.items()}
+
+
+def _used(texts: Collection[str]) -> str:
+    """The headers of the library's names that the texts have."""
+    words = {match for text in texts for match in _QUALIFIED.findall(text)}
+    if any("using namespace std" in text for text in texts):
+        words |= {("std", name) for text in texts for name in _UNQUALIFIED.findall(text)}
+    named = {header for library, name in words for header, known in _VOCABULARY[library].items() if name in known}
+    return "".join(f"#include <{header}>\n" for header in sorted(named))
 
 
 def is_host_only(name: str) -> bool:
@@ -143,6 +190,8 @@ def _shim(name: str) -> str | None:
         stem = rest.removesuffix(".h")
         known = _THRUST.split()
         return "#pragma once\nnamespace thrust {}\n" if stem in known or stem.partition("/")[0] in known else None
+    if plain.startswith(("cublas", "cusparse", "cusolver", "cufft", "cudnn")):
+        return f"{_STD}#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>\n"
     if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES):
         return _STD
     return None

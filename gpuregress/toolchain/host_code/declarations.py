@@ -160,7 +160,7 @@ class _Reader:
                 return "enum"
             if node.type != "type_definition":
                 return "prototype" if _is_prototype(node) else "variable"
-        return _KINDS.get(node.type)
+        return _KINDS.get(node.type) if node.named_children else None  # else a semicolon alone
 
     def _members(self, node: Node) -> Iterator[Declared]:
         body = _body_of(node)

@@ -88,12 +88,12 @@ class CxxText:
     """A C++ text and what its comments, directives and conditionals leave of it.
 
     Args:
-        text: as the file holds it.
+        text: as the file holds it; in `text`, a line ends with a newline alone.
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self._uncommented = _LEXICAL.sub(_blank_comment, text)
+        self.text = text.replace("\\\r\n", " \\\n").replace("\r\n", " \n")
+        self._uncommented = _LEXICAL.sub(_blank_comment, self.text)
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:

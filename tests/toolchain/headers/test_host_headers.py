@@ -24,6 +24,13 @@ def test_no_header_is_in_two_lists() -> None:
     assert host_headers._names().isdisjoint(virtual_headers.HEADERS)
 
 
+def test_a_shim_has_what_the_texts_use_of_the_libraries() -> None:
+    text = host_headers.shims(["vector"], ["std::numeric_limits<float>::max(); thrust :: tuple<int> t;"])["vector"]
+    assert text.splitlines()[-2:] == ["#include <limits>", "#include <thrust/tuple.h>"]
+    assert "limits>" not in host_headers.shims(["vector"], ["pair<int, int> p;"])["vector"]
+    assert "<utility>" in host_headers.shims(["vector"], ["using namespace std;\npair<int, int> p;"])["vector"]
+
+
 HOST = """\
 #include <iostream>
 #include <map>
@@ -33,7 +40,7 @@ HOST = """\
 using namespace std;
 static map<string, int> table;
 ostream& print(ostream& out, const vector<float>& v);
-__global__ void k(float* x) { x[0] = 1; }
+__global__ void k(float* x) { x[0] = std::numeric_limits<float>::max(); }
 """
 
 TORCH = """\

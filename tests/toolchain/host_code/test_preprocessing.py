@@ -57,6 +57,12 @@ def test_a_comment_in_a_string_and_a_quote_in_a_comment() -> None:
     assert view.rstrip().endswith("int end;")
 
 
+def test_lines_of_windows_are_lines() -> None:
+    source = CxxText("#define A \\\r\n 1\r\nint a;\r\n")
+    assert source.macros["A"][0].body.split() == ["\\", "1"]
+    assert source.views()[0].split() == ["int", "a;"]
+
+
 MACROS = """\
 #define FN __device__ __forceinline__
 #define HD FN
