@@ -81,6 +81,26 @@ class ControlFlowGraph:
             return self._function.branch_targets.get(table.name, ()) if isinstance(table, Symbol) else ()
         return ()
 
+    def until_waits(self, index: int) -> dict[tuple[int, bool], tuple[int, int]]:
+        """The statements from one (-1: the start) to the next waits: (block, whether it is whole) → its statements.
+
+        A block may be entered in the middle first and at its start later.
+        """
+        number = 0 if index < 0 else self.block_at(index)
+        pending = [(number, index + 1, False)]
+        found: dict[tuple[int, bool], tuple[int, int]] = {}
+        while pending:
+            number, start, whole = pending.pop()
+            block = self.blocks[number]
+            whole = whole or start == block.start
+            if (number, whole) in found:
+                continue
+            waits = (at for at in range(start, block.end) if at in self.waits and self.statements[at].guard is None)
+            stop = next(waits, None)
+            found[number, whole] = start, block.end if stop is None else stop
+            pending += [(item, self.blocks[item].start, True) for item in block.successors if stop is None]
+        return found
+
     def _split(self) -> list[Block]:
         starts = {0}
         for index, statement in enumerate(self.statements):

@@ -223,8 +223,8 @@ class _KernelBuilder:
         """The schedule of the block's threads."""
         flow = self.emitter.flow
         if not self.body.clustered and not flow.needs_scheduler:
-            return Lockstep(self.body, None)
+            return Lockstep(self.body, None, self.stepped.contested)
         uniformity = Uniformity(flow, set(self.emitter.frame.parameter_offsets))
         if LOCKSTEP and uniformity.lockstep and not self.body.clustered:
-            return Lockstep(self.body, uniformity)
-        return Passes(self.body, divergent_barriers(flow, uniformity))
+            return Lockstep(self.body, uniformity, self.stepped.contested)
+        return Passes(self.body, divergent_barriers(flow, uniformity), self.stepped.contested)

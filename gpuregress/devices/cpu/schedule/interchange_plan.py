@@ -152,7 +152,7 @@ class _Planner:
         self._points_to = PointsTo(self.flow.statements, emitter.frame.parameter_offsets)
 
     def plan(self, index: int) -> RegionPlan | None:
-        blocks = self._blocks(index)
+        blocks = self.flow.until_waits(index)
         loops = [item for item in innermost_loops(self.flow) if (item.number, True) in blocks and item.number]
         if not loops:
             return None
@@ -168,24 +168,6 @@ class _Planner:
                 return RegionPlan(plans, self._live, distinct)
             plans.pop()
         return None
-
-    def _blocks(self, index: int) -> dict[tuple[int, bool], tuple[int, int]]:
-        """The statements of the region, by block; a block may be entered in the middle first and at its start later."""
-        flow = self.flow
-        number = 0 if index < 0 else flow.block_at(index)
-        pending = [(number, index + 1, False)]
-        found: dict[tuple[int, bool], tuple[int, int]] = {}
-        while pending:
-            number, start, whole = pending.pop()
-            block = flow.blocks[number]
-            whole = whole or start == block.start
-            if (number, whole) in found:
-                continue
-            waits = (at for at in range(start, block.end) if at in flow.waits and flow.statements[at].guard is None)
-            stop = next(waits, None)
-            found[number, whole] = start, block.end if stop is None else stop
-            pending += [(item, flow.blocks[item].start, True) for item in block.successors if stop is None]
-        return found
 
     # --- one loop -----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores
 from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.analysis.strides import Strides
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.services import Proven, Services
 from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
@@ -19,13 +21,18 @@ from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.functions.kernel_body import Body
+from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
-from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction
+from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.schedule import interchange_plan
 from gpuregress.devices.cpu.schedule.idle_threads import idle_edges
 from gpuregress.devices.cpu.schedule.interchange import Interchange
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, plan
+from gpuregress.records import SM_90
+
+_UNCONTESTED = ContestedStores()
 
 
 @dataclass(slots=True)
@@ -55,10 +62,13 @@ class Lockstep(BlockSchedule):
     Args:
         body: the kernel's.
         uniformity: analysis of its registers; None where no thread ever waits.
+        contested: its stores that lanes of a warp may make to one address.
     """
 
-    def __init__(self, body: Body, uniformity: Uniformity | None) -> None:
+    def __init__(self, body: Body, uniformity: Uniformity | None, contested: ContestedStores = _UNCONTESTED) -> None:
         super().__init__(body)
+        self._contested = contested
+        self._group = 0
         self._varying = frozenset() if uniformity is None else frozenset(uniformity.varying)
         self._waits = uniformity is not None
         self._uniform: dict[str, ir.Value] = {}
@@ -99,9 +109,11 @@ class Lockstep(BlockSchedule):
             region.uniform = {
                 name: self._load_uniform(b, name) for name in self._kept(live) if name not in self._varying
             }
+        self._group = self._lane_groups(region)
         number, cells, heads = self._open_rows(b)
         done = self.llvm.append_basic_block("row_done")
-        rows = plan(self.body.emitter, self.rematerializer, region.index) if self.unit.schedule.proven_rows else None
+        wants_rows = self.unit.schedule.proven_rows and not self._group
+        rows = plan(self.body.emitter, self.rematerializer, region.index) if wants_rows else None
         if rows is None:
             if not self._interchanged(b, number, cells, done):
                 self._threads(b, number, cells, done)
@@ -117,7 +129,7 @@ class Lockstep(BlockSchedule):
     def _interchanged(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
         """Build the row with its loops interchanged with the loop over its threads, where that is legal."""
         schedule, start = self.unit.schedule, self._current.index
-        if not schedule.proven_rows or schedule.last_first:
+        if not schedule.proven_rows or schedule.last_first or self._group:
             return False
         loops = interchange_plan.plan(self.body, self.rematerializer, start)
         if loops is None:
@@ -134,6 +146,26 @@ class Lockstep(BlockSchedule):
         number.set(closing.add(first, dimension(self.view, "block_x")), closing)
         closing.branch(done)
         return True
+
+    def _lane_groups(self, region: _Region) -> int:
+        """The lanes of the groups in which a region's threads run from last to first; 0: in their order."""
+        schedule, flow = self.unit.schedule, self.body.emitter.flow
+        if schedule.last_first or not schedule.warp_width or not self._contested.groups:
+            return 0
+        blocks = flow.until_waits(region.index)
+        strides = Strides(self.rematerializer.all_definitions())
+        statements = (index for start, end in blocks.values() for index in range(start, end))
+        return self._contested.group(index for index in statements if not self._is_spread(index, strides))
+
+    def _is_spread(self, index: int, strides: Strides) -> bool:
+        """Whether a store has a stride along a row, so that each lane has an address of its own."""
+        if index not in self._contested.groups or self.unit.schedule.warp_width < SM_90.warp_size:
+            return False
+        statement = self.body.emitter.flow.statements[index]
+        assert isinstance(statement, Instruction)
+        address = statement.operands[0]
+        stride = strides.of(address.base) if isinstance(address, Address) else None
+        return stride is not None and abs(stride.step) >= lanes(statement) * size(type_of(statement))
 
     def _begin_thread(self, b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
         self.index, self._end = index, end
@@ -173,7 +205,11 @@ class Lockstep(BlockSchedule):
         """Build the loop over a row's threads, with the facts that are proven for them."""
         emitter, body = self.body.emitter, self.body
         tid = {name: cell.get(b) for name, cell in cells.items()}
-        first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
+        is_permuted = self.unit.schedule.last_first or bool(self._group)
+        if self._group > self.unit.schedule.warp_width:
+            rows = self._group // self.unit.schedule.warp_width
+            tid["tid_y"] = self.in_groups(b, tid["tid_y"], dimension(self.view, "block_y"), rows)
+        first = self._first_of_row(b, tid) if is_permuted else number.get(b)
         x = Cell(b, i64(0))
         x.set(i64(0))
         idle = self._idle_edges(row)
@@ -185,6 +221,8 @@ class Lockstep(BlockSchedule):
         step = x.get()
         width = b.zext(dimension(self.view, "block_x"), I64)
         wide = b.sub(b.sub(width, i64(1)), step) if self.unit.schedule.last_first else step
+        if self._group:
+            wide = self.in_groups(b, step, width, min(self._group, self.unit.schedule.warp_width))
         tid_x = b.trunc(wide, I32)
         self.index = b.add(first, tid_x, flags=("nuw", "nsw"))
         body.start_thread(b, tid | {"tid_x": tid_x}, self.index if self._waits else None)
@@ -198,12 +236,12 @@ class Lockstep(BlockSchedule):
             self._skip_idle(b, number, x, before, done)
         following = b.add(step, i64(1), flags=("nuw", "nsw"))
         x.set(following, b)
-        if not self.unit.schedule.last_first:
+        if not is_permuted:
             number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
         b.cbranch(b.icmp_unsigned("<", following, width), head, done)
 
     def _idle_edges(self, row: ProvenRow | None) -> set[tuple[int, int]]:
-        if row is not None or not self._waits or self.unit.schedule.last_first:
+        if row is not None or not self._waits or self.unit.schedule.last_first or self._group:
             return set()
         return idle_edges(self.body.emitter, self.rematerializer, self._varying, self._current.index)
 

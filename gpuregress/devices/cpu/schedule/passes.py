@@ -9,6 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.divergent_barriers import DivergentBarriers, is_aligned_barrier
+from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
@@ -40,6 +41,7 @@ from gpuregress.devices.cpu.schedule.thread_scheduler import (
 )
 
 _NONE = DivergentBarriers()
+_UNCONTESTED = ContestedStores()
 
 
 class Passes(BlockSchedule):
@@ -48,12 +50,17 @@ class Passes(BlockSchedule):
     Args:
         body: the kernel's.
         divergent: its barriers that the lanes of a warp may fail to reach together.
+        contested: its stores that lanes of a warp may make to one address.
     """
 
-    def __init__(self, body: Body, divergent: DivergentBarriers = _NONE) -> None:
+    def __init__(
+        self, body: Body, divergent: DivergentBarriers = _NONE, contested: ContestedStores = _UNCONTESTED
+    ) -> None:
         body.view.pointer("context")  # loaded first of all
         super().__init__(body)
         self._divergent = divergent
+        everything = range(len(body.emitter.flow.statements))
+        self._group = 0 if self.unit.schedule.last_first else contested.group(everything)
         body.emitter.joins = divergent.joins
         self.kinds: list[int] = []
         self.aligned: list[int] = []
@@ -79,9 +86,12 @@ class Passes(BlockSchedule):
         number = Cell(b, b.sub(self.count, i32(1)) if self.unit.schedule.last_first else i32(0))
         b.branch(thread_head)
         b.position_at_end(thread_head)
-        self.index = number.get()
+        self.index, tid = number.get(), {name: cell.get() for name, cell in self.tid.items()}
+        if self._group:
+            self.index = self.in_groups(b, number.get(), self.count, self._group)
+            tid = self._coordinates(b, self.index)
         self.next_thread = self.llvm.append_basic_block("next_thread")
-        self._step(b)
+        self._step(b, tid)
         self._advance(ir.IRBuilder(self.next_thread), number, thread_head, pass_head, after)
 
     def _reset(self, b: ir.IRBuilder) -> None:
@@ -135,9 +145,15 @@ class Passes(BlockSchedule):
         self.body.emitter.store_count(b)
         b.ret(i32(answer))
 
-    def _step(self, b: ir.IRBuilder) -> None:
+    def _coordinates(self, b: ir.IRBuilder, index: ir.Value) -> dict[str, ir.Value]:
+        """The coordinates of a thread whose number does not follow the one before."""
+        x, y = (dimension(self.view, f"block_{axis}") for axis in "xy")
+        row_ = b.udiv(index, x)
+        return {"tid_x": b.urem(index, x), "tid_y": b.urem(row_, y), "tid_z": b.udiv(row_, y)}
+
+    def _step(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> None:
         body = self.body
-        body.start_thread(b, {name: cell.get() for name, cell in self.tid.items()}, self.index)
+        body.start_thread(b, tid, self.index)
         body.thread.set_numbers(b, self.index)
         self._elements = ThreadElements(self.context, self.index, b)
         state = b.xor(b.load(self._elements.fixed(b, "state"), typ=I32), self.flip.get(b))
@@ -166,7 +182,7 @@ class Passes(BlockSchedule):
     def _advance(
         self, b: ir.IRBuilder, number: Cell, thread_head: ir.Block, pass_head: ir.Block, after: ir.Block
     ) -> None:
-        following = b.add(self.index, self.forward)
+        following = b.add(number.get(b), self.forward)
         number.set(following, b)
         self._advance_tid(b, "xyz")
         end = self.llvm.append_basic_block("pass_end")

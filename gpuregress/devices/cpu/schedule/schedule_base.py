@@ -97,6 +97,15 @@ class BlockSchedule(ABC):
     def waits_so_far(self, emitter: Services) -> ir.Value:
         """Return how often the thread has waited for others, steps of its warp excepted, i32."""
 
+    def in_groups(self, b: ir.IRBuilder, number: ir.Value, count: ir.Value, group: int) -> ir.Value:
+        """Return the `number`th of `count` threads, rows or lanes, where each group of them runs from last to first."""
+        type_ = number.type
+        base = b.and_(number, ir.Constant(type_, -group))
+        left, whole = b.sub(count, base), ir.Constant(type_, group)
+        size = b.select(b.icmp_unsigned("<", left, whole), left, whole)
+        last = b.sub(b.add(base, size), ir.Constant(type_, 1))
+        return b.sub(last, b.sub(number, base))
+
     def first_coordinate(self, b: ir.IRBuilder, axis: str) -> ir.Value:
         """Return the coordinate of the thread that runs first."""
         return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.schedule.last_first else i32(0)

@@ -6,9 +6,10 @@ on it. A step is inserted where the dependence test cannot exclude that; see `an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores
 from gpuregress.devices.cpu.analysis.lanes.dependence import lane_dependence
 from gpuregress.devices.cpu.builder.frame import lay_out
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Statement
@@ -24,12 +25,14 @@ class SteppedKernel:
         writes: statements that write what another lane of the warp may read with no wait between.
         reads: the statements that may read it.
         assumes_rows: whether that holds only for warps of the schedule's width.
+        contested: the stores that lanes of a warp may make to one address.
     """
 
     function: Function
     writes: frozenset[int] = frozenset()
     reads: frozenset[int] = frozenset()
     assumes_rows: bool = False
+    contested: ContestedStores = field(default_factory=ContestedStores)
 
 
 def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
@@ -39,7 +42,7 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
     private = frozenset(item.name for item in function.variables if item.space == "local")
     found = lane_dependence(flow, offsets, private, schedule.warp_width, last_first=schedule.last_first)
     if not found.steps and not found.reads:
-        return SteppedKernel(function, assumes_rows=found.assumes_rows)
+        return SteppedKernel(function, assumes_rows=found.assumes_rows, contested=found.contested)
     body: list[Statement] = []
     moved: dict[int, int] = {}
     for index, statement in enumerate(flow.statements):
@@ -48,4 +51,5 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
         moved[index] = len(body)
         body.append(statement)
     writes, reads = (frozenset(moved[index] for index in items) for items in (found.writes, found.reads))
-    return SteppedKernel(replace(function, body=tuple(body)), writes, reads, found.assumes_rows)
+    stepped = replace(function, body=tuple(body))
+    return SteppedKernel(stepped, writes, reads, found.assumes_rows, found.contested.moved(moved))

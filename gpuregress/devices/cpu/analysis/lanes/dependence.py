@@ -19,6 +19,7 @@ import numpy.typing as npt
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.dominance import Dominance
+from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores, Slices, group_of, ordered_statements
 from gpuregress.devices.cpu.analysis.lanes.distances import (
     Pairs,
     bases,
@@ -70,12 +71,14 @@ class LaneDependence:
         writes: statements that write what another lane may read with no wait between.
         reads: the statements that may read it.
         assumes_rows: whether the answer holds only for warps of the width that was asked for.
+        contested: the stores that lanes may make to one address. If there are any, steps allow every order of lanes.
     """
 
     steps: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
     reads: frozenset[int] = frozenset()
     assumes_rows: bool = False
+    contested: ContestedStores = field(default_factory=ContestedStores)
 
 
 def lane_dependence(
@@ -227,16 +230,19 @@ class _Search:
         self._sites: dict[int, _Site] = {}
         self._tested: dict[tuple[int, int, Crossed], tuple[bool, bool]] = {}
         self._found = _Found()
+        self._contested = ContestedStores()
         self._assumes_rows = False
 
     def result(self) -> LaneDependence:
         if self._values.overfull:
             return LaneDependence()
+        self._contested = self._contested_stores()
+        if self._contested.groups:
+            self._order, self._assumes_rows = _OTHER_LANE, True
         self._solve()
         found = self._found
-        return LaneDependence(
-            frozenset(found.steps), frozenset(found.writes), frozenset(found.reads), self._assumes_rows
-        )
+        steps, writes, reads = (frozenset(items) for items in (found.steps, found.writes, found.reads))
+        return LaneDependence(steps, writes, reads, self._assumes_rows, self._contested)
 
     # --- reading the graph --------------------------------------------------------------------------------------------
 
@@ -316,6 +322,28 @@ class _Search:
         }
         return possible[operator]
 
+    # --- stores to one address ----------------------------------------------------------------------------------------
+
+    def _contested_stores(self) -> ContestedStores:
+        """The stores of which nothing shows that each lane has an address of its own."""
+        groups: dict[int, int] = {}
+        slices = Slices(self._flow.statements)
+        for index, access in self._accesses.items():
+            statement = self._flow.statements[index]
+            assert isinstance(statement, Instruction)
+            if access.reads or not self._flow_reaches(index) or slices.is_same(statement.operands[1]):
+                continue
+            base, site = access.address.base, self._site(index)
+            meets = site.active[:, None] & site.active[None, :] & _OTHER_LANE
+            if not (meets.any() and (meets & self._overlap(site, site, -1, certainly=False)).any()):
+                continue
+            if not (isinstance(base, Register) and slices.is_place(base.name)):
+                groups[index] = group_of(access.space, access.count)
+        return ContestedStores(groups, ordered_statements(self._flow.statements)) if groups else ContestedStores()
+
+    def _flow_reaches(self, index: int) -> bool:
+        return self._flow.block_at(index) in self._graph.reachable
+
     # --- accesses since the last wait ---------------------------------------------------------------------------------
 
     def _solve(self) -> None:
@@ -352,11 +380,17 @@ class _Search:
             if index not in self._accesses:
                 continue
             may_step = number not in self._flow.waiting_blocks  # lanes that spin get turns anyway
-            if index in self._found.steps or (self._must_step(index, reaching) and may_step):
+            must_step = self._must_step(index, reaching) or self._has_other_groups(index, reaching)
+            if index in self._found.steps or (must_step and may_step):
                 self._found.steps.add(index)
                 reaching = set()
             reaching.add((index, -1))
         return reaching
+
+    def _has_other_groups(self, index: int, reaching: set[tuple[int, Crossed]]) -> bool:
+        """Whether lanes have to run in other groups at a store than at one before it."""
+        groups = self._contested.groups
+        return index in groups and any(groups.get(before, groups[index]) != groups[index] for before, _ in reaching)
 
     def _is_wait(self, index: int) -> bool:
         statement = self._flow.statements[index]
@@ -390,7 +424,8 @@ class _Search:
             self._tested[key] = bool((meets & self._order).any()), bool(meets.any())
         return self._tested[key]
 
-    def _overlap(self, first: _Site, second: _Site, crossed: Crossed) -> Pairs:
+    def _overlap(self, first: _Site, second: _Site, crossed: Crossed, *, certainly: bool = True) -> Pairs:
+        """Where two accesses may overlap; `certainly`: of two stores only where they do for certain."""
         objects = bases(first.value), bases(second.value)
         if all(objects) and objects[0].isdisjoint(objects[1]):
             return np.zeros((LANES, LANES), np.bool_)
@@ -401,7 +436,7 @@ class _Search:
         if crossed < 0 and self._are_split_partners(first, second):
             return np.zeros((LANES, LANES), np.bool_)
         low, high = bounds(first.value, later)
-        if not (first.access.reads or second.access.reads):
+        if certainly and not (first.access.reads or second.access.reads):
             certain: Pairs = (low == high) & (low < second.access.count) & (high > -first.access.count)
             return certain
         apart: Pairs = (low >= second.access.count) | (high <= -first.access.count)
