@@ -9,6 +9,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.divergent_barriers import DivergentBarriers, is_aligned_barrier
+from gpuregress.devices.cpu.analysis.dominance import Dominance
+from gpuregress.devices.cpu.analysis.lanes.branch_sides import block_ranks
 from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.builder.address_resolution import set_field
@@ -63,6 +65,7 @@ class Passes(BlockSchedule):
         self._group = 0 if self.unit.schedule.last_first else contested.group(everything)
         body.emitter.joins = divergent.joins
         self.kinds: list[int] = []
+        self.indices: list[int] = []
         self.aligned: list[int] = []
         self.resumes: list[ir.Block] = []
 
@@ -215,7 +218,8 @@ class Passes(BlockSchedule):
         checked = self._divergent.is_possible
         scheduler = build_scheduler(self.unit.module, clustered=self.body.clustered, checked=checked)
         tables = [self._bytes("aligned", self.aligned)] if checked else []
-        answer = b.call(scheduler, (self.context, self._bytes("kinds", self.kinds), self.count, *tables))
+        kinds = self._bytes("kinds", self.kinds)
+        answer = b.call(scheduler, (self.context, kinds, self.count, self._ranks(), *tables))
         if checked:
             diverged = b.icmp_unsigned(">=", answer, i32(DIVERGED))
             self._fail_unless_meeting(b, diverged, b.sub(answer, i32(DIVERGED)))
@@ -248,6 +252,22 @@ class Passes(BlockSchedule):
             declared.global_constant, declared.linkage = True, "internal"
             declared.initializer = ir.Constant(declared.value_type, data)
         return declared
+
+    def _ranks(self) -> ir.GlobalVariable:
+        """A table of the module with the rank of each wait, from 1, in the order in which diverged lanes go on."""
+        symbol = f"ranks.{self.body.symbol}"
+        flow = self.body.emitter.flow
+        places = list(range(len(self.indices)))
+        if STEP in self.kinds:
+            blocks = block_ranks(Dominance(flow))
+            places.sort(key=lambda at: (blocks.get(flow.block_at(self.indices[at]), 0), self.indices[at], at))
+        ranks = [0] * (len(places) + 1)
+        for rank, place in enumerate(places):
+            ranks[place + 1] = rank
+        table = ir.GlobalVariable(self.unit.module, ir.ArrayType(I32, len(ranks)), symbol)
+        table.global_constant, table.linkage = True, "internal"
+        table.initializer = ir.Constant(table.value_type, ranks)
+        return table
 
     def _require_meeting(self, b: ir.IRBuilder) -> None:
         """Make it a fault if all threads wait at barrier 0, and the lanes of a warp do not execute it together."""
@@ -300,6 +320,7 @@ class Passes(BlockSchedule):
         resume = self.llvm.append_basic_block(f"resume{number}")
         self.resumes.append(resume)
         self.kinds.append(kind)
+        self.indices.append(emitter.index)
         self.aligned.append(int(is_aligned_barrier(emitter.current())))
         self.wait_sites.append(emitter.wait_site())
         emitter.builder = ir.IRBuilder(resume)

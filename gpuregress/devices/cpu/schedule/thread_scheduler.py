@@ -11,7 +11,8 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
   `runtime.blocks.co_resident_blocks` decides that.
 * `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
 * Lanes that go in step go on when no other lane of the warp can, except those that spin: the lanes that stand together
-  at the first instruction in the order of the code. So lanes that took different paths meet where the paths join.
+  at the first instruction in the order of `analysis.lanes.branch_sides`. So lanes that took different paths meet where
+  the paths join.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ greater one: that many warps further, the lanes do not meet at a barrier that op
 
 
 def build_scheduler(module: ir.Module, *, clustered: bool = False, checked: bool = False) -> ir.Function:
-    """Build the module's `schedule(context, kinds, threads) → GO_ON …`; `kinds` has a byte for each wait.
+    """Build the module's `schedule(context, kinds, threads, ranks) → GO_ON …`.
+
+    `kinds` has a byte for each wait, and `ranks` an i32: its place in the order in which diverged lanes go on.
 
     Args:
         module: where it is built, once.
@@ -51,7 +54,7 @@ def build_scheduler(module: ir.Module, *, clustered: bool = False, checked: bool
     declared: ir.Function | None = module.globals.get(name)
     if declared is not None:
         return declared
-    types = (POINTER, POINTER, I32, *((POINTER,) if checked else ()))
+    types = (POINTER, POINTER, I32, POINTER, *((POINTER,) if checked else ()))
     function = ir.Function(module, ir.FunctionType(I32, types), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
@@ -61,7 +64,7 @@ def build_scheduler(module: ir.Module, *, clustered: bool = False, checked: bool
 
 class _Scheduler:
     def __init__(self, function: ir.Function) -> None:
-        self.context, self.kinds, self.threads, *checked = function.args
+        self.context, self.kinds, self.threads, self.ranks, *checked = function.args
         self.aligned = next(iter(checked), None)
         self.builder = open_function(function)
         self.runnable = Cell(self.builder, i32(0))
@@ -203,17 +206,21 @@ class _Scheduler:
         converging = b.select(idle, self.converging.get(), i32(0))
         able = b.or_(converging, b.select(only_spinning, self.in_step.get(), i32(0)))
         with b.if_then(b.icmp_unsigned("!=", able, i32(0))):
-            # The number of a wait is the complement of the state: waits are numbered in the order of the code.
-            first, group = Cell(b, i32(-(2**31))), Cell(b, i32(0))
-            first.set(i32(-(2**31)))
+            first, group = Cell(b, i32(-1)), Cell(b, i32(0))
+            first.set(i32(-1))
             group.set(i32(0))
             with counted(b, lanes) as lane, b.if_then(self._has(able, lane)):
-                state = self._load("state", b.add(base, lane))
-                first.set(b.select(b.icmp_signed(">", state, first.get()), state, first.get()))
+                rank = self._rank(b.add(base, lane))
+                first.set(b.select(b.icmp_unsigned("<", rank, first.get()), rank, first.get()))
             with counted(b, lanes) as lane, b.if_then(self._has(able, lane)):
-                same = b.icmp_signed("==", self._load("state", b.add(base, lane)), first.get())
+                same = b.icmp_unsigned("==", self._rank(b.add(base, lane)), first.get())
                 group.set_bits(b.select(same, self._bit(lane), i32(0)))
             self._complete_operation(base, lanes, group.get())
+
+    def _rank(self, thread: ir.Value) -> ir.Value:
+        """The rank of the wait at which a thread stands; the number of a wait is the complement of the state."""
+        number = self.builder.not_(self._load("state", thread))
+        return self.builder.load(element(self.builder, self.ranks, number, I32), typ=I32)
 
     # --- the barriers -------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.dominance import Dominance
+from gpuregress.devices.cpu.analysis.lanes.branch_sides import BranchSides, branch_sides
 from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores, Slices, group_of, ordered_statements
 from gpuregress.devices.cpu.analysis.lanes.distances import (
     Pairs,
@@ -43,8 +44,8 @@ from gpuregress.devices.cpu.analysis.lanes.values import (
 )
 from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
-from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, Wait, info
-from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Register, Symbol
+from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Label, Register, Symbol
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.footprint_ir import COMPARISONS, Operation
 
@@ -161,13 +162,10 @@ def _accesses(flow: ControlFlowGraph, parameters: dict[str, int], private: froze
 
 
 def _commuting(item: Instruction, used: frozenset[str]) -> str:
-    """The operation of an atomic instruction whose order cannot be noticed: on integers, and nobody reads its result.
-
-    The order of a sum of floats is left as it is: on a card it is that of the memory, not that of the lanes.
-    """
+    """The operation of an atomic instruction whose order cannot be noticed: on integers, its result unread."""
     operation = next((word for word in item.modifiers if word in _COMMUTING), "")
     is_float = any(word.startswith(("f", "bf")) for word in item.modifiers)
-    return operation if is_float or used.isdisjoint(effects.sets(item)) else ""
+    return operation if not is_float and used.isdisjoint(effects.sets(item)) else ""
 
 
 def _is_access(statement: Instruction) -> bool:
@@ -224,6 +222,7 @@ class _Search:
         self._nodes = {index: self._values.read(item.address.base, index) for index, item in accesses.items()}
         self._conditions = self._read_conditions()
         self._exits = self._read_exits()
+        self._sides = self._read_sides()
         self._values.complete()
         self._lanes = LaneValues(graph, self._values, width)
         self._uniform_loops = {header: all(map(self._lanes.is_shared, nodes)) for header, nodes in self._exits.items()}
@@ -238,8 +237,10 @@ class _Search:
             return LaneDependence()
         self._contested = self._contested_stores()
         if self._contested.groups:
-            self._order, self._assumes_rows = _OTHER_LANE, True
+            self._order = _OTHER_LANE
         self._solve()
+        if self._found.steps:
+            self._add_joins()
         found = self._found
         steps, writes, reads = (frozenset(items) for items in (found.steps, found.writes, found.reads))
         return LaneDependence(steps, writes, reads, self._assumes_rows, self._contested)
@@ -271,6 +272,49 @@ class _Search:
                         decided = self._graph.condition(number, successor)
                         exits[header].append(0 if decided is None else self._values.at_end(decided[0], number))
         return exits
+
+    def _read_sides(self) -> list[tuple[BranchSides, int]]:
+        """The branches, each with its predicate."""
+        found = []
+        for sides in branch_sides(self._graph):
+            decided = self._graph.condition(sides.branch, self._flow.blocks[sides.branch].successors[0])
+            found.append((sides, 0 if decided is None else self._values.at_end(decided[0], sides.branch)))
+        return found
+
+    def _divergent_sides(self) -> list[BranchSides]:
+        return [sides for sides, predicate in self._sides if not self._lanes.is_shared(predicate)]
+
+    def _second_sides(self) -> dict[int, list[int]]:
+        """Last block of a side -> the first blocks of the sides that diverged lanes run after it."""
+        seconds: dict[int, list[int]] = {}
+        for sides in self._divergent_sides():
+            if sides.second is not None:
+                for tail in sides.tails:
+                    seconds.setdefault(tail, []).append(sides.second)
+        return seconds
+
+    def _add_joins(self) -> None:
+        """Let lanes that may have gone on at different steps meet where their ways join."""
+        joins = {sides.join: sides.between for sides in self._divergent_sides() if sides.join is not None}
+        changed = True
+        while changed:
+            changed = False
+            stepping = {self._flow.block_at(index) for index in self._found.steps}
+            for join, between in joins.items():
+                index = self._first_instruction(join)
+                if index is not None and index not in self._found.steps and not stepping.isdisjoint(between):
+                    self._found.steps.add(index)
+                    changed = True
+
+    def _first_instruction(self, number: int) -> int | None:
+        """The first statement of a block that does something; None where lanes only leave or spin there."""
+        block, statements = self._flow.blocks[number], self._flow.statements
+        found = [index for index in range(block.start, block.end) if not isinstance(statements[index], Label)]
+        if not found or number in self._flow.waiting_blocks:
+            return None
+        first = statements[found[0]]
+        is_end = not isinstance(first, Instruction) or info(first).control is Control.LEAVE or self._is_wait(found[0])
+        return None if is_end else found[0]
 
     def _site(self, index: int) -> _Site:
         if index not in self._sites:
@@ -327,6 +371,7 @@ class _Search:
     def _contested_stores(self) -> ContestedStores:
         """The stores of which nothing shows that each lane has an address of its own."""
         groups: dict[int, int] = {}
+        assumes_rows = self._assumes_rows
         slices = Slices(self._flow.statements)
         for index, access in self._accesses.items():
             statement = self._flow.statements[index]
@@ -335,10 +380,12 @@ class _Search:
                 continue
             base, site = access.address.base, self._site(index)
             meets = site.active[:, None] & site.active[None, :] & _OTHER_LANE
-            if not (meets.any() and (meets & self._overlap(site, site, -1, certainly=False)).any()):
-                continue
-            if not (isinstance(base, Register) and slices.is_place(base.name)):
+            is_place = isinstance(base, Register) and slices.is_place(base.name)
+            if not is_place and meets.any() and (meets & self._overlap(site, site, -1, certainly=False)).any():
                 groups[index] = group_of(access.space, access.count)
+                assumes_rows = True
+            assumes_rows |= not any("tid.y" in atom.name for monomial in site.value for atom in monomial)
+        self._assumes_rows = assumes_rows
         return ContestedStores(groups, ordered_statements(self._flow.statements)) if groups else ContestedStores()
 
     def _flow_reaches(self, index: int) -> bool:
@@ -349,6 +396,7 @@ class _Search:
     def _solve(self) -> None:
         before: dict[int, set[tuple[int, Crossed]]] = {number: set() for number in self._graph.reachable}
         pending = set(self._graph.reachable)
+        seconds = self._second_sides()
         while pending and len(self._tested) < _MOST_TESTS:
             number = min(pending)
             pending.discard(number)
@@ -363,6 +411,10 @@ class _Search:
                 if not moved <= before[successor]:
                     before[successor] |= moved
                     pending.add(successor)
+            for second in seconds.get(number, ()):
+                if not reaching <= before[second]:
+                    before[second] |= reaching
+                    pending.add(second)
 
     def _crossing(self, index: int, crossed: Crossed, header: int) -> Crossed:
         """What an access has behind it when an iteration of a loop ends."""
