@@ -1,8 +1,8 @@
 """Order of the sides of a branch that the lanes of a warp take differently.
 
-An H200 first ran the side at the branch's target. Two short sides without branches are no branch there, but
-instructions with predicates, and the assembler puts the side behind the branch first. Lanes wait for the others where
-the sides join, and behind a loop until the last lane has left it.
+An H200 first ran the side of fewer lanes; of sides with as many lanes, or with predicates in place of a branch, the one
+behind the branch. Here the order is fixed: the side behind the branch, but in a chain of cases the one that is left
+first. Lanes wait for the others where the sides join, and behind a loop until the last lane has left it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from gpuregress.devices.cpu.ptx.opcode_table import Control, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Label
 
 _TWO = 2
-_LONGEST_SIDE = 9
-"""Statements of a side that gets predicates, its label and its last branch among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +24,14 @@ class BranchSides:
         branch: the block that ends with it.
         join: its immediate postdominator; None where that is the end.
         between: the blocks of all sides.
-        tails: the last blocks of the side that runs first.
+        first: the blocks of the side that runs first.
         second: the first block of the side that runs after it; None where there are not two sides that run in turn.
     """
 
     branch: int
     join: int | None
     between: frozenset[int]
-    tails: frozenset[int] = frozenset()
+    first: frozenset[int] = frozenset()
     second: int | None = None
 
 
@@ -57,17 +55,18 @@ def block_ranks(graph: Dominance) -> dict[int, int]:
 def _later_first(graph: Dominance, number: int) -> list[int]:
     """The successors of a block: those behind more loops first, then those whose side runs later."""
     successors = list(dict.fromkeys(graph.flow.blocks[number].successors))
-    if not _has_predicates(graph, successors):
+    if len(successors) > _TWO or _is_chain(graph, successors):
         successors.reverse()
     around = [loop for loop in graph.loops.values() if number in loop.blocks]
     return sorted(successors, key=lambda item: -sum(item not in loop.blocks for loop in around))
 
 
-def _has_predicates(graph: Dominance, successors: list[int]) -> bool:
-    """Whether the assembler makes no branch of one with these sides: each is a short block, and both join behind it."""
-    sides = [graph.flow.blocks[_behind_jumps(graph, item)] for item in successors]
-    is_diamond = len(sides) == _TWO and sides[0].successors == sides[1].successors and len(sides[0].successors) == 1
-    return is_diamond and all(side.end - side.start <= _LONGEST_SIDE for side in sides)
+def _is_chain(graph: Dominance, successors: list[int]) -> bool:
+    """Whether a branch goes to one of several cases, and the code behind it asks for the others."""
+    if len(successors) != _TWO:
+        return False
+    target, behind = (graph.flow.blocks[_behind_jumps(graph, item)].successors for item in successors)
+    return len(set(target)) == 1 and len(set(behind)) > 1 and target[0] not in behind
 
 
 def _behind_jumps(graph: Dominance, number: int) -> int:
@@ -98,24 +97,21 @@ def branch_sides(graph: Dominance) -> list[BranchSides]:
         is_empty = any(beyond >> item & 1 for item in successors)
         first, second = successors[0], successors[-1]
         in_turn = len(successors) == _TWO and not (leaves or returns or is_empty)
-        tails = _between(graph, [first], beyond)[1] if in_turn else frozenset[int]()
-        between = _between(graph, [item for item in successors if not beyond >> item & 1], beyond)[0]
-        found.append(BranchSides(number, join, between, tails, second if in_turn else None))
+        earlier = _between(graph, [first], beyond) if in_turn else frozenset[int]()
+        between = _between(graph, [item for item in successors if not beyond >> item & 1], beyond)
+        found.append(BranchSides(number, join, between, earlier, second if in_turn else None))
     return found
 
 
-def _between(graph: Dominance, first: list[int], beyond: int) -> tuple[frozenset[int], frozenset[int]]:
-    """The blocks on the paths to one of those beyond, given as bits, and the last of them."""
-    seen, pending, tails = set(first), list(first), set()
+def _between(graph: Dominance, first: list[int], beyond: int) -> frozenset[int]:
+    """The blocks on the paths to one of those beyond, given as bits."""
+    seen, pending = set(first), list(first)
     while pending:
-        number = pending.pop()
-        for item in graph.flow.blocks[number].successors:
-            if beyond >> item & 1:
-                tails.add(number)
-            elif item not in seen:
+        for item in graph.flow.blocks[pending.pop()].successors:
+            if not (beyond >> item & 1 or item in seen):
                 seen.add(item)
                 pending.append(item)
-    return frozenset(seen), frozenset(tails)
+    return frozenset(seen)
 
 
 def _postdominators(graph: Dominance) -> dict[int, int]:

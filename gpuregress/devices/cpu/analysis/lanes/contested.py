@@ -1,8 +1,9 @@
 """Stores by which several lanes of a warp may write one address, and what keeps their lanes in order.
 
-CUDA leaves open which lane's value stays. An H200 kept the same one in every run: the lowest lane. Sixteen bytes to
-shared memory are stored by one quarter of the warp after the other: there it is the lowest lane of the last quarter. A
-schedule that runs the lanes in `ContestedStores.groups`, each from its last lane to its first, keeps the same ones.
+CUDA leaves open which lane's value stays. An H200 kept the same one in every run. A warp stores 128 bytes at a time: 8
+bytes by one half after the other, 16 bytes by one quarter after the other. The lowest lane of the last part stays. It
+is so for every width and vector, in global and shared memory. A schedule that runs the lanes in the groups of
+`ContestedStores`, each from its last lane to its first, keeps the same ones.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, MemoryEffect, in
 from gpuregress.devices.cpu.ptx.tree import Call, Float, Instruction, Integer, Operand, Register, Statement, Vector
 
 _COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
-_QUARTER = 8
+_AT_A_TIME = 128
+"""Bytes that a warp stores at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ class ContestedStores:
         return ContestedStores(groups, frozenset(to[index] for index in self.ordered))
 
 
-def group_of(space: str, count: int) -> int:
-    """The lanes that store together, by state space and bytes."""
-    return _QUARTER if space == "shared" and count == 2 * _QUARTER else LANES
+def group_of(count: int) -> int:
+    """The lanes that store so many bytes each at a time."""
+    return min(LANES, _AT_A_TIME // count)
 
 
 def ordered_statements(statements: tuple[Statement, ...]) -> frozenset[int]:

@@ -284,14 +284,14 @@ class _Search:
     def _divergent_sides(self) -> list[BranchSides]:
         return [sides for sides, predicate in self._sides if not self._lanes.is_shared(predicate)]
 
-    def _second_sides(self) -> dict[int, list[int]]:
-        """Last block of a side -> the first blocks of the sides that diverged lanes run after it."""
-        seconds: dict[int, list[int]] = {}
+    def _before_sides(self) -> dict[int, set[tuple[int, Crossed]]]:
+        """First block of a side that runs after another one -> the accesses of that other one."""
+        before: dict[int, set[tuple[int, Crossed]]] = {}
         for sides in self._divergent_sides():
             if sides.second is not None:
-                for tail in sides.tails:
-                    seconds.setdefault(tail, []).append(sides.second)
-        return seconds
+                made = {(index, -1) for index in self._accesses if self._flow.block_at(index) in sides.first}
+                before.setdefault(sides.second, set()).update(made)
+        return before
 
     def _add_joins(self) -> None:
         """Let lanes that may have gone on at different steps meet where their ways join."""
@@ -382,7 +382,7 @@ class _Search:
             meets = site.active[:, None] & site.active[None, :] & _OTHER_LANE
             is_place = isinstance(base, Register) and slices.is_place(base.name)
             if not is_place and meets.any() and (meets & self._overlap(site, site, -1, certainly=False)).any():
-                groups[index] = group_of(access.space, access.count)
+                groups[index] = group_of(access.count)
                 assumes_rows = True
             assumes_rows |= not any("tid.y" in atom.name for monomial in site.value for atom in monomial)
         self._assumes_rows = assumes_rows
@@ -396,7 +396,8 @@ class _Search:
     def _solve(self) -> None:
         before: dict[int, set[tuple[int, Crossed]]] = {number: set() for number in self._graph.reachable}
         pending = set(self._graph.reachable)
-        seconds = self._second_sides()
+        for number, accesses in self._before_sides().items():
+            before[number] |= accesses
         while pending and len(self._tested) < _MOST_TESTS:
             number = min(pending)
             pending.discard(number)
@@ -411,10 +412,6 @@ class _Search:
                 if not moved <= before[successor]:
                     before[successor] |= moved
                     pending.add(successor)
-            for second in seconds.get(number, ()):
-                if not reaching <= before[second]:
-                    before[second] |= reaching
-                    pending.add(second)
 
     def _crossing(self, index: int, crossed: Crossed, header: int) -> Crossed:
         """What an access has behind it when an iteration of a loop ends."""
