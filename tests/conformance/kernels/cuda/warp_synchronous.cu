@@ -146,3 +146,51 @@ extern "C" __global__ void turns(const unsigned* x, unsigned* y)
     __syncthreads();
     if (threadIdx.x == 0) atomicAdd(turn, 1);
 }
+
+/// Lanes that store to one element: words, halves of a warp, quarters.
+extern "C" __global__ void contested_stores(const unsigned* x, unsigned* y)
+{
+    __shared__ uint4 quads[2][8];
+    __shared__ uint2 pairs[2][8];
+    __shared__ unsigned char bytes[2][8];
+    unsigned warp = threadIdx.x / 32, place = x[THREAD] & 7;
+    unsigned* row = y + 1024 + 64 * (THREAD / 32);
+    quads[warp][place] = make_uint4(LANE, x[THREAD], 3, 4);
+    pairs[warp][place] = make_uint2(LANE, x[THREAD]);
+    bytes[warp][place] = LANE;
+    ((uint4*)row)[place] = make_uint4(LANE, x[THREAD], 5, 6);
+    ((uint2*)row)[16 + place] = make_uint2(LANE, 7);
+    row[48 + place] = LANE;
+    if (x[THREAD] & 64) y[4096 + THREAD / 32] = LANE;
+    __syncwarp();
+    y[THREAD] = quads[warp][place].x + 100 * pairs[warp][place].x + 10000 * bytes[warp][place];
+}
+
+/// Sums of floats whose order of lanes shows, in shared and global memory.
+extern "C" __global__ void float_sums(const unsigned* x, unsigned* y)
+{
+    __shared__ float sums[2];
+    unsigned warp = threadIdx.x / 32;
+    sums[warp] = 0;
+    __syncwarp();
+    float* sum = (float*)y + 1024 + THREAD / 32;
+    for (int round = 0; round < 4; ++round) {
+        float value = __uint_as_float(x[512 * round + THREAD] % 0x08000000 + 0x3c000000);
+        y[256 * round + THREAD] = __float_as_uint(atomicAdd(&sums[warp], value));
+        atomicAdd(sum, value);
+    }
+}
+
+/// The sides of a branch that take turns: half of the lanes take each.
+extern "C" __global__ void sides(const unsigned* x, unsigned* y)
+{
+    __shared__ volatile unsigned turns[2];
+    unsigned warp = threadIdx.x / 32, seen;
+    turns[warp] = 1;
+    __syncwarp();
+    if (LANE & 1)
+        for (unsigned round = 0; round < (x[warp] & 3) + 2; ++round) seen = turns[warp] = turns[warp] * 5 + 1;
+    else
+        for (unsigned round = 0; round < (x[warp] & 3) + 2; ++round) seen = turns[warp] = turns[warp] * 7 + 2;
+    y[THREAD] = seen * 3 + turns[warp];
+}
