@@ -81,9 +81,17 @@ class Slices:
             for name in effects.sets(item):
                 self._definitions.setdefault(name, []).append(item)
 
-    def is_place(self, name: str) -> bool:
-        """Whether a register depends on the result of an atomic operation: a place that each lane was given."""
-        return any(info(item).memory is MemoryEffect.UPDATE for item in self._slice(name))
+    def is_spread(self, name: str) -> bool:
+        """Whether a register that may be the same in several lanes is meant to differ in all of them.
+
+        It is the result of an atomic operation, a place that each lane was given; or a loop counts it, and it is no
+        data: a grid-stride loop.
+        """
+        found = self._slice(name)
+        effects_ = {info(item).memory for item in found if space_of(item) not in ("param", "const")}
+        names = {one for item in found for one in effects.sets(item)}
+        counts = any(len(self._definitions[one]) > 1 for one in names)
+        return MemoryEffect.UPDATE in effects_ or (counts and MemoryEffect.READ not in effects_)
 
     def is_same(self, operand: Operand) -> bool:
         """Whether a value is certainly the same in all lanes: a constant, or a parameter."""

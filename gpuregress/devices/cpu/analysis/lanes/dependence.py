@@ -380,8 +380,8 @@ class _Search:
                 continue
             base, site = access.address.base, self._site(index)
             meets = site.active[:, None] & site.active[None, :] & _OTHER_LANE
-            is_place = isinstance(base, Register) and slices.is_place(base.name)
-            if not is_place and meets.any() and (meets & self._overlap(site, site, -1, certainly=False)).any():
+            is_spread = isinstance(base, Register) and slices.is_spread(base.name)
+            if not is_spread and meets.any() and (meets & self._overlap(site, site, -1, certainly=False)).any():
                 groups[index] = group_of(access.count)
                 assumes_rows = True
             assumes_rows |= not any("tid.y" in atom.name for monomial in site.value for atom in monomial)

@@ -23,6 +23,9 @@ _BODIES = {
     "parameter": ("y[0] = n;", []),
     "one_lane": ("if (t == 3) y[0] = t;", []),
     "places": ("y[atomicAdd(x, 1)] = t;", []),
+    "unproven_loop": ("for (int i = t; i < n; i = i * 2 + 1) y[i] = t;", []),
+    "data_in_a_loop": ("for (int i = t; i < n; i += blockDim.x) y[x[i]] = t;", [32]),
+    "quotient": ("y[(blockIdx.x * blockDim.x + t) / 32] = t;", [32]),
     "grid_stride": ("for (int i = t; i < n; i += blockDim.x) y[i] = t;", []),
 }
 
