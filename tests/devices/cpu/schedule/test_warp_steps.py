@@ -45,6 +45,19 @@ extern "C" __global__ void trips(int* y)
     s[t] += s[(t + 5) % 32];
     y[t] = s[t];
 }
+extern "C" __global__ void scatter(int* y)
+{
+    int t = threadIdx.x + (threadIdx.y + threadIdx.z * blockDim.y) * blockDim.x;
+    int place = y[t];
+    __syncthreads();
+    y[place] = 100 + t;
+}
+extern "C" __global__ void scatter_in_passes(int* y)
+{
+    int t = threadIdx.x, place = y[t];
+    __syncthreads();
+    if (place < 3) { y[place] = 100 + t; __syncwarp(__activemask()); }
+}
 extern "C" __global__ void alone(int* y)
 {
     __shared__ int s[64];
@@ -96,6 +109,25 @@ def test_lanes_that_leave_a_loop_meet_behind_it(program: Running) -> None:
         row = np.where(k < counts, row + np.roll(row, -1), row)
     row = row + np.roll(row, -5)
     assert _run(program, "trips", (32, 1, 1), counts.tolist()) == [row.tolist()] * 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block"),
+    [("scatter", (64, 1, 1)), ("scatter", (16, 4, 1)), ("scatter", (8, 4, 2)), ("scatter", (40, 1, 1))],
+)
+def test_the_lowest_lane_of_the_last_warp_stays(program: Running, kernel: str, block: Dim3) -> None:
+    count = block[0] * block[1] * block[2]
+    data = [(7 * t * t + 3) % 11 for t in range(count)]
+    expected = list(data)
+    for warp in range(0, count, 32):
+        for t in reversed(range(warp, min(warp + 32, count))):
+            expected[data[t]] = 100 + t
+    assert _run(program, kernel, block, data)[0] == expected
+
+
+def test_the_lowest_lane_stays_in_passes(program: Running) -> None:
+    data = [t % 5 for t in range(32)]
+    assert _run(program, "scatter_in_passes", (32, 1, 1), data)[0] == [100, 101, 102, *data[3:]]
 
 
 def test_steps_are_inserted_only_where_lanes_depend_on_each_other(program: Running) -> None:
