@@ -9,8 +9,8 @@ Each page runs in a folder of its own, from top to bottom. HTML comments steer i
 - `<!-- not run: REASON -->` before a block: nothing of the block is executed.
 
 In a `console` block a line that begins with `$ ` is a command. The lines behind it are what it prints, in which a line
-`...` stands for any lines. A command without such lines must succeed. A plain `gpuregress` command runs in this process
-(which saves the start of Python), all others in a shell.
+`...` stands for any lines. A command without such lines must succeed. A command that begins with `gpuregress` runs in
+this process, which saves the start of Python; what its output is piped to, and all other commands, run in a shell.
 
     python -m tests.documents.snippets       writes what the commands print into the pages
 """
@@ -35,8 +35,11 @@ from gpuregress.cli import main
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
 COMMAND_TIMEOUT_S = 300.0
-_PLAIN = re.compile(r"gpuregress [^|&;<>$`\\*?~#]*")
-"""A command in which a shell has nothing to do but to split it into words."""
+_OWN = re.compile(
+    r"gpuregress (?P<words>[^|&;<>$`\\#]*?)(?: 2> (?P<errors>[\w.]+))?(?: > (?P<file>[\w.]+))?"
+    r"(?: \| (?P<reader>[^;]*)|; (?P<next>.*))?"
+)
+"""A command of gpuregress, where its streams go, and what follows it."""
 
 _MARK = re.compile(r"<!-- (project|needs|setup|file|not run): (.*?) -->")
 _FENCE = re.compile(r"```(\w*)$")
@@ -153,16 +156,39 @@ class Shell:
 
     def run(self, command: str) -> list[str]:
         """The lines that a command prints on stdout and stderr."""
-        if _PLAIN.fullmatch(command):
-            with contextlib.chdir(self.folder):
-                result = CliRunner(env=self._environment).invoke(main, shlex.split(command)[1:])
-            self.status = result.exit_code
-            return self._shown(result.output)
+        own = _OWN.fullmatch(command)
+        if own is None:
+            return self._shown(self._in_shell(command))
+        with contextlib.chdir(self.folder):
+            result = CliRunner(env=self._environment).invoke(main, self._words(own["words"]))
+        self.status = result.exit_code
+        is_apart = any(own[name] is not None for name in ("errors", "file", "reader"))
+        printed, errors = (result.stdout, result.stderr) if is_apart else (result.output, "")
+        if own["errors"] is not None:
+            (self.folder / own["errors"]).write_text(errors, encoding="utf-8")
+            errors = ""
+        if own["file"] is not None:
+            (self.folder / own["file"]).write_text(printed, encoding="utf-8")
+            printed = ""
+        if own["reader"] is not None:
+            printed = self._in_shell(own["reader"], printed)
+        return [*self._shown(errors + printed), *(self.run(own["next"]) if own["next"] is not None else ())]
+
+    def _words(self, text: str) -> list[str]:
+        """The arguments of a command, expanded as a shell does."""
+        if not re.search(r"[*?~\[{]", text):
+            return shlex.split(text)
+        command = ["bash", "-c", f"printf '%s\\0' {text}"]
+        return subprocess.run(command, cwd=self.folder, check=True, capture_output=True, text=True).stdout.split("\0")[
+            :-1
+        ]
+
+    def _in_shell(self, command: str, given: str = "") -> str:
         done = subprocess.run(
             ["bash", "-c", f"(exit {self.status}); {command}"],
             cwd=self.folder,
             env=self._environment,
-            stdin=subprocess.DEVNULL,
+            input=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -170,7 +196,7 @@ class Shell:
             check=False,
         )
         self.status = done.returncode
-        return self._shown(done.stdout)
+        return done.stdout
 
     def _shown(self, output: str) -> list[str]:
         return output.replace(str(self.folder), "/home/alice/project").splitlines()
