@@ -8,6 +8,7 @@ of exceptions; one that is no longer needed fails as well.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -16,7 +17,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gpuregress"
-TREES = {str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
 MOST_MODULES = 16
 MOST_CHARACTERS = 100
 _QUESTION = re.compile(r"(What|Which|Whether|How|Whose|Who|Whoever|Where|When|Why)\b")
@@ -31,6 +31,14 @@ UNTESTED = {
     "devices/cpu/isa/texture/texel.py": "tests/devices/texture_contract.py, the same on every device",
     "devices/cpu/isa/texture/textures.py": "tests/devices/texture_contract.py, the same on every device",
 }
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """Module → its syntax tree."""
+    return {
+        str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")
+    }
 
 
 def _has_behaviour(tree: ast.Module) -> bool:
@@ -52,14 +60,14 @@ def _tests_of(module: str) -> tuple[Path, ...]:
 def untested() -> set[str]:
     return {
         module
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         if _has_behaviour(tree)
         and not any("def test_" in path.read_text() for path in _tests_of(module) if path.is_file())
     }
 
 
 def crowded() -> set[str]:
-    modules = Counter(str(Path(module).parent) for module in TREES if Path(module).name != "__init__.py")
+    modules = Counter(str(Path(module).parent) for module in trees() if Path(module).name != "__init__.py")
     return {folder for folder, count in modules.items() if count > MOST_MODULES}
 
 
@@ -72,12 +80,12 @@ def is_plain(docstring: str | None) -> bool:
 
 
 def poorly_described() -> set[str]:
-    return {module for module, tree in TREES.items() if tree.body and not is_plain(ast.get_docstring(tree))}
+    return {module for module, tree in trees().items() if tree.body and not is_plain(ast.get_docstring(tree))}
 
 
 def repeated_classes() -> set[str]:
     homes = defaultdict(set)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].add(module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -46,12 +47,27 @@ class Running:
 
     Args:
         folder, text, kernels, card, arch: see `compile_text`.
+        is_small: whether the code is that for launches of few threads, as in most runs: it is not optimised, which
+            takes a fifth of the time. None: for two sources of three, by their text, so that both kinds are tested.
+        only: the kernel that is launched, by its C++ name, where the code of the others is not wanted; "": all.
     """
 
-    def __init__(self, folder: Path, text: str, *kernels: str, card: str = "", arch: str = "sm_90") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        text: str,
+        *kernels: str,
+        card: str = "",
+        arch: str = "sm_90",
+        is_small: bool | None = None,
+        only: str = "",
+    ) -> None:
         self.device = CpuDevice()
         self.program = compile_text(folder, text, *kernels, card=card, arch=arch)
-        self.module = self.device.load(self.program)
+        launched = [self.program.entries[only].mangled] if only else None
+        if is_small is None:
+            is_small = zlib.crc32(f"{text} {only}".encode()) % 3 > 0
+        self.module = self.device.load(self.program, 1 if is_small else None, launched)
 
     def put(self, name: str, array: Array) -> Region:
         """A buffer that holds an array."""

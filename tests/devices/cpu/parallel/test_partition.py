@@ -61,7 +61,7 @@ class _Outcome:
             patch.setattr(partition, "MIN_THREADS", 1)
             patch.setattr(partition.PartitionCache, "partition", watch)
             patch.setenv(cores.VARIABLE, str(count))
-            running = Running(Path(folder), SOURCE.format(body=body))
+            running = Running(Path(folder), SOURCE.format(body=body), is_small=True)
             data = running.put("data", np.random.default_rng(5).integers(0, 99, 2 * SIZE).astype(np.int32))
             if shift is None:
                 x = running.put("x", np.random.default_rng(6).integers(0, 99, SIZE).astype(np.int32)).address

@@ -24,7 +24,7 @@ extern "C" __global__ void scan(const float* in, float* out) {
 
 
 def _bits(folder: Path) -> bytes:
-    run = Running(folder, SOURCE)
+    run = Running(folder, SOURCE, is_small=False)
     data = run.put("in", np.linspace(-3, 3, 64, dtype=np.float32))
     out = run.put("out", np.zeros(64, np.float32))
     run.launch("scan", 1, 64, data, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -78,8 +79,7 @@ def test_guards_without(body: str) -> None:
     assert not _edges(body)
 
 
-@pytest.mark.parametrize("block", [(64, 1, 1), (20, 3, 1)])
-def test_nothing_changes(block: tuple[int, int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = [SOURCE.format(body=body).replace(" k(", f" k{number}(") for number, body in enumerate([*IDLE, *BUSY])]
     monkeypatch.setattr(
         device, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, Schedule())
@@ -87,9 +87,9 @@ def test_nothing_changes(block: tuple[int, int, int], tmp_path: Path, monkeypatc
     outcomes = []
     for search in (idle_threads.idle_edges, lambda *_: set[tuple[int, int]]()):
         monkeypatch.setattr(lockstep, "idle_edges", search)
-        running = Running(tmp_path, "".join(kernels))
+        running = Running(tmp_path, "".join(kernels), is_small=False)
         results: list[object] = []
-        for number in range(len(kernels)):
+        for number, block in itertools.product(range(len(kernels)), [(64, 1, 1), (20, 3, 1)]):
             for n, a in ((0, 1), (7, 5), (1000, -3), (-1, 3)):
                 data = running.put("y", np.arange(5000, dtype=np.int32) % 50)
                 report = running.launch(f"k{number}", (2, 1, 1), block, data, np.int32(max(n, 0)), np.int32(abs(a)))

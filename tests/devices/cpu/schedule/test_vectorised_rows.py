@@ -47,7 +47,7 @@ def _outcome(
         patch.setattr(device, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
         if not proven:
             patch.setattr(llvm_backend, "OPTIMISATION", 0)
-        running = Running(Path(folder), text)
+        running = Running(Path(folder), text, is_small=False)
         data = running.put("data", np.random.default_rng(3).integers(-99, 99, 2 * SIZE).astype(np.int32))
         second = (data.address + 4 * shift).to_bytes(8, "little")  # x begins inside y's buffer: they overlap
         message = ""
@@ -115,7 +115,7 @@ _NUMBERS = st.tuples(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     body=_BODIES,
     grid=st.sampled_from([(1, 1, 1), (3, 1, 1), (2, 2, 1)]),
@@ -174,7 +174,7 @@ def test_the_last_row_runs_into_the_end_as_ever() -> None:
 
 
 def test_few_threads_get_no_code_for_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    running = Running(tmp_path, SOURCE.format(body="y[i] = x[i];"))
+    running = Running(tmp_path, SOURCE.format(body="y[i] = x[i];"), is_small=False)
     schedules: list[Schedule] = []
 
     def watched(text: str, kernels: tuple[str, ...], schedule: Schedule) -> object:

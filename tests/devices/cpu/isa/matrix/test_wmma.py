@@ -15,10 +15,9 @@ from tests.devices.cpu.running import Running
 
 Array = npt.NDArray[Any]
 
+HEAD = "#include <mma.h>\nusing namespace nvcuda;\n"
 WMMA = """
-#include <mma.h>
-using namespace nvcuda;
-extern "C" __global__ void k(const A* a, const B* b, const C* c, C* d)
+extern "C" __global__ void NAME(const A* a, const B* b, const C* c, C* d)
 {
     wmma::fragment<wmma::matrix_a, M, N, K, TA, wmma::LA> fa;
     wmma::fragment<wmma::matrix_b, M, N, K, TB, wmma::LB> fb;
@@ -32,34 +31,52 @@ extern "C" __global__ void k(const A* a, const B* b, const C* c, C* d)
 }
 """
 
+FORMS: list[tuple[tuple[int, int, int], str, str, type[Any]]] = [
+    ((16, 16, 16), "__half", "__half", np.float32),
+    ((32, 8, 16), "__half", "__half", np.float32),
+    ((8, 32, 16), "__half", "__half", np.float16),
+    ((16, 16, 16), "__nv_bfloat16", "__nv_bfloat16", np.float32),
+    ((16, 16, 8), "float", "wmma::precision::tf32", np.float32),
+    ((8, 8, 4), "double", "double", np.float64),
+    ((16, 16, 16), "signed char", "signed char", np.int32),
+    ((32, 8, 16), "unsigned char", "unsigned char", np.int32),
+]
+LAYOUTS = [("row_major", "col_major"), ("col_major", "row_major")]
 
-@pytest.mark.parametrize(
-    ("shape", "cxx", "tag", "result"),
-    [
-        ((16, 16, 16), "__half", "__half", np.float32),
-        ((32, 8, 16), "__half", "__half", np.float32),
-        ((8, 32, 16), "__half", "__half", np.float16),
-        ((16, 16, 16), "__nv_bfloat16", "__nv_bfloat16", np.float32),
-        ((16, 16, 8), "float", "wmma::precision::tf32", np.float32),
-        ((8, 8, 4), "double", "double", np.float64),
-        ((16, 16, 16), "signed char", "signed char", np.int32),
-        ((32, 8, 16), "unsigned char", "unsigned char", np.int32),
-    ],
-)
-@pytest.mark.parametrize("layouts", [("row_major", "col_major"), ("col_major", "row_major")])
-def test_wmma(
-    shape: tuple[int, int, int], cxx: str, tag: str, result: type[Any], layouts: tuple[str, str], tmp_path: Path
-) -> None:
-    m, n, k = shape
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for the sources: headers that name their file are compiled anew for each path."""
+    return tmp_path_factory.mktemp("wmma")
+
+
+def _defined(words: dict[str, object], kernel: str) -> str:
+    """A kernel with its words, which are those of no other kernel; mma.h has parameters of these names."""
+    before = "".join(f"#define {name} {word}\n" for name, word in words.items())
+    return before + kernel + "".join(f"#undef {name}\n" for name in words)
+
+
+def _wmma(form: int, layouts: tuple[str, str]) -> str:
+    (m, n, k), cxx, tag, result = FORMS[form]
     names = {np.float32: "float", np.float16: "__half", np.float64: "double", np.int32: "int"}
     strides = (k if layouts[0] == "row_major" else m, n if layouts[1] == "row_major" else k)
     words = {
         "A": cxx, "B": cxx, "C": names[result], "TA": tag, "TB": tag, "LA": layouts[0], "LB": layouts[1], "M": m,
         "N": n, "K": k, "SA": strides[0], "SB": strides[1],
     }  # fmt: skip
-    text = "".join(f"#define {name} {word}\n" for name, word in words.items())
-    # After mma.h, which has parameters of these names.
-    running = Running(tmp_path, WMMA.replace("using namespace", text + "using namespace"), "k")
+    return _defined(words, WMMA.replace("NAME", f"k{form}_{layouts[0]}"))
+
+
+ALL = HEAD + "".join(_wmma(form, layouts) for form in range(len(FORMS)) for layouts in LAYOUTS)
+"""One source, for mma.h takes longer than its kernels."""
+
+
+@pytest.mark.parametrize("form", range(len(FORMS)))
+@pytest.mark.parametrize("layouts", LAYOUTS)
+def test_wmma(form: int, layouts: tuple[str, str], folder: Path) -> None:
+    (m, n, k), cxx, _, result = FORMS[form]
+    kernel = f"k{form}_{layouts[0]}"
+    running = Running(folder, ALL, only=kernel)
     generator = np.random.default_rng(11)
     a, b, c = (generator.integers(0, 9, size) for size in ((m, k), (k, n), (m, n)))
     storage = {"__half": np.float16, "float": np.float32, "double": np.float64, "signed char": np.int8}
@@ -73,14 +90,12 @@ def test_wmma(
         stored = [matrix.astype(storage.get(cxx, np.uint8)) for matrix in stored]
     buffers = [running.put(name, matrix) for name, matrix in zip("ab", stored, strict=True)]
     addend, out = running.put("c", c.astype(result)), running.put("d", np.zeros((m, n), result))
-    running.launch("k", 1, 32, *buffers, addend, out)
+    running.launch(kernel, 1, 32, *buffers, addend, out)
     assert (out.read().view(result).reshape(m, n) == a @ b + 2 * c).all()
 
 
 MIXED = """
-#include <mma.h>
-using namespace nvcuda;
-extern "C" __global__ void k(const half* a, const half* b, const C* c, D* d)
+extern "C" __global__ void NAME(const half* a, const half* b, const C* c, D* d)
 {
     wmma::fragment<wmma::matrix_a, M, N, 16, half, wmma::row_major> fa;
     wmma::fragment<wmma::matrix_b, M, N, 16, half, wmma::row_major> fb;
@@ -97,19 +112,27 @@ extern "C" __global__ void k(const half* a, const half* b, const C* c, D* d)
 # `FORM/a|b|c|d`: row-major matrices as uint32 words, one of each distribution, and what an H200 gave.
 with np.load(Path(__file__).with_name("wmma_mixed.npz")) as _file:
     MIXED_VECTORS = dict(_file)
+MIXED_FORMS = sorted({name.partition("/")[0] for name in MIXED_VECTORS})
 
 
-@pytest.mark.parametrize("form", sorted({name.partition("/")[0] for name in MIXED_VECTORS}))
-def test_accumulators_of_two_types_have_the_bits_of_a_card(form: str, tmp_path: Path) -> None:
+def _mixed(form: str) -> str:
     shape, result, addend = form.split("_")
     m, n = shape[1:].removesuffix("k16").split("n")
     names = {"f32": "float", "f16": "half"}
-    text = "".join(f"#define {x} {y}\n" for x, y in zip("MNCD", (m, n, names[addend], names[result]), strict=True))
-    running = Running(tmp_path, MIXED.replace("using namespace", text + "using namespace"), "k")
+    words: dict[str, object] = dict(zip("MNCD", (m, n, names[addend], names[result]), strict=True))
+    return _defined(words, MIXED.replace("NAME", form))
+
+
+ALL_MIXED = HEAD + "".join(map(_mixed, MIXED_FORMS))
+
+
+@pytest.mark.parametrize("form", MIXED_FORMS)
+def test_accumulators_of_two_types_have_the_bits_of_a_card(form: str, folder: Path) -> None:
+    running = Running(folder, ALL_MIXED, only=form)
     a, b, c, d = (MIXED_VECTORS[f"{form}/{name}"] for name in "abcd")
     buffers = [running.put(name, array) for name, array in zip("abc", (a, b, c), strict=True)]
     out = running.put("d", np.zeros_like(d))
-    running.launch("k", len(a), 32, *buffers, out)
+    running.launch(form, len(a), 32, *buffers, out)
     assert (out.read().view(np.uint32).reshape(d.shape) == d).all()
 
 
