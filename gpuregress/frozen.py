@@ -125,9 +125,10 @@ def _comparison(cls: Any) -> dict[str, Callable[..., Any]]:
 
 def _getter(names: list[str]) -> Callable[[object], Any]:
     """A function that returns the values of these fields, as a tuple."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda record: tuple(getattr(record, name) for name in names)
+    if not names:
+        return lambda _record: ()
+    values = attrgetter(*names)
+    return values if len(names) > 1 else lambda record: (values(record),)
 
 
 @recursive_repr()
