@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.plan.case_planning import CaseOverrides as CaseOverrides
-from gpuregress.plan.compiled_launches import completed as completed
+from gpuregress.plan.compiled.launches import completed as completed
 from gpuregress.plan.selection import BrokenJob as BrokenJob
 from gpuregress.plan.selection import CaseFilter as CaseFilter
 from gpuregress.plan.selection import Plan as Plan

@@ -10,8 +10,8 @@ from gpuregress import dtypes
 from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
-from gpuregress.plan import compiled_launches
 from gpuregress.plan.case_planning import default_memory
+from gpuregress.plan.compiled import launches as compiled_launches
 from gpuregress.plan.functions import compiled_types
 from gpuregress.records import (
     TENSOR_MAP_ALIGNMENT,

@@ -258,6 +258,7 @@ def of_case(
     if settings is None:
         return ()
     compiled = []
+    taken: list[tuple[records.PythonKernel, Sequence[records.Launch]]] = []
     for at, one in enumerate(known.files):
         own = tuple(launch for launch in launches if launch.source == at)
         source = _compiled(one.path, known.include, settings, own, _symbols(buffers, at))
@@ -265,7 +266,9 @@ def of_case(
         if kernel is not None:
             python_kernels.check_arguments(scope, kernel, own, buffers)
             kernel = python_kernels.with_arguments(scope, kernel, one.inputs.contents[0], own, buffers)
+            taken.append((kernel, own))
         compiled.append(dataclasses.replace(source, digest=one.inputs.digest, python=kernel))
+    python_kernels.check_descriptors(scope, taken, buffers)
     return tuple(compiled)
 
 

@@ -86,6 +86,7 @@ from gpuregress.records.parameter_spaces import ParameterSpace as ParameterSpace
 from gpuregress.records.programs import HARNESS_FILE as HARNESS_FILE
 from gpuregress.records.programs import HARNESS_KERNEL as HARNESS_KERNEL
 from gpuregress.records.programs import CardFacts as CardFacts
+from gpuregress.records.programs import CompiledDescriptor as CompiledDescriptor
 from gpuregress.records.programs import CompiledLaunch as CompiledLaunch
 from gpuregress.records.programs import DeviceInfo as DeviceInfo
 from gpuregress.records.programs import Entry as Entry

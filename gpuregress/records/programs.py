@@ -58,6 +58,24 @@ class PythonKernel:
 
 
 @dataclass(frozen=True, slots=True)
+class CompiledDescriptor(Sparse):
+    """How a compiler wants a descriptor of a tensor: its tensor map, then 32-bit extents and 64-bit strides.
+
+    Attributes:
+        argument: position among the job's arguments.
+        axes: of the tensor.
+        box: elements of a copied box along each axis, slowest first; (): a pointer with 64-bit extents and strides is
+            passed in place of a map.
+        swizzle: of the map.
+    """
+
+    argument: int
+    axes: int
+    box: tuple[int, ...] = ()
+    swizzle: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
 class CompiledLaunch(Sparse):
     """What a kernel's compiler decided about its launches, and a job need not say.
 
@@ -67,6 +85,7 @@ class CompiledLaunch(Sparse):
         cluster: blocks of a cluster along x; the job's grid counts clusters.
         arguments: for each argument of the job the number of its axes, where it is passed as the fields of an array;
             0: as it is.
+        descriptors: those of the arguments that are descriptors of tensors.
         hidden: for each pointer behind the job's arguments the bytes of memory that a block needs there; 0: it is null.
     """
 
@@ -74,6 +93,7 @@ class CompiledLaunch(Sparse):
     shared: int | None = None
     cluster: int | None = None
     arguments: tuple[int, ...] = ()
+    descriptors: tuple[CompiledDescriptor, ...] = ()
     hidden: tuple[int, ...] = ()
 
 

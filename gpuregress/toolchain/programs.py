@@ -13,7 +13,7 @@ from typing import Any
 
 from gpuregress import storage
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
-from gpuregress.records import Entry, Program, PythonKernel, Source, from_json, to_json
+from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, from_json, to_json
 from gpuregress.toolchain import (
     architectures,
     cache,
@@ -344,7 +344,7 @@ def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, 
         named = {kernel.function: next(iter(module.entries))}
     program = _given(source, module, named, cache.digest((key, ptx)) if files.unknown else key, compiled.compiler)
     entries = {
-        name: replace(_with_parameter_names(entry, kernel), launch=compiled.launch)
+        name: replace(_with_parameter_names(entry, kernel, compiled.launch), launch=compiled.launch)
         for name, entry in program.entries.items()
     }
     arch = module.target if module.target.rstrip("af") == source.arch.rstrip("af") else source.arch
@@ -352,11 +352,19 @@ def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, 
     return program, ptx, ""
 
 
-def _with_parameter_names(entry: Entry, kernel: PythonKernel) -> Entry:
-    """Name the parameters as the function does, where each is one of the kernel's."""
-    if kernel.language != "triton":
+def _with_parameter_names(entry: Entry, kernel: PythonKernel, launch: CompiledLaunch | None) -> Entry:
+    """Name the parameters as the function does, where each is one of the kernel's or a field of a descriptor."""
+    if kernel.language != "triton" or launch is None:
         return entry
-    names = [*kernel.signature, *("" for _ in entry.parameters)]
+    descriptors = {one.argument: one for one in launch.descriptors}
+    names: list[str] = []
+    for position, name in enumerate(kernel.signature):
+        names.append(name)
+        if position in descriptors:
+            axes, has_map = descriptors[position].axes, bool(descriptors[position].box)
+            fields = [f"{name}.{field}" for field in ("shape", "strides") for _ in range(axes)]
+            names += fields if has_map else [*fields, f"{name}.padding", f"{name}.rounding", *fields]
+    names += ["" for _ in entry.parameters]
     return replace(
         entry,
         parameters=tuple(replace(one, name=name) for one, name in zip(entry.parameters, names, strict=False)),

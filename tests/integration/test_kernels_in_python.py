@@ -147,6 +147,43 @@ def test_a_numba_kernel_gets_the_fields_of_its_arrays(shop: Workshop) -> None:
     assert "rows.py:13" in reached["beyond"][1]
 
 
+COPY = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy(y, x, ROWS: tl.constexpr):
+    row = tl.program_id(0) * ROWS
+    y.store([row, 0], x.load([row, 0]))
+"""
+COPIED = """\
+source: ../kernels/copy.py:copy
+language: triton
+signature: {y: "tensordesc<fp16[{rows},64]>", x: "tensordesc<fp16[{rows},64]>"}
+constants: {ROWS: rows}
+parameters: {rows: [16]}
+buffers:
+  x: {dtype: float16, shape: [20, 72], fill: {normal: {}}}
+  y: {dtype: float16, shape: [20, 72], fill: zeros, tensormap: {box: [rows, 64], shape: [20, 40], strides: [144]}}
+launches: [{grid: [2], args: [y, x]}]
+dump: [y]
+reference: {y: reference.py:copied}
+"""
+EXPECTED = "def copied(inputs, case):\n    y = inputs['x'].copy()\n    y[:, 40:] = 0\n    return y\n"
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("options", ["", "compile: {options: [--arch=sm80]}\n"])
+def test_descriptors_that_the_host_makes(shop: Workshop, device: str, options: str) -> None:
+    pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
+    shop.write("kernels/copy.py", COPY)
+    shop.write("configs/copy.yaml", options + COPIED)
+    shop.write("configs/reference.py", EXPECTED)
+    result = shop.call("run", "--device", device, "copy")
+    assert (result.exit_code, results(shop)["copy/rows=16"][0]) == (0, "pass"), result.output
+
+
 def test_trusted_kernels_of_another_language(shop: Workshop) -> None:
     pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
     shop.write(

@@ -18,7 +18,9 @@ from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.job import JobSpec
 from gpuregress.spec.models.launch import LaunchSpec
 from gpuregress.spec.models.reference import ReferenceSpec
+from gpuregress.spec.models.tensor_map import TensorMapSpec
 from gpuregress.spec.models.values import PlainTextSpec
+from gpuregress.spec.resolve import tensor_maps
 from gpuregress.spec.resolve.scope import Scope
 from gpuregress.toolchain.python_kernels import function_parameters
 from gpuregress.toolchain.python_kernels.function_parameters import FunctionParameter
@@ -41,6 +43,7 @@ _TRITON_TYPES = {
 """Triton's name of a type → the dtypes of buffers and scalars that it takes."""
 
 _TRITON = re.compile(r"(?P<pointer>\*k?)?(?P<type>\w+)(?P<aligned>:16)?")
+_DESCRIPTOR = re.compile(r"tensordesc<(?P<type>\w+)\[(?P<block>\s*\d+\s*(?:,\s*\d+\s*)*)\]>")
 _NUMBA = re.compile(r"(?P<type>\w+)(?:\[(?P<axes>[:1, ]+)\])?")
 _NUMBA_TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _NUMBA_FLOATS = ("float16", "float32", "float64")
@@ -346,8 +349,11 @@ def _type_problem(language: str, text: str) -> str | None:
         match = _TRITON.fullmatch(text)
         if match and match["type"] in _TRITON_TYPES:
             return None
+        descriptor = _DESCRIPTOR.fullmatch(text)
+        if descriptor and descriptor["type"] in _TRITON_TYPES:
+            return None
         if text.startswith(("tensordesc", "nvTmaDesc")):
-            return f"{text} is a descriptor, which a job cannot pass: make it in the kernel, or pass a pointer"
+            return f"unknown descriptor {text!r}: write its type and its block, as tensordesc<fp16[128,64]>"
         known = next((name for name, takes in _TRITON_TYPES.items() if text.strip("* ") in takes), None)
         hint = f"; Triton's name of it is {known!r}" if known else f"; it has {', '.join(_TRITON_TYPES)}"
         return f"unknown type {text!r}{hint}; a pointer begins with *, and :16 behind it promises a multiple of 16"
@@ -362,6 +368,9 @@ def _argument_problem(
     language: str, argument: records.Argument, text: str, buffers: Mapping[str, records.Buffer]
 ) -> str | None:
     if language == "triton":
+        descriptor = _DESCRIPTOR.fullmatch(text)
+        if descriptor is not None:
+            return _descriptor_problem(argument, descriptor, buffers)
         match = _TRITON.fullmatch(text)
         if match is None or match["type"] not in _TRITON_TYPES:
             return None
@@ -378,6 +387,56 @@ def _argument_problem(
     if buffer is not None and len(buffer.shape) != axes:
         return f"{buffer.name} has {len(buffer.shape)} axes"
     return _mismatch(argument, (match["type"],), buffers, pointer=True)
+
+
+def _descriptor_problem(
+    argument: records.Argument, descriptor: re.Match[str], buffers: Mapping[str, records.Buffer]
+) -> str | None:
+    """Explain why a buffer cannot be taken as a descriptor; None if it can."""
+    if argument.kind == "null":
+        return "null is no tensor"
+    problem = _mismatch(argument, _TRITON_TYPES[descriptor["type"]], buffers, pointer=True)
+    buffer = buffers.get(argument.buffer)
+    if problem or buffer is None:
+        return problem
+    block, given = [int(number) for number in descriptor["block"].split(",")], buffer.tensor_map
+    axes = len(buffer.shape) if given is None else len(given.extents)
+    if axes != len(block):
+        return f"{buffer.name} has {axes} axes"
+    if given is None:
+        return None
+    if given.im2col is not None or given.interleave != "none" or set(given.element_strides) != {1}:
+        return f"{buffer.name} has a tensor map with im2col, interleave or element_strides"
+    return None if list(given.box[::-1]) == block else f"{buffer.name} has a tensor map of box {list(given.box[::-1])}"
+
+
+def check_descriptors(
+    scope: Scope,
+    kernels: Sequence[tuple[PythonKernel, Sequence[records.Launch]]],
+    buffers: Mapping[str, records.Buffer],
+) -> None:
+    """Check buffers that kernels take as descriptors: each by the rules of tensor maps, and with one block.
+
+    Args:
+        scope: the case's values.
+        kernels: those of the case with their launches.
+        buffers: of the case.
+    """
+    blocks: dict[str, str] = {}
+    for kernel, launches in kernels:
+        for launch in {one.origin: one for one in reversed(launches)}.values():
+            pairs = zip(launch.args, kernel.signature.values(), strict=False)
+            for at, (argument, text) in enumerate(pairs):
+                descriptor = _DESCRIPTOR.fullmatch(text)
+                if descriptor is None or argument.buffer not in buffers:
+                    continue
+                block, buffer = "".join(descriptor["block"].split()), buffers[argument.buffer]
+                if blocks.setdefault(buffer.name, block) != block:
+                    other = f"{buffer.name} is a descriptor with block [{blocks[buffer.name]}] elsewhere in the case"
+                    scope.error(("launches", launch.origin, "args", at), f"{other}, and here with [{block}]")
+                elif buffer.tensor_map is None:
+                    given = TensorMapSpec.model_validate({"box": [int(number) for number in block.split(",")]})
+                    tensor_maps.tensor_map(scope, given, buffer, ("buffers", buffer.name))
 
 
 def _mismatch(

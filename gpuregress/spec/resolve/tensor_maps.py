@@ -45,6 +45,18 @@ def tensor_map(scope: Scope, given: TensorMapSpec | None, buffer: records.Buffer
     return resolved if scope.problems.reported == before else None
 
 
+def plain(buffer: records.Buffer) -> TensorMap:
+    """Return the map of a buffer without gaps, whose box is not known yet.
+
+    Args:
+        buffer: of a dtype that a tensor map can hold.
+    """
+    type_ = _OF_DTYPE[buffer.dtype]
+    size = ELEMENT_SIZES[type_]
+    strides = tuple(math.prod(buffer.shape[axis + 1 :]) * size for axis in range(len(buffer.shape) - 1))
+    return TensorMap(type_, buffer.shape[::-1], strides[::-1], (), (1,) * len(buffer.shape))
+
+
 class _Resolver:
     def __init__(self, scope: Scope, given: TensorMapSpec, buffer: records.Buffer, key: Key) -> None:
         self.scope, self.given, self.buffer, self.key = scope, given, buffer, key

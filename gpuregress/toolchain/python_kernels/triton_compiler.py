@@ -15,7 +15,8 @@ from typing import Any
 
 from gpuregress.document.problems import suggestion
 from gpuregress.errors import CompileError
-from gpuregress.records import CompiledLaunch, PythonKernel
+from gpuregress.records import CompiledDescriptor, CompiledLaunch, PythonKernel
+from gpuregress.records.tensors.tensor_maps import SPANS
 from gpuregress.toolchain.python_kernels import heuristics
 
 PACKAGE = "triton"
@@ -113,7 +114,7 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
         triton.knobs.runtime.add_stages_inspection_hook = _without_assembler
         compiled = triton.compile(source, target=target, options={**_DEFAULTS, **kernel.settings})
         ptx = compiled.asm["ptx"]
-    return _with_lines_of_assembly(ptx), _launch(ptx, compiled.metadata)
+    return _with_lines_of_assembly(ptx), _launch(kernel, ptx, compiled.metadata)
 
 
 def _with_lines_of_assembly(ptx: str) -> str:
@@ -184,7 +185,7 @@ def _constant(value: Any) -> Any:
     return value
 
 
-def _launch(ptx: str, metadata: Any) -> CompiledLaunch:
+def _launch(kernel: PythonKernel, ptx: str, metadata: Any) -> CompiledLaunch:
     """Read the launch from the PTX and from Triton's metadata."""
     threads = re.search(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", ptx)
     x, y, z = (int(number or 1) for number in threads.groups()) if threads else (metadata.num_warps * 32, 1, 1)
@@ -193,8 +194,31 @@ def _launch(ptx: str, metadata: Any) -> CompiledLaunch:
         block=(x, y, z),
         shared=metadata.shared,
         cluster=metadata.num_ctas if metadata.num_ctas > 1 else None,
+        descriptors=_descriptors(kernel, getattr(metadata, "tensordesc_meta", None)),
         hidden=tuple(size * metadata.num_ctas for size in scratch),
     )
+
+
+def _descriptors(kernel: PythonKernel, decided: Any) -> tuple[CompiledDescriptor, ...]:
+    """How the descriptors of a signature are passed: as tensor maps, or without where the instructions have none.
+
+    Raises:
+        CompileError: the map is of a kind that a job has no words for.
+    """
+    types = list(kernel.signature.values())
+    positions = [at for at, text in enumerate(types) if text.startswith("tensordesc")]
+    found = []
+    for position, one in zip(positions, decided or [None] * len(positions), strict=True):
+        axes = types[position].count(",") + 1
+        if one is None:
+            found.append(CompiledDescriptor(position, axes))
+            continue
+        if one.get("fp4_padded") or one.get("is_im2col"):
+            name = list(kernel.signature)[position]
+            raise CompileError(f"{kernel.function}: the descriptor {name!r} is of packed fp4 or of im2col")
+        swizzle = tuple(SPANS)[one["swizzle"]]
+        found.append(CompiledDescriptor(position, axes, tuple(one["block_size"]), swizzle))
+    return tuple(found)
 
 
 def _without_assembler(_backend: Any = None, stages: Any = None, *_: Any) -> tuple[str, str]:

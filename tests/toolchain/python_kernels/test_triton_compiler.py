@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress import toolchain
 from gpuregress.errors import CompileError
-from gpuregress.records import CompiledLaunch, PythonKernel, Source
+from gpuregress.records import CompiledDescriptor, CompiledLaunch, PythonKernel, Source
 
 pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
 
@@ -86,3 +86,20 @@ def test_every_line_of_an_inline_assembly_is_that_of_its_beginning(tmp_path: Pat
     ptx = Path(toolchain.compile(source(tmp_path, "scale")).ptx).read_text()
     load = ptx.index("ld.global")
     assert ptx[:load].rpartition(".loc")[2].split()[:2] == ["1", "9"]
+
+
+def test_descriptors_that_the_host_makes(tmp_path: Path) -> None:
+    text = "import triton\n\n\n@triton.jit\ndef copy(y, x, n):\n    y.store([n, 0], x.load([n, 0]))\n"
+    path = tmp_path / "copy.py"
+    path.write_text(text)
+    types = {"y": "tensordesc<fp16[16,64]>", "x": "tensordesc<fp16[16,64]>", "n": "i32"}
+    kernel = PythonKernel("triton", "copy", types)
+    entry = toolchain.compile(Source(str(path), kernels=("copy",), python=kernel)).entries["copy"]
+    assert entry.launch is not None
+    assert entry.launch.descriptors == tuple(CompiledDescriptor(at, 2, (16, 64), "128B") for at in (0, 1))
+    names = [one.name for one in entry.parameters]
+    assert names[:7] == ["y", "y.shape", "y.shape", "y.strides", "y.strides", "x", "x.shape"]
+    old = toolchain.compile(Source(str(path), kernels=("copy",), python=kernel, arch="sm_80")).entries["copy"]
+    assert old.launch is not None
+    assert old.launch.descriptors == (CompiledDescriptor(0, 2), CompiledDescriptor(1, 2))
+    assert [one.name for one in old.parameters][5:8] == ["y.padding", "y.rounding", "y.shape"]

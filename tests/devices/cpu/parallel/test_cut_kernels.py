@@ -18,7 +18,7 @@ from gpuregress.baselines import BaselineStore
 from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores, partition
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
-from gpuregress.plan import compiled_launches
+from gpuregress.plan.compiled import launches as compiled_launches
 from gpuregress.records import Case, Task
 from gpuregress.runner import run_case
 

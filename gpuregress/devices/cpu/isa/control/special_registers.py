@@ -136,7 +136,16 @@ def _cvta(emitter: Services, instruction: Instruction) -> None:
     )
     value = convert(emitter.builder, emitter.read(source, type_name), ir.IntType(64))
     change = emitter.builder.sub if "to" in words else emitter.builder.add
+    if words[-1] == "param" and "to" not in words:
+        value = _generic_parameter(emitter, value)
     emitter.write(target, change(value, i64(window)) if window else value, type_name)
+
+
+def _generic_parameter(emitter: Services, value: ir.Value) -> ir.Value:
+    """The generic address of a parameter, which names have at once; a register of 32 bits holds its lower half."""
+    builder = emitter.builder
+    is_lower_half = builder.icmp_unsigned("<", value, i64(1 << 32))
+    return builder.select(is_lower_half, builder.add(value, i64(machine_layout.PARAM_WINDOW)), value)
 
 
 def _isspacep(emitter: Services, instruction: Instruction) -> None:

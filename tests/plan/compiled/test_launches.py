@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuregress.plan.compiled_launches import completed
+from gpuregress.plan.compiled.launches import completed
 from gpuregress.records import (
     Argument,
     Buffer,

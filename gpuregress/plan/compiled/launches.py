@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpuregress import dtypes
+from gpuregress.plan.compiled import tensor_descriptors
 from gpuregress.records import Argument, Buffer, Case, Launch, Program
 from gpuregress.spec.resolve import scalar_arguments
 
@@ -36,7 +37,7 @@ def completed(case: Case, programs: Sequence[Program], references: Mapping[str, 
         known: dict[int, Launch] = {}  # a step that is repeated a million times stays one object
         for launch in launches:
             if id(launch) not in known:
-                known[id(launch)] = _completed(launch, case.buffers, programs, added)
+                known[id(launch)] = _completed(launch, {**case.buffers, **added}, programs, added)
         return tuple(known[id(launch)] for launch in launches)
 
     launches = complete(case.launches, programs)
@@ -51,7 +52,7 @@ def completed(case: Case, programs: Sequence[Program], references: Mapping[str, 
 
 
 def _completed(
-    launch: Launch, buffers: Mapping[str, Buffer], programs: Sequence[Program], scratch: dict[str, Buffer]
+    launch: Launch, buffers: Mapping[str, Buffer], programs: Sequence[Program], added: dict[str, Buffer]
 ) -> Launch:
     entry = programs[launch.source].entries.get(launch.kernel)
     decided = entry.launch if entry is not None else None
@@ -60,10 +61,14 @@ def _completed(
     x, y, z = launch.grid
     grid = (x * (decided.cluster or 1), y, z)
     fields: list[Argument] = []
+    descriptors = {one.argument: one for one in decided.descriptors}
     for position, argument in enumerate(launch.args):
         axes = decided.arguments[position] if position < len(decided.arguments) else 0
-        fields += _array(argument, buffers[argument.buffer]) if axes and argument.kind == "buffer" else [argument]
-    hidden = [_hidden(launch, size, math.prod(launch.grid), scratch) for size in decided.hidden]
+        if position in descriptors and argument.kind == "buffer":
+            fields += tensor_descriptors.fields(argument, buffers[argument.buffer], descriptors[position], added)
+        else:
+            fields += _array(argument, buffers[argument.buffer]) if axes and argument.kind == "buffer" else [argument]
+    hidden = [_hidden(launch, size, math.prod(launch.grid), added) for size in decided.hidden]
     shared = launch.shared if decided.shared is None else decided.shared
     return replace(launch, grid=grid, block=decided.block or launch.block, shared=shared, args=(*fields, *hidden))
 
