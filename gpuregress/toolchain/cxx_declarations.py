@@ -10,14 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from difflib import get_close_matches
-from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.dtypes import Scalar
 from gpuregress.frozen import dataclass
-from gpuregress.records import Entry, Parameter, Source
-from gpuregress.toolchain import compiler_messages
+from gpuregress.records import Entry, Parameter
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.include_scanner import without_comments
 
@@ -107,28 +104,6 @@ def strip_template_arguments(kernel: str) -> str:
     return kernel.partition("<")[0].strip()
 
 
-def unknown_names(unknown: Iterable[str], source: Source, text: str) -> dict[str, str]:
-    """Explain unknown kernels and variables, with a list of the existing ones."""
-    explained = {}
-    kernels = [str(declaration) for declaration in declarations(text)]
-    for name in unknown:
-        where = compiler_messages.shown(Path(source.path))
-        if name in source.symbols:
-            variables = variable_names(text)
-            there = _there(name, variables, "no __constant__ or __device__ variable")
-            explained[name] = f"{where} has no variable {name!r}; {there}"
-            continue
-        wanted = strip_template_arguments(name)
-        same = [kernel for kernel in kernels if strip_template_arguments(kernel) == wanted]
-        if same and "<" in same[0] and "<" not in name:
-            explained[name] = f"{where}: {same[0]} is a template; name one of its instances, as `{wanted}<float>`"
-        elif same:
-            explained[name] = f"{where}: {name!r} names no instance of {same[0]}; see its template arguments"
-        else:
-            explained[name] = f"{where} has no kernel {name!r}; {_there(name, kernels, 'no __global__ function')}"
-    return explained
-
-
 def variable_names(text: str) -> list[str]:
     """List the `__constant__` and `__device__` variables of a source, without their namespaces."""
     plain = without_comments(text)
@@ -136,14 +111,6 @@ def variable_names(text: str) -> list[str]:
         r"\b__(?:constant|device|managed)__\s+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])", plain
     )
     return list(dict.fromkeys(name for _, name in matches))
-
-
-def _there(name: str, names: list[str], none: str) -> str:
-    if not names:
-        return f"it has {none}"
-    near = get_close_matches(strip_template_arguments(name), [strip_template_arguments(other) for other in names], 1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"it has {', '.join(names)}{hint}"
 
 
 def _merged(compiled: Parameter, written: CxxParameter) -> Parameter:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_KERNEL, Source
-from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text
+from gpuregress.toolchain import compiler_messages, include_scanner, kernel_text
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
 
@@ -284,7 +284,9 @@ def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> 
     named = () if source.harness else source.kernels
     unknown = compiler_messages.unknown_names(log, (*named, *source.symbols))
     if unknown:
-        return UnknownNames(cxx_declarations.unknown_names(unknown, source, text))
+        from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
+
+        return UnknownNames(unknown_names.explain(unknown, source, text))
     uncallable = compiler_messages.harness_error(log) if source.harness else ""
     if uncallable:
         return UnknownNames({name: f"{name} cannot be called: {uncallable}" for name in source.kernels})

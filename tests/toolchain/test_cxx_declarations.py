@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.records import Entry, Parameter, Source
+from gpuregress.records import Entry, Parameter
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
@@ -106,24 +106,9 @@ def test_two_candidates_name_nothing() -> None:
     assert cxx_declarations.name_parameters(entry, "k", declared) == entry
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("sacpy", "has no kernel 'sacpy'; it has saxpy, reduce<T> (did you mean 'saxpy'?)"),
-        ("reduce", "reduce<T> is a template; name one of its instances, as `reduce<float>`"),
-        ("reduce<foo>", "'reduce<foo>' names no instance of reduce<T>"),
-    ],
-)
-def test_unknown_names(name: str, expected: str) -> None:
-    text = "__global__ void saxpy(); template<class T> __global__ void reduce(T*);"
-    assert expected in cxx_declarations.unknown_names((name,), Source("/x/k.cu", kernels=(name,)), text)[name]
-
-
-def test_unknown_variables() -> None:
+def test_variables() -> None:
     text = "__constant__ float d_taps[17]; __device__ int a = 3;\n__device__ int f(int x) { return x; }"
     assert cxx_declarations.variable_names(text) == ["d_taps", "a"]
-    message = cxx_declarations.unknown_names(("d_tap",), Source("/x/k.cu", symbols=("d_tap",)), text)["d_tap"]
-    assert "no variable 'd_tap'; it has d_taps, a (did you mean 'd_taps'?)" in message
 
 
 @given(st.text(alphabet="__global__ void k(int*,)<>{};:=\"'/\n", max_size=120))
