@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.document import reader
@@ -116,7 +116,7 @@ def make(
     wrong.raise_if_any()
     planned = [case for case in planned if Path(case.path) not in wrong.errors]
     chosen = tuple(case for case in planned if meant.takes(case))
-    meant.check_used(planned)
+    meant.check_used(planned, {quick_name(path) for path in wrong.errors})
     kept = tuple(case for case in chosen if filters.keeps(case))
     broken = wrong.jobs(project, {case.job for case in planned})
     if not kept and not broken:
@@ -318,10 +318,15 @@ class _Selection:
     def _means(self, selector: str, case: Case) -> bool:
         return selector in (case.name, case.job) or _matches(case, selector)
 
-    def check_used(self, planned: Sequence[Case]) -> None:
-        """Raise UsageError or NothingToDo for a selector that selects no case."""
+    def check_used(self, planned: Sequence[Case], wrong: Collection[str]) -> None:
+        """Raise UsageError or NothingToDo for a selector that selects no case, unless its job is wrong.
+
+        Args:
+            planned: the cases of the selected files.
+            wrong: the names of jobs that cannot be planned.
+        """
         for selector in self._names:
-            if any(self._means(selector, case) for case in planned):
+            if selector.partition("/")[0] in wrong or any(self._means(selector, case) for case in planned):
                 continue
             if _is_glob(selector):
                 raise NothingToDo(f"no case matches {selector!r}: `gpuregress list` shows all")

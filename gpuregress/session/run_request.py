@@ -97,8 +97,8 @@ class RunRequest:
 
     @property
     def keeps_going(self) -> bool:
-        """Whether a wrong job is an `error` of its own and the others run, as at night."""
-        return self.kind == "nightly"
+        """Whether a wrong job is an `error` of its own and the others run: at night, and where several are named."""
+        return self.kind == "nightly" or len(self.selectors) > 1
 
     @property
     def takes_all(self) -> bool:

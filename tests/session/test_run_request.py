@@ -13,5 +13,6 @@ def test_a_request_takes_all_cases_unless_something_selects(narrower: dict[str, 
     assert not RunRequest(**narrower).takes_all  # type: ignore[arg-type] # keyword by keyword
 
 
-def test_only_a_nightly_run_keeps_going_after_a_wrong_job() -> None:
+def test_a_night_and_a_run_of_several_named_jobs_keep_going_after_a_wrong_one() -> None:
     assert [RunRequest(kind="run").keeps_going, RunRequest(kind="nightly").keeps_going] == [False, True]
+    assert [RunRequest(("a",)).keeps_going, RunRequest(("a", "b")).keeps_going] == [False, True]

@@ -17,7 +17,7 @@ from gpuregress.records import Case, Program, Verdict
 from gpuregress.session.compilation import kernel_arguments
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.run_context import RunContext
-from gpuregress.session.steps.planning import PlannedRun, error_lines
+from gpuregress.session.steps.planning import PlannedRun, error_lines, wrong_job_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,19 @@ def _contradicting_jobs(
     try:
         kernel_arguments.check(cases, compiled)
     except JobErrors as contradictions:
-        if not context.request.keeps_going:
+        if not context.request.keeps_going or _is_none_left(context, cases, contradictions):
             raise
         jobs, errors = {case.path: case.job for case in cases}, contradictions.errors
         lines = {
             path: error_lines(context.project, [error for error in errors if str(error.path) == path])
             for path in sorted({str(error.path) for error in errors})
         }
-        return {path: verdict.broken(jobs[path], of_job) for path, of_job in lines.items()}
+        code = wrong_job_code(context.request)
+        return {path: verdict.broken(jobs[path], of_job, exit_code=code) for path, of_job in lines.items()}
     return {}
+
+
+def _is_none_left(context: RunContext, cases: Sequence[Case], contradictions: JobErrors) -> bool:
+    """Tell whether every job of a run that is no night's is wrong: then nothing is run."""
+    wrong = {str(error.path) for error in contradictions.errors}
+    return context.request.kind != "nightly" and wrong >= {case.path for case in cases}

@@ -38,7 +38,7 @@ from gpuregress.session.runs import log_header, run_folders
 from gpuregress.session.runs.recording import Recording
 from gpuregress.session.steps.checking import CheckedRun
 from gpuregress.session.steps.night import night_order
-from gpuregress.session.steps.planning import error_lines, error_location
+from gpuregress.session.steps.planning import error_lines, error_location, wrong_job_code
 from gpuregress.session.steps.resumption import NOTHING_BEFORE, EarlierPart
 from gpuregress.session.steps.tasks import TaskFactory
 from gpuregress.toolchain import cache
@@ -274,7 +274,7 @@ class _Execution:
             return self._infeasible(case, str(error))
         if not isinstance(error, JobErrors):
             return verdict.failed(case, error)
-        code = verdict.EXIT_CODES["error"] if self._context.request.keeps_going else error.exit_code
+        code = wrong_job_code(self._context.request)
         lines, location = error_lines(self._context.project, error.errors), error_location(error.errors)
         return verdict.broken(case.job, lines, case, exit_code=code, location=location)
 

@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 
 from gpuregress import plan, verdict
-from gpuregress.errors import DumpError, JobError, NothingToDo, RunLocked, StorageError
+from gpuregress.errors import DumpError, JobError, JobErrors, NothingToDo, RunLocked, StorageError
 from gpuregress.frozen import dataclass
 from gpuregress.project import Project
 from gpuregress.records import Case, SourceLocation, Verdict
 from gpuregress.session import missing_cases, overrides
 from gpuregress.session.run_context import RunContext
+from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import dump_verification, journal, run_folders
 
 
@@ -56,8 +57,16 @@ def plan_cases(context: RunContext) -> PlannedRun:
     """
     warnings = overrides.check(context.request, context.devices)
     planned = _plan(context)
+    if planned.broken and not planned.cases and context.request.kind != "nightly":
+        raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
+    code = wrong_job_code(context.request)
     broken = tuple(
-        verdict.broken(job.name, error_lines(context.project, job.errors), location=error_location(job.errors))
+        verdict.broken(
+            job.name,
+            error_lines(context.project, job.errors),
+            exit_code=code,
+            location=error_location(job.errors),
+        )
         for job in (planned.broken if context.request.is_first else ())
     )
     only = context.request.only
@@ -136,6 +145,11 @@ def _nothing_to_rerun(owed: Sequence[str]) -> str:
         return "every case of the last run passed: there is nothing to run again"
     more = f" and {len(owed) - 1} more" if len(owed) > 1 else ""
     return f"{owed[0]}{more} did not pass in the last run, but nothing of what is asked for: nothing to run again"
+
+
+def wrong_job_code(request: RunRequest) -> int:
+    """The exit code of a wrong job whose neighbours run; a night has one code for all that could not run."""
+    return verdict.EXIT_CODES["error"] if request.kind == "nightly" else JobErrors.exit_code
 
 
 def error_lines(project: Project, errors: Sequence[JobError]) -> list[str]:

@@ -20,7 +20,9 @@ poll.h print pthread.h pwd.h queue random ranges regex sched.h scoped_allocator 
 setjmp.h shared_mutex signal.h source_location spanstream sstream stack stacktrace stdexcept stop_token streambuf
 string strings.h strstream syncstream system_error termios.h thread time.h typeindex typeinfo unistd.h
 unordered_map unordered_set valarray values.h vector version wait.h wchar.h wctype.h cxxabi.h execinfo.h features.h
-netdb.h netinet ucontext.h ext/numeric_traits.h malloc/malloc.h
+error.h glob.h ftw.h utime.h mqueue.h syslog.h grp.h spawn.h iconv.h langinfo.h netdb.h
+netinet
+ucontext.h ext/numeric_traits.h malloc/malloc.h
 windows.h Windows.h windowsx.h direct.h io.h conio.h process.h tchar.h intrin.h x86intrin.h immintrin.h emmintrin.h
 xmmintrin.h pmmintrin.h smmintrin.h nmmintrin.h
 """
@@ -37,7 +39,7 @@ cub/util_allocator.cuh cub/util_device.cuh cub/util_debug.cuh nvJitLink.h cudnn.
 """
 
 _LIBRARIES = """
-boost cblas cblas.h benchmark cxxopts.hpp argparse EGL fmt freeimage FreeImage.h GL gflags GLES2 GLES3 GLES31 GLFW
+boost CL cblas cblas.h benchmark cxxopts.hpp argparse EGL fmt freeimage FreeImage.h GL gflags GLES2 GLES3 GLES31 GLFW
 glad GLUT glog gtest gmock X11 hdf5.h H5Cpp.h jpeglib.h json.hpp KHR lapacke.h lapack.h lmdb.h leveldb mkl.h
 mkl_cblas.h mpi.h nlohmann nvToolsExt.h nvToolsExtCuda.h nvToolsExtCudaRt.h nvtx3 numpy opencv opencv2 OpenGL
 OpenCL png.h pybind11 Python.h pngpriv.h rapidjson SDL2 SDL spdlog tiffio.h vulkan zlib.h papi.h
@@ -140,6 +142,15 @@ class mutex;
 #endif
 """
 
+_CUFFT = """\
+#include <cuComplex.h>
+typedef float cufftReal;
+typedef double cufftDoubleReal;
+typedef cuComplex cufftComplex;
+typedef cuDoubleComplex cufftDoubleComplex;
+typedef int cufftHandle;
+"""
+
 
 def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:
     """Return the texts of those headers that stand for host-only ones.
@@ -190,7 +201,11 @@ def _shim(name: str) -> str | None:
         stem = rest.removesuffix(".h")
         known = _THRUST.split()
         return "#pragma once\nnamespace thrust {}\n" if stem in known or stem.partition("/")[0] in known else None
-    if plain.startswith(("cublas", "cusparse", "cusolver", "cufft", "cudnn")):
+    if plain == "unistd.h":
+        return f"{_STD}#define _POSIX_VERSION 200809L\n"
+    if plain.startswith("cufft"):
+        return f"{_STD}{_CUFFT}"
+    if plain.startswith(("cublas", "cusparse", "cusolver", "cudnn")):
         return f"{_STD}#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>\n"
     if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES):
         return _STD

@@ -40,6 +40,14 @@ _MATH = """\
 #endif
 """
 
+# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them.
+_SYSTEM = """\
+#ifndef __linux__
+#define __linux__ 1
+#define __unix__ 1
+#endif
+"""
+
 # Templates, so that the toolkit's own definitions may stand beside them.
 _DEPENDENT_LAUNCHES = """\
 #if __CUDA_ARCH__ >= 900
@@ -55,7 +63,7 @@ template <typename = void> static __inline__ __device__ void cudaTriggerProgramm
 _PRELUDE_TEXT = f"""{_MATH}typedef unsigned int uint;
 typedef unsigned short ushort;
 typedef unsigned long ulong;
-{_DEPENDENT_LAUNCHES}"""
+{_DEPENDENT_LAUNCHES}{_SYSTEM}"""
 
 _MATH_FUNCTIONS = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor
