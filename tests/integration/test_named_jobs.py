@@ -16,7 +16,7 @@ def test_a_wrong_job_stops_only_itself(shop: Workshop) -> None:
     assert "configs/scale.yaml:" in result.stdout
     assert "new      other" in result.stdout
     document = json.loads((shop.root / "runs/latest/results.json").read_text())
-    assert [case["status"] for case in document["cases"] if case["case"] == "scale"] == ["error"]
+    assert [case["verdict"] for case in document["cases"] if case["case"] == "scale"] == ["error"]
 
 
 def test_a_job_that_contradicts_its_kernel_stops_only_itself(shop: Workshop) -> None:
