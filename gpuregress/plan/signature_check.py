@@ -6,9 +6,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import dtypes
+from gpuregress import dtypes, toolchain
 from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
+from gpuregress.dtypes import ElementType
 from gpuregress.errors import JobError, JobErrors
 from gpuregress.plan.case_planning import default_memory
 from gpuregress.plan.compiled import launches as compiled_launches
@@ -24,7 +25,8 @@ from gpuregress.records import (
     Program,
     Source,
 )
-from gpuregress.toolchain import cxx_declarations, include_scanner, ptx_declarations
+from gpuregress.toolchain import cxx_aliases, cxx_declarations, cxx_types, include_scanner, ptx_declarations
+from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
 
 def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, ...]:
@@ -131,7 +133,8 @@ def _contradictions(
             continue
         sizes_only = bool(program.cubin) and not program.ptx
         problems = _launch_problems(launch, entry, sizes_only=sizes_only)
-        for position, message in problems or _texture_problems(case, launch, entry):
+        problems = problems or _texture_problems(case, launch, entry) or _pointee_problems(case, launch, entry, source)
+        for position, message in problems:
             key = (*section, origin, "args", *(() if position is None else (position,)))
             errors[key] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
     return errors
@@ -199,6 +202,60 @@ def _texture_problems(case: Case, launch: Launch, entry: Entry) -> list[tuple[in
             name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
             problems.append((position, f"the buffer {buffer.name} is a {what} object and {name} is a pointer"))
     return problems
+
+
+def _pointee_problems(case: Case, launch: Launch, entry: Entry, source: Source) -> list[tuple[int | None, str]]:
+    """Buffers whose elements are not what the kernel's pointers point to, as the source declares them."""
+    if Path(source.path).suffix not in include_scanner.SUFFIXES or source.harness:
+        return []
+    try:
+        texts = tuple(content.decode(errors="replace") for content in toolchain.inputs(source).contents)
+    except OSError:
+        return []
+    plain = cxx_declarations.strip_template_arguments(launch.kernel)
+    declared = {
+        (one.name, one.template, one.parameters): one
+        for one in _declared(texts)
+        if plain in (one.name, one.name.rpartition("::")[2]) and len(one.parameters) == len(entry.parameters)
+    }
+    if len(declared) != 1:
+        return []
+    (only,) = declared.values()
+    pointees = cxx_aliases.pointees(launch.kernel, only, cxx_aliases.aliases(texts, source.defines))
+    triples = zip(launch.args, only.parameters, pointees, strict=True)
+    judged = (_pointee_problem(case, *triple) for triple in triples)
+    return [(position, message) for position, message in enumerate(judged) if message]
+
+
+@functools.lru_cache(maxsize=32)
+def _declared(texts: tuple[str, ...]) -> tuple[Declaration, ...]:
+    return tuple(one for text in texts for one in cxx_declarations.declarations(text))
+
+
+def _pointee_problem(case: Case, argument: Argument, parameter: CxxParameter, pointee: str | None) -> str | None:
+    buffer = case.buffers.get(argument.buffer) if argument.kind == "buffer" else None
+    if buffer is None or pointee is None or argument.untyped or argument.as_map or buffer.texture is not None:
+        return None
+    if _fits(dtypes.parse(buffer.dtype), dtypes.parse(pointee)):
+        return None
+    alias = "" if cxx_types.dtype_of_type(parameter.type.rstrip("* ")) == pointee else f" ({parameter.type})"
+    return (
+        f"the buffer {buffer.name} holds {buffer.dtype} and parameter {parameter.name!r} points to {pointee}{alias}: "
+        f"give the buffer `dtype: {pointee}`, or write {{pointer: {buffer.name}}} to pass its memory as it is"
+    )
+
+
+def _fits(own: ElementType, pointee: ElementType) -> bool:
+    """Tell whether a kernel may take elements for those of a buffer: numbers of one kind and size, or bytes."""
+    scalars = [{part.scalar for part in element.parts} for element in (own, pointee)]
+    if any(len(one) != 1 for one in scalars):
+        return True  # a record: its layout is the user's
+    (one,), (other,) = scalars
+    if one.name == other.name or 1 in (one.size, other.size):
+        return True
+    if one.size != other.size or (one.is_float and other.is_float):
+        return False
+    return one.is_float == other.is_float or one.size == 2  # bits of a half are often kept as uint16
 
 
 def _size_problem(argument: Argument, parameter: Parameter) -> str | None:

@@ -117,6 +117,7 @@ class Argument:
         fields: the members, in order, for `struct`; laid out as C does.
         as_map: whether it is the buffer's tensor map, not its address.
         in_memory: whether the tensor map is in global memory, and its address is passed.
+        untyped: whether the kernel may take the buffer's elements for others.
     """
 
     kind: Literal["buffer", "scalar", "null", "struct"]
@@ -128,6 +129,7 @@ class Argument:
     fields: tuple[Argument, ...] = ()
     as_map: bool = False
     in_memory: bool = False
+    untyped: bool = False
 
     @property
     def buffers(self) -> tuple[str, ...]:

@@ -34,6 +34,48 @@ def program(launch: Launch, actual: records.Entry) -> records.Program:
     return records.Program("key", "", "", {launch.kernel: actual}, {}, "nvrtc", (), "sm_90")
 
 
+ALIASES = """\
+typedef float real;
+template <typename T> __global__ void scaled(real* x, T* y, const unsigned* bits, char* raw, float2* pairs) {}
+"""
+
+
+def pointer_errors(tmp_path: Path, kernel: str, argument: str = "y") -> str:
+    job = f"""\
+source: ../kernels/scaled.cu
+buffers:
+  x: {{dtype: float64, shape: [4], fill: ones}}
+  y: {{dtype: float32, shape: [4], fill: ones}}
+  i: {{dtype: int32, shape: [4], fill: ones}}
+launches:
+  - {{kernel: "{kernel}", grid: [1], block: [1], args: [{argument}, y, i, x, y]}}
+dump: all
+"""
+    example = project(tmp_path, scaled=job)
+    (tmp_path / "kernels/scaled.cu").write_text(ALIASES)
+    case = only(example, "scaled")
+    kinds = [(8, "pointer", name) for name in ("x", "y", "bits", "raw", "pairs")]
+    errors = plan.check_programs(case, [program(case.launches[0], entry(*kinds))])
+    return "\n".join(map(str, errors))
+
+
+def test_buffers_against_what_pointers_point_to(tmp_path: Path) -> None:
+    assert pointer_errors(tmp_path, "scaled<float>") == ""
+    message = pointer_errors(tmp_path, "scaled<float>", "x")
+    assert "launches[0].args[0]: the buffer x holds float64 and parameter 'x' points to float32 (real*)" in message
+    assert "`dtype: float32`, or write {pointer: x} to pass its memory as it is" in message
+    assert pointer_errors(tmp_path, "scaled<float>", "{pointer: x}") == ""
+    assert "the buffer y holds float32 and parameter 'y' points to int32 (T*)" in pointer_errors(
+        tmp_path, "scaled<int>"
+    )
+
+
+def test_an_integer_is_no_float_of_its_size(tmp_path: Path) -> None:
+    assert "the buffer i holds int32 and parameter 'x' points to float32" in pointer_errors(
+        tmp_path, "scaled<float>", "i"
+    )
+
+
 GOOD = entry((8, "pointer", "sum"), (8, "word", "x"), (4, "integer", "n"))
 
 

@@ -261,7 +261,8 @@ class _LaunchResolver:
         if item.in_memory and buffer is not None and not has_map:
             scope.error(key, f"{item.buffer} has no tensor map: give it `tensormap:`")
         as_map = has_map and not item.as_pointer
-        return records.Argument("buffer", buffer=item.buffer, as_map=as_map, in_memory=item.in_memory)
+        untyped = item.as_pointer and not has_map
+        return records.Argument("buffer", item.buffer, as_map=as_map, in_memory=item.in_memory, untyped=untyped)
 
 
 def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:

@@ -151,6 +151,15 @@ typedef cuDoubleComplex cufftDoubleComplex;
 typedef int cufftHandle;
 """
 
+_DIRECTX = """\
+#pragma once
+namespace DirectX {
+struct XMFLOAT2 { float x, y; };
+struct XMFLOAT3 { float x, y, z; };
+struct XMFLOAT4 { float x, y, z, w; };
+}
+"""
+
 
 def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:
     """Return the texts of those headers that stand for host-only ones.
@@ -201,6 +210,8 @@ def _shim(name: str) -> str | None:
         stem = rest.removesuffix(".h")
         known = _THRUST.split()
         return "#pragma once\nnamespace thrust {}\n" if stem in known or stem.partition("/")[0] in known else None
+    if plain == "DirectXMath.h":
+        return _DIRECTX
     if plain == "unistd.h":
         return f"{_STD}#define _POSIX_VERSION 200809L\n"
     if plain.startswith("cufft"):
