@@ -51,8 +51,10 @@ launches:
   - {{kernel: "{kernel}", grid: [1], block: [1], args: [{argument}, y, i, x, y]}}
 dump: all
 """
-    example = project(tmp_path, scaled=job)
-    (tmp_path / "kernels/scaled.cu").write_text(ALIASES)
+    folder = tmp_path / str(len(list(tmp_path.iterdir())))
+    folder.mkdir()
+    example = project(folder, scaled=job)
+    (folder / "kernels/scaled.cu").write_text(ALIASES)
     case = only(example, "scaled")
     kinds = [(8, "pointer", name) for name in ("x", "y", "bits", "raw", "pairs")]
     errors = plan.check_programs(case, [program(case.launches[0], entry(*kinds))])
