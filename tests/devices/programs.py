@@ -411,13 +411,20 @@ __global__ void pixels(const __grid_constant__ CUtensorMap map, unsigned char* y
     end(&gate, y, bytes);
 }
 __global__ void put(const __grid_constant__ CUtensorMap map, const unsigned char* x, int bytes, int x0, int x1, int x2,
-                    int adds)
+                    int adds, int pixels)
 {
     for (int i = threadIdx.x; i < bytes; i += blockDim.x) box[i] = x[i];
     asm volatile("fence.proxy.async;" ::: "memory");
     __syncthreads();
     if (threadIdx.x) return;
-    if (adds)
+    if (pixels && adds)
+        asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.im2col_no_offs.bulk_group"
+                     " [%0, {%1, %2, %3}], [%4];"
+                     :: "l"(&map), "r"(x0), "r"(x1), "r"(x2), "r"(where(box)) : "memory");
+    else if (pixels)
+        asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%1, %2, %3}], [%4];"
+                     :: "l"(&map), "r"(x0), "r"(x1), "r"(x2), "r"(where(box)) : "memory");
+    else if (adds)
         asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2, %3}], [%4];"
                      :: "l"(&map), "r"(x0), "r"(x1), "r"(x2), "r"(where(box)) : "memory");
     else

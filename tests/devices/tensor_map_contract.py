@@ -117,6 +117,18 @@ class TensorMapContract:
         loaded = self.loaded(bench, "tile", tensor, given, 64, -1, 2, 1)
         assert loaded.tolist() == wanted.ravel().tolist()
 
+    @pytest.mark.parametrize(("start", "offset"), [((-1, 2, 1), 0), ((3, 1, 2), 2)])
+    def test_pixels_of_slices(self, bench: Bench, start: tuple[int, int, int], offset: int) -> None:
+        tensor = np.arange(3 * 4 * 6 * 8, dtype=np.uint16).reshape(3, 4, 6, 8)
+        given = TensorMap("uint16", (6, 4, 3), (96, 384), (), (1, 1, 1), "16B", im2col=Im2col((-1,), (-1,), 16, 12))
+        wanted = np.zeros((12, 8), np.uint16)
+        w, c, n = start
+        for pixel in wanted:
+            if 0 <= w + offset < 6 and n < 3:
+                pixel[:] = tensor[n, c, w + offset]
+            w, n = (w + 1, n) if w + 1 < 6 - 1 else (-1, n + 1)
+        assert self.loaded(bench, "pixels", tensor, given, 96, *start, offset).tolist() == wanted.ravel().tolist()
+
     @pytest.mark.parametrize("adds", [0, 1])
     @pytest.mark.parametrize("swizzle", ["none", "64B"])
     def test_a_tile_is_stored_inside_the_tensor_only(self, bench: Bench, swizzle: str, adds: int) -> None:
@@ -124,11 +136,30 @@ class TensorMapContract:
         tensor = image(np.uint32)
         box = np.arange(1000, 1128, dtype=np.uint32)
         x, y = bench.put("x", box), bench.put("y", tensor)
-        at = (np.int32(item) for item in (box.nbytes, *start, adds))
+        at = (np.int32(item) for item in (box.nbytes, *start, adds, 0))
         bench.launch("put", 1, 64, bench.device.tensor_map(y, given), x, *at, shared=16384)
         for number, (z, y_, x_) in enumerate(product(range(2), range(4), range(16))):
             place = (start[2] + z, start[1] + y_, start[0] + x_)
             if all(0 <= item < extent for item, extent in zip(place, tensor.shape, strict=True)):
                 value = box[placed(4 * number, swizzle) // 4]
                 tensor[place] = tensor[place] + value if adds else value
+        assert read(y, np.uint32).tolist() == tensor.ravel().tolist()
+
+    @pytest.mark.parametrize("adds", [0, 1])
+    @pytest.mark.parametrize("swizzle", ["none", "32B"])
+    @pytest.mark.parametrize("start", [(8, 3, 1), (20, 7, 4)])
+    def test_pixels_are_stored_inside_the_tensor_only(
+        self, bench: Bench, start: tuple[int, int, int], swizzle: str, adds: int
+    ) -> None:
+        given = map_of((), "uint32", swizzle=swizzle, im2col=Im2col((1,), (-2,), 8, 12))
+        tensor, box = image(np.uint32), np.arange(1000, 1096, dtype=np.uint32)
+        x, y = bench.put("x", box), bench.put("y", tensor)
+        at = (np.int32(item) for item in (box.nbytes, *start, adds, 1))
+        bench.launch("put", 1, 64, bench.device.tensor_map(y, given), x, *at, shared=16384)
+        first, w, n = start
+        for pixel in range(12):
+            for channel in range(first, min(first + 8, EXTENTS[0]) if n < EXTENTS[2] else 0):
+                value = box[placed(4 * (8 * pixel + channel - first), swizzle) // 4]
+                tensor[n, w, channel] = tensor[n, w, channel] + value if adds else value
+            w, n = (w + 1, n) if w + 1 < EXTENTS[1] - 2 else (1, n + 1)
         assert read(y, np.uint32).tolist() == tensor.ravel().tolist()

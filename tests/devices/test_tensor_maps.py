@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from gpuregress.devices import registry
 from gpuregress.devices.base import Device
 from gpuregress.devices.tensor_maps import check_size
-from gpuregress.errors import DeviceError, UnsupportedError
-from gpuregress.records import Im2col, TensorMap
-from tests.devices.bench import Bench
-from tests.devices.tensor_map_contract import TensorMapContract, image
+from gpuregress.errors import DeviceError
+from gpuregress.records import TensorMap
+from tests.devices.tensor_map_contract import TensorMapContract
 from tests.fakes import FakeMemory
 
 
@@ -22,12 +20,6 @@ class TestCpu(TensorMapContract):
     def device(self) -> Iterator[Device]:
         with registry.open_device("cpu") as device:
             yield device
-
-    def test_what_is_not_known_of_a_card_is_refused(self, bench: Bench) -> None:
-        x = bench.put("x", image(np.uint32))
-        given = TensorMap("uint16", (8, 4, 2), (128, 512), (), (1, 1, 1), "16B", im2col=Im2col((0,), (0,), 8, 4))
-        with pytest.raises(UnsupportedError, match="the tensor map of x has im2col with interleave: 16B: not support"):
-            bench.device.tensor_map(x, given)
 
 
 @pytest.mark.gpu

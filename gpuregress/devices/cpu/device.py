@@ -236,12 +236,8 @@ class CpuDevice(base.Device):
 
         Raises:
             DeviceError: the memory is too small.
-            UnsupportedError: it is not known what a card does with such a map.
         """
         check_size(memory, given)
-        if given.im2col is not None and given.interleave != "none":
-            reason = f"im2col with interleave: {given.interleave}"
-            raise UnsupportedError(f"the tensor map of {memory.name} has {reason}: not supported by the cpu device")
         return map_bytes.pack(given, memory.address)
 
     def free_all(self) -> None:

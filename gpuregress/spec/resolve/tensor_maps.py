@@ -18,6 +18,8 @@ _MOST_AXES = 5
 _MOST_EXTENT = 1 << 32
 _MOST_STRIDE = 1 << 40
 _MOST_BOX, _MOST_PIXELS, _MOST_ELEMENT_STRIDE = 256, 1024, 8
+_MOST_BYTES = 228 << 10
+"""Of a box, measured on an H200: the driver refuses more, and no manual says so."""
 _CHUNK = 16
 _LEAST_INTERLEAVED = 3
 _CORNERS = {3: (-32768, 32767), 4: (-128, 127), 5: (-16, 15)}
@@ -79,6 +81,7 @@ class _Resolver:
             return None
         inner = (im2col.channels if im2col else box[-1]) * size
         self._check_inner(inner, size, type_)
+        self._check_bytes(math.prod(box) * size if im2col is None else inner * im2col.pixels)
         self._check_interleave(rank)
         if self.given.oob_fill == "nan" and "float" not in type_:
             self._error("oob_fill", f"nan is for floating-point elements, and {self.buffer.dtype} is not one")
@@ -178,6 +181,7 @@ class _Resolver:
     def _im2col(self, given: Im2colSpec, shape: tuple[int, ...]) -> Im2col | None:
         inner = len(shape) - 2
         low, high = _CORNERS[len(shape)]
+        outer, where = (1, "between") if self.given.interleave == "none" else (2, "behind")
         corners = []
         for name in ("lower", "upper"):
             values = [
@@ -185,7 +189,7 @@ class _Resolver:
                 for axis, value in enumerate(getattr(given, name))
             ]
             if len(values) != inner:
-                text = f"has {len(values)} numbers; a tensor of {len(shape)} axes has {inner} between n and c"
+                text = f"has {len(values)} numbers; a tensor of {len(shape)} axes has {inner} {where} n and c"
                 self.scope.error((*self.key, "im2col", name), text)
             corners.append(values)
         channels = self.scope.whole(
@@ -198,8 +202,9 @@ class _Resolver:
         if channels is None or pixels is None or len(lower) != inner or len(upper) != inner:
             return None
         for axis, (first, last) in enumerate(zip(lower, upper, strict=True)):
-            if shape[axis + 1] + last - first <= 0:
-                text = f"the bounding box is empty along axis {axis + 1}: from {first} to {shape[axis + 1] - 1 + last}"
+            extent = shape[axis + outer]
+            if extent + last - first <= 0:
+                text = f"the bounding box is empty along axis {axis + outer}: from {first} to {extent - 1 + last}"
                 self.scope.error((*self.key, "im2col", "upper", axis), text)
                 return None
         return Im2col(lower[::-1], upper[::-1], channels, pixels)
@@ -216,6 +221,12 @@ class _Resolver:
             self.scope.error(at, f"{what}: they must be a multiple of 16{hint}")
         elif is_plain and span and inner > span:
             self.scope.error(at, f"{what}: with swizzle {self.given.swizzle} at most {span}{hint}")
+
+    def _check_bytes(self, count: int) -> None:
+        """Check the bytes of a whole box, whatever its steps and slices."""
+        if count > _MOST_BYTES:
+            name = "box" if self.given.im2col is None else "im2col"
+            self._error(name, f"a copy has {count} bytes: at most {_MOST_BYTES} (228 KiB, the shared memory of a card)")
 
     def _hint(self, size: int, span: int) -> str:
         """Tell how to write a box whose axes are in the driver's order."""

@@ -54,6 +54,20 @@ def _job(given: str, dtype: str, shape: str, argument: str = "x") -> str:
             "tensor map (im2col, 16 pixels of 8)",
         ),
         (
+            "{box: [228, 2, 256]}",
+            "float16",
+            "[256, 2, 256]",
+            TensorMap("float16", (256, 2, 256), (512, 1024), (256, 2, 228), (1, 1, 1)),
+            "tensor map (box 228x2x256)",
+        ),
+        (
+            "{im2col: {lower: [-1], upper: [-2], channels: 8, pixels: 4}, interleave: 16B}",
+            "float16",
+            "[2, 3, 4, 8]",
+            TensorMap("float16", (4, 3, 2), (64, 192), (), (1, 1, 1), "16B", im2col=Im2col((-1,), (-2,), 8, 4)),
+            "tensor map (im2col, 4 pixels of 8",
+        ),
+        (
             "{box: [1, 1, 8], interleave: 32B, swizzle: 32B}",
             "float16",
             "[2, 4, 5, 16]",
@@ -111,6 +125,18 @@ def test_a_map_in_memory_needs_a_map(tmp_path: Path) -> None:
         ),
         ("{box: [257, 8]}", "float16", "[512, 8]", "tensormap.box[0]: is 257: a box must be at most 256"),
         ("{box: [8]}", "float16", "[8, 8]", "tensormap.box: has 1 numbers and the tensor 2 axes, slowest first"),
+        (
+            "{box: [229, 2, 256]}",
+            "float16",
+            "[256, 2, 256]",
+            "tensormap.box: a copy has 234496 bytes: at most 233472 (228 KiB, the shared memory of a card)",
+        ),
+        (
+            "{im2col: {lower: [0], upper: [0], channels: 256, pixels: 457}}",
+            "float16",
+            "[2, 8, 256]",
+            "tensormap.im2col: a copy has 233984 bytes: at most 233472",
+        ),
         ("{box: [8]}", "float4", "[8]", "buffers.x.dtype: float4: a tensor map holds one of uint8"),
         (
             "{box: [8, 8]}",
@@ -161,6 +187,18 @@ def test_a_map_in_memory_needs_a_map(tmp_path: Path) -> None:
             "float16",
             "[4, 4, 8]",
             "the bounding box is empty along axis 1: from 2 to 1",
+        ),
+        (
+            "{im2col: {lower: [2], upper: [-2], channels: 8, pixels: 4}, interleave: 16B}",
+            "float16",
+            "[2, 9, 4, 8]",
+            "the bounding box is empty along axis 2: from 2 to 1",
+        ),
+        (
+            "{im2col: {lower: [0, 0], upper: [0], channels: 8, pixels: 4}, interleave: 16B}",
+            "float16",
+            "[2, 9, 4, 8]",
+            "tensormap.im2col.lower: has 2 numbers; a tensor of 3 axes has 1 behind n and c",
         ),
         (
             "{im2col: {lower: [0, -129], upper: [0, 0], channels: 8, pixels: 4}}",

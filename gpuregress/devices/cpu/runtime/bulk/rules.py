@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.devices.cpu.runtime.bulk.tiles import CHUNK, row_bytes
+from gpuregress.devices.cpu.runtime.bulk.tiles import CHUNK, row_bytes, spatial_axes
 from gpuregress.records import TensorMap
 
 _BITS = "and or xor"
@@ -42,6 +42,10 @@ def _wrong_store(given: TensorMap, start: tuple[int, ...], reduction: str) -> st
     if reduction and reduction not in known:
         only = f", only {', '.join(known)}" if known else ""
         return f"there is no {reduction} of {given.type} elements{only}"
+    if given.im2col is not None and given.interleave != "none":
+        return (
+            f"pixels are stored, and the tensor map has interleave: {given.interleave}: not supported by the cpu device"
+        )
     if given.im2col is not None and (min(given.im2col.lower) < 0 or max(given.im2col.upper) > 0):
         return "the bounding box reaches out of the tensor: pixels cannot be stored with such a tensor map"
     return _wrong_pixel(given, start)
@@ -52,8 +56,8 @@ def _wrong_pixel(given: TensorMap, start: tuple[int, ...]) -> str:
     box = given.im2col
     if box is None:
         return ""
-    for axis, (first, low, high) in enumerate(zip(start[1:-1], box.lower, box.upper, strict=True), 1):
-        last = given.extents[axis] - 1 + high
+    for axis, low, high in zip(spatial_axes(given), box.lower, box.upper, strict=True):
+        first, last = start[axis], given.extents[axis] - 1 + high
         if not low <= first <= last:
             return f"coordinate {axis} is {first}: the bounding box is {low} to {last} there"
     return ""

@@ -44,8 +44,14 @@ def box_counts(given: TensorMap) -> tuple[int, ...]:
 def row_bytes(given: TensorMap) -> int:
     """Return the bytes that a copy has along the fastest axis."""
     if given.im2col is not None:
-        return given.im2col.channels * given.element_size
+        return given.unit if given.interleave != "none" else given.im2col.channels * given.element_size
     return box_counts(given)[0] * given.unit
+
+
+def spatial_axes(given: TensorMap) -> range:
+    """Return the axes W, H and D of an im2col map: behind the channels, but in front of slices of channels."""
+    rank = len(given.extents)
+    return range(rank - 2) if given.interleave != "none" else range(1, rank - 1)
 
 
 def whole_chunks(given: TensorMap) -> TensorMap:
@@ -93,27 +99,31 @@ def _steps(coordinates: Offsets, extent: int, step: int) -> Offsets:
 
 
 def _pixel_offsets(given: TensorMap, start: tuple[int, ...], offsets: tuple[int, ...]) -> Offsets:
-    """Offsets of the channels of the pixels that follow the first one through the bounding box, W fastest."""
+    """Offsets of the channels of the pixels that follow the first one through the bounding box, W fastest.
+
+    Of slices of channels, each pixel has one, whatever the number of channels.
+    """
     box = given.im2col
     assert box is not None
-    inner = list(start[1:-1])
+    spatial, last = spatial_axes(given), len(given.extents) - 1
+    inner = [start[axis] for axis in spatial]
     image = start[-1]
-    steps = given.element_strides[1:-1]
-    extents = given.extents[1:-1]
     pixels = []
     for _ in range(box.pixels):
         pixels.append((*(first + offset for first, offset in zip(inner, offsets, strict=True)), image))
-        for axis, step in enumerate(steps):
-            inner[axis] += step
-            if inner[axis] < extents[axis] + box.upper[axis]:
+        for number, axis in enumerate(spatial):
+            inner[number] += given.element_strides[axis]
+            if inner[number] < given.extents[axis] + box.upper[number]:
                 break
-            inner[axis] = box.lower[axis]
+            inner[number] = box.lower[number]
         else:
             image += given.element_strides[-1]
-    places = np.array(pixels, np.int64).reshape(box.pixels, len(given.extents) - 1)
-    total = _steps(start[0] + np.arange(box.channels, dtype=np.int64), given.extents[0], given.element_size)
-    for column, extent, step in zip(places.T, given.extents[1:], given.strides, strict=True):
-        total = total + _steps(column, extent, step)[:, None]
+    places = np.array(pixels, np.int64).reshape(box.pixels, last)
+    steps = (given.unit, *given.strides)
+    channel, count = (0, box.channels) if given.interleave == "none" else (last - 1, 1)
+    total = _steps(start[channel] + np.arange(count, dtype=np.int64), given.extents[channel], steps[channel])
+    for column, axis in zip(places.T, (*spatial, last), strict=True):
+        total = total + _steps(column, given.extents[axis], steps[axis])[:, None]
     return np.where(total < 0, OUTSIDE, total).reshape(-1)
 
 

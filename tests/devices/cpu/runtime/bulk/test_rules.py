@@ -37,6 +37,14 @@ INNER = replace(TILED, box=(), im2col=Im2col((0,), (-2,), 8, 4))
         (PIXELS, (0, 0, 0), {"is_load": False}, "the bounding box reaches out of the tensor: pixels cannot be stored"),
         (INNER, (0, 5, 99), {"is_load": False}, ""),
         (INNER, (0, 6, 0), {"is_load": False}, "coordinate 1 is 6: the bounding box is 0 to 5 there"),
+        (
+            replace(PIXELS, interleave="16B"),
+            (62, 9, 9),
+            {"is_load": True},
+            "coordinate 0 is 62: the bounding box is -1 to",
+        ),
+        (replace(PIXELS, interleave="16B"), (61, 9, 9), {"is_load": True}, ""),
+        (replace(INNER, interleave="16B"), (0, 0, 0), {"is_load": False}, "has interleave: 16B: not supported by the"),
         (PIXELS, (0, 6, 0), {"is_load": True}, "coordinate 1 is 6: the bounding box is -1 to 5 there"),
     ],
 )
