@@ -215,7 +215,7 @@ def run(
     home = _project(chosen)
     names = tuple(case.name for case in chosen)
     request = RunRequest(names, device=device, jobs=jobs, fail_fast=fail_fast)
-    machinery = session.Machinery(planner=lambda *_arguments, **_options: plan.Plan(chosen))
+    machinery = session.Machinery(planner=plan.of_cases(chosen))
     summary = session.run(home, request, machinery=machinery)
     verdicts = {verdict.case: verdict for verdict in summary.verdicts}
     results = tuple(CaseResult(case, verdicts[case.name], home.root) for case in chosen if case.name in verdicts)

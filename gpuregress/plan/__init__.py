@@ -8,6 +8,7 @@ from gpuregress.plan.selection import BrokenJob as BrokenJob
 from gpuregress.plan.selection import CaseFilter as CaseFilter
 from gpuregress.plan.selection import Plan as Plan
 from gpuregress.plan.selection import make as make
+from gpuregress.plan.selection import of_cases as of_cases
 from gpuregress.plan.signature_check import check_programs as check_programs
 from gpuregress.plan.signature_check import check_reference as check_reference
 from gpuregress.plan.signature_check import unknown_names as unknown_names

@@ -66,6 +66,7 @@ class RunRequest:
         night: the first run of the night, where this is another one; "" otherwise.
         is_first: whether it is the night's first run, which tells of broken jobs and missing cases.
         resumes: the folder of a night that was cut short and is continued; None: a new run.
+        others_go_on: a wrong job is an `error` of its own and the others run, as at night.
         cluster: address of a Dask scheduler whose hosts run the cases; "": this machine; None: what the settings say.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
@@ -94,11 +95,12 @@ class RunRequest:
     is_first: bool = True
     resumes: Path | None = None
     cluster: str | None = ""
+    others_go_on: bool = False
 
     @property
     def keeps_going(self) -> bool:
         """Whether a wrong job is an `error` of its own and the others run: at night, and where several are named."""
-        return self.kind == "nightly" or len(self.selectors) > 1
+        return self.kind == "nightly" or self.others_go_on or len(self.selectors) > 1
 
     @property
     def takes_all(self) -> bool:

@@ -152,12 +152,15 @@ class Session:
 
 
 @contextlib.contextmanager
-def opened(request: RunRequest, machinery: Machinery | None = None) -> Iterator[Session]:
+def opened(
+    request: RunRequest, machinery: Machinery | None = None, stop: StopSignal | None = None
+) -> Iterator[Session]:
     """Start the first worker of a run; no worker is left when the block is over.
 
     Args:
         request: what to run, and where.
         machinery: for tests.
+        stop: ends the run when it is set; where none is given, ^C and SIGTERM do.
 
     Raises:
         UsageError: the device has no valid name.
@@ -165,9 +168,9 @@ def opened(request: RunRequest, machinery: Machinery | None = None) -> Iterator[
     """
     machinery = machinery or Machinery()
     with (
-        StopSignal() as stop,
+        contextlib.nullcontext(stop) if stop is not None else StopSignal() as signalled,
         storage.scratch() as scratch,
-        contextlib.closing(Session(request, machinery, stop, scratch)) as session,
+        contextlib.closing(Session(request, machinery, signalled, scratch)) as session,
     ):
         yield session
 

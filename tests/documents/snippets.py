@@ -31,6 +31,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from gpuregress.cli import main
+from tests.pytest_plugin.outside import entry_point
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
@@ -137,7 +138,7 @@ class Shell:
         self._environment = {
             **os.environ,
             "PATH": f"{bin_folder}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": f"{entry_point(folder)}:{ROOT}",
             "CUDA_VISIBLE_DEVICES": "",  # the pages show the CPU device
             "LOGNAME": "alice",
             "COLUMNS": "100",

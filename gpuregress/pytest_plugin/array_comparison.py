@@ -1,0 +1,72 @@
+"""Comparison of an array with a dump, outside of any job: the report of what differs, and what it looks like."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import diagnose
+from gpuregress.compare import comparators, in_order
+from gpuregress.compare.comparison_request import ComparisonRequest
+from gpuregress.diagnose import DifferenceSample, Evidence
+from gpuregress.dtypes import ElementType
+from gpuregress.dump import reader
+from gpuregress.errors import GpuregressError
+from gpuregress.records import BufferVerdict, Comparison, Rule, Verdict
+from gpuregress.report import terminal
+
+
+def difference(name: str, array: npt.NDArray[Any], element: ElementType, rule: Rule, path: Path) -> str:
+    """Describe how an array differs from its baseline; "" where it does not.
+
+    Args:
+        name: of the array.
+        array: in the storage dtype.
+        element: its element type.
+        rule: of the comparison.
+        path: of the baseline.
+    """
+    if not path.exists():
+        return f"{name}: no baseline yet"
+    try:
+        baseline = reader.read(path)
+    except GpuregressError as error:
+        return f"{name}: {error}"
+    header = baseline.header
+    if (header.element_type.name, header.shape) != (element.name, array.shape):
+        was, now = _kind(header.element_type, header.shape), _kind(element, array.shape)
+        return f"{name}: {now}, the baseline has {was}"
+    if not array.size:
+        return ""
+    request = ComparisonRequest(name, element, array.shape, rule)
+    comparison = _compared(request, baseline.array.reshape(-1), array.reshape(-1))
+    if comparison.same:
+        return ""
+    verdict = Verdict(name, name, "differ", buffers=(BufferVerdict(name, "differ", comparisons=(comparison,)),))
+    return "\n".join(terminal.details(verdict))
+
+
+def _compared(request: ComparisonRequest, expected: npt.NDArray[Any], actual: npt.NDArray[Any]) -> Comparison:
+    if comparators.comparator_name(request.rule, request.element_type) != "indexed":
+        return comparators.compare(request, expected, actual)
+    run, sample = in_order.InOrder(request, every=True), DifferenceSample()
+    for start in range(0, len(expected), in_order.BLOCK):
+        piece = slice(start, start + in_order.BLOCK)
+        indices = np.arange(start, start + len(expected[piece]))
+        broken = run.add(indices, expected[piece], actual[piece])
+        sample.add(indices[broken], expected[piece][broken], actual[piece][broken])
+    comparison = run.finish()
+    if comparison.same or not sample.of:
+        return comparison
+    evidence = Evidence(
+        request.element_type, request.shape, *sample.rows(), of=sample.of, whole_expected=expected, whole_actual=actual
+    )
+    return dataclasses.replace(comparison, findings=diagnose.diagnose(evidence))
+
+
+def _kind(element: ElementType, shape: tuple[int, ...]) -> str:
+    return f"{element.name} {list(shape)}"
