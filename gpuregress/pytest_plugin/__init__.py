@@ -58,9 +58,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     home = job_files.project_of(file_path)
     if home is None:
         return None
-    from gpuregress.pytest_plugin.collection import JobFile
+    from gpuregress.pytest_plugin.collection import CollectedJob
 
-    return JobFile.from_parent(parent, path=file_path, project=home)
+    return CollectedJob.from_parent(parent, path=file_path, project=home)
 
 
 @pytest.hookimpl(tryfirst=True)

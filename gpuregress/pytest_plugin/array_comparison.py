@@ -1,4 +1,4 @@
-"""Comparison of an array with a dump, outside of any job: the report of what differs, and what it looks like."""
+"""Comparison of an array with a dump, outside of any job, in the words of a report."""
 
 from __future__ import annotations
 

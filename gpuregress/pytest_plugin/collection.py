@@ -30,7 +30,7 @@ class CaseFailure(Exception):
     """A case that did not pass; its text is what the report shows."""
 
 
-class JobFile(pytest.File):
+class CollectedJob(pytest.File):
     """A job file.
 
     Args:
@@ -84,7 +84,7 @@ class CaseItem(pytest.Item):
     @property
     def project(self) -> Project:
         """The project whose case it is."""
-        assert isinstance(self.parent, JobFile)
+        assert isinstance(self.parent, CollectedJob)
         return self.parent.project
 
     def _add_tag(self, tag: str) -> None:

@@ -1,4 +1,4 @@
-"""Fixture `kernel_regression`: arrays of a test compared with baselines, in the manner of pytest-regressions.
+"""Fixture `kernel_regression`: arrays of a test compared with dumps beside the test.
 
 The baselines are dumps beside the test: `test_sum.py` and the test `test_small` have `test_sum/test_small.y.dump`.
 """

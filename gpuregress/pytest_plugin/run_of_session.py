@@ -1,4 +1,4 @@
-"""Run of the selected cases of a pytest session: one for each project, while pytest goes through its items.
+"""Run of the selected cases of a pytest session, while pytest goes through its items.
 
 The processes of pytest-xdist share it: the first that has collected runs all cases in a thread, with as many workers as
 xdist has, and writes each verdict into a file. Every process, that one too, reads the verdicts of its items there.
