@@ -206,7 +206,7 @@ def run(
         fail_fast: stop after the first case that does not pass.
 
     Raises:
-        JobErrors: a job is wrong, or contradicts its kernel; nothing was run.
+        JobErrors: the one case contradicts its kernel; of several cases, such a one is an `error`.
         NothingToDo: there is no case.
         UsageError: the cases belong to several projects.
         DeviceError: there is no such device.
