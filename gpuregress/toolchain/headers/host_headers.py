@@ -94,7 +94,6 @@ _WORDS = {
         "utility": "move forward pair make_pair declval exchange index_sequence make_index_sequence",
     },
     "thrust": {
-        "thrust/complex.h": "complex",
         "thrust/functional.h": "plus minus multiplies maximum minimum less greater identity",
         "thrust/pair.h": "pair make_pair",
         "thrust/tuple.h": "tuple make_tuple get tie",
@@ -210,6 +209,8 @@ def _shim(name: str) -> str | None:
         stem = rest.removesuffix(".h")
         known = _THRUST.split()
         return "#pragma once\nnamespace thrust {}\n" if stem in known or stem.partition("/")[0] in known else None
+    if plain in ("time.h", "ctime"):
+        return f"{_STD}#define CLOCKS_PER_SEC 1000000L\n"
     if plain == "DirectXMath.h":
         return _DIRECTX
     if plain == "unistd.h":

@@ -32,7 +32,16 @@ ANNOTATIONS = ("__global__", "__device__", "__constant__", "__shared__", "__mana
 _ANNOTATION = re.compile(r"\b__(?:global|device|constant|shared|managed)__\b")
 _SPECIFIERS = (
     *ANNOTATIONS,
-    *("__forceinline__", "__noinline__", "__inline__", "__inline", "__restrict__", "__restrict", "__grid_constant__"),
+    *(
+        "__forceinline__",
+        "__noinline__",
+        "__inline__",
+        "__inline",
+        "__forceinline",
+        "__restrict__",
+        "__restrict",
+        "__grid_constant__",
+    ),
     *("__extension__", "__cdecl", "__stdcall", "CUDARTAPI", "CUDART_CB", "CUDAAPI", "__inline_hint__"),
     *("volatile", "inline", "static", "extern", "const", "constexpr", "register", "noexcept"),
 )
@@ -43,7 +52,9 @@ _CALLED = (
 _BLANKED = frozenset(_SPECIFIERS[: _SPECIFIERS.index("volatile")])
 _ATTRIBUTE = rf"(?:{'|'.join(_CALLED)})\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _ATTRIBUTES = re.compile(rf"\b{_ATTRIBUTE}")
-_ONLY_SPECIFIERS = re.compile(rf"(?:\s|\\|{_ATTRIBUTE}|\b(?:{'|'.join(map(re.escape, _SPECIFIERS))})\b)*")
+_ONLY_SPECIFIERS = re.compile(
+    rf"(?:\s|\\|\[\[[^\]]*\]\]|{_ATTRIBUTE}|\b(?:{'|'.join(map(re.escape, _SPECIFIERS))})\b)*"
+)
 _ONLY_BRACKETS = re.compile(r'(?:\s|\\|\}|;|(?:inline\s+)?namespace[\w\s:#]*\{|extern\s*"C"(?:\s*\{)?)*')
 WORD = re.compile(r"[A-Za-z_]\w*")
 

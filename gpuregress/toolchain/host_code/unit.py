@@ -16,6 +16,9 @@ from gpuregress.toolchain.host_code import blanking, declarations, reachability
 from gpuregress.toolchain.host_code.declarations import View
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macros
 
+_MANY_FILES = 40
+"""A source with more project headers uses a library of templates, which most often NVRTC compiles as it is."""
+
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
@@ -69,7 +72,9 @@ class UnitBuilder:
         self._files, self._folders, self._named = tuple(files), tuple(folders), tuple(named)
         self._texts = [CxxText(text) for text in texts]
         self._macros = Macros([*(text.macros for text in self._texts), *(CxxText(shim).macros for shim in shims)])
-        self._views = [() if keeps else declarations.views(text, self._macros) for text in self._texts]
+        self._is_partial = len(self._texts) > _MANY_FILES and not keeps
+        parsed = 0 if keeps else 1 if self._is_partial else len(self._texts)
+        self._views = [self._parsed(text) if at < parsed else () for at, text in enumerate(self._texts)]
         self._keeps = keeps
         pairs = zip(self._texts, self._files, strict=True)
         self._included = [self._targets(text, file.parent) for text, file in pairs]
@@ -100,12 +105,18 @@ class UnitBuilder:
     def drop(self, errors: Collection[tuple[Path, int]]) -> bool:
         """Let go of declarations that are no device code and in which the compiler found errors.
 
+        Many headers are parsed only now.
+
         Args:
             errors: files and lines.
 
         Returns:
             Whether there were any.
         """
+        if self._is_partial:
+            self._is_partial = False
+            self._views = [views or self._parsed(text) for views, text in zip(self._views, self._texts, strict=True)]
+            return True
         found = {
             (number, declared.start)
             for file, line in errors
@@ -118,6 +129,9 @@ class UnitBuilder:
         new = found - self._dropped
         self._dropped |= new
         return bool(new)
+
+    def _parsed(self, text: CxxText) -> tuple[View, ...]:
+        return declarations.views(text, self._macros)
 
     def _changed(self, changes: Sequence[Sequence[blanking.Replacement]]) -> set[int]:
         """The included files that are not given to the compiler as they are on disk."""

@@ -65,7 +65,7 @@ def test_lines_of_windows_are_lines() -> None:
 
 MACROS = """\
 #define FN __device__ __forceinline__
-#define HD FN
+#define HD [[nodiscard]] FN
 #define BOUNDS(n) __launch_bounds__(n)
 #define OPEN namespace a {
 #define CLOSE }

@@ -50,3 +50,12 @@ def test_only_what_is_no_device_code_can_be_dropped(tmp_path: Path) -> None:
 
 def test_words_of_what_a_job_asks_for() -> None:
     assert words(["k<Traits<4>, float>", "x::y"]) == ["k", "Traits", "float", "x", "y"]
+
+
+def test_headers_of_a_large_library_are_parsed_only_where_the_compiler_refuses_them(tmp_path: Path) -> None:
+    many = {f"h{at}": "void host();\n" for at in range(50)}
+    built = builder(tmp_path, k="int main() {}\n__global__ void k() {}\n", **many)
+    assert built.unit().text.split() == ["__global__", "void", "k()", "{}"]
+    assert not built.unit().headers
+    assert built.drop({(tmp_path / "h1.h", 1)})
+    assert len(built.unit().headers) == 50
