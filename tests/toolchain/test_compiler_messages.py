@@ -104,3 +104,15 @@ def test_errors_of_the_generated_text_that_follow_from_the_sources_are_left_out(
     source = Source("/p/k.cuh")
     assert "gpuregress_call" not in compiler_messages.explain(own + follow, source, ())
     assert "gpuregress_call" in compiler_messages.explain(follow, source, ())
+
+
+def test_the_first_error_is_the_headline_and_five_are_shown() -> None:
+    warning = 'k.cu(1): warning #177-D: variable "a" was declared but never referenced\n  int a;\n      ^\n\n'
+    errors = [f'k.cu({at}): error: identifier "n{at}" is undefined\n  n{at}\n  ^\n\n' for at in range(2, 9)]
+    note = "k.cu(2): note #3327-D: candidate\n\n"
+    log = f'{warning}{errors[0]}{note}{warning}{"".join(errors[1:])}7 errors detected in the compilation of "k.cu".\n'
+    lines = compiler_messages.explain(log, Source("/p/k.cu"), ()).splitlines()
+    assert lines[0].endswith('k.cu:2: error: identifier "n2" is undefined')
+    assert [line[-2:] for line in lines if "error:" in line or "note" in line] == ["ed", "te", "ed", "ed", "ed", "ed"]
+    assert lines[-1] == "… and 2 more errors"
+    assert "warning" not in "".join(lines)

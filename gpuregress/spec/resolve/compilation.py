@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -16,6 +17,7 @@ from gpuregress.spec.resolve.scope import Scope
 from gpuregress.toolchain import architectures
 from gpuregress.toolchain.headers import header_macros
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _OWNED = {
     "-arch": "compile.arch",
     "--gpu-architecture": "compile.arch",
@@ -113,6 +115,11 @@ def _macros(scope: Scope, group: MacroGroupSpec, key: Key, position: int) -> dic
 def _macro(scope: Scope, value: float | str | PlainTextSpec, key: Key) -> str | None:
     if isinstance(value, PlainTextSpec):
         return scope.text(value.text, key)
+    if isinstance(value, str) and _WORD.fullmatch(value) and value not in (*scope.parameters, "true", "false", "seed"):
+        hint = suggestion(value, scope.parameters)
+        wanted = f"a macro that stands for this word is written {{text: {value}}}"
+        scope.error(key, f"cannot evaluate {value!r}: unknown parameter {value!r}{hint}; {wanted}", value)
+        return None
     number = scope.value(value, key)
     return None if number is None else macro_text(number)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.frozen import dataclass
 from gpuregress.toolchain import include_scanner
 from gpuregress.toolchain.host_code import blanking, declarations, reachability
 from gpuregress.toolchain.host_code.declarations import View
-from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macros
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros
 
 _MANY_FILES = 40
 """A source with more project headers uses a library of templates, which most often NVRTC compiles as it is."""
@@ -71,7 +72,7 @@ class UnitBuilder:
     ) -> None:
         self._files, self._folders, self._named = tuple(files), tuple(folders), tuple(named)
         self._texts = [CxxText(text) for text in texts]
-        self._macros = Macros([*(text.macros for text in self._texts), *(CxxText(shim).macros for shim in shims)])
+        self._macros = Macros([*(text.macros for text in self._texts), *map(_macros_of, shims)])
         self._is_partial = len(self._texts) > _MANY_FILES and not keeps
         parsed = 0 if keeps else 1 if self._is_partial else len(self._texts)
         self._views = [self._parsed(text) if at < parsed else () for at, text in enumerate(self._texts)]
@@ -156,6 +157,11 @@ class UnitBuilder:
             end = one.end - len(one.rest) + match.end()
             found.append(_Include(name, start, end, Path(path).resolve() if path != name else None))
         return found
+
+
+@lru_cache(maxsize=4)
+def _macros_of(shim: str) -> Mapping[str, tuple[Macro, ...]]:
+    return CxxText(shim).macros
 
 
 def words(texts: Collection[str]) -> list[str]:
