@@ -227,6 +227,8 @@ def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
 def _attempt(nvrtc: Any, source: Source, given: TranslationUnit, folders: tuple[Path, ...]) -> _Attempt:
     path = folders[0] / Path(source.path).name
     virtual = virtual_headers.virtual_headers(folders)
+    if not given.uses_library and "std" not in source.harness:
+        virtual |= dict.fromkeys(virtual_headers.LIBRARY & virtual.keys(), virtual_headers.WITHOUT_LIBRARY)
     unknown = [name for name in given.missing if name not in virtual]
     virtual |= {**host_headers.shims(unknown, (given.text, *given.headers.values())), **given.headers}
     program = _checked(

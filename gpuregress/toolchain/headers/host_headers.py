@@ -104,6 +104,8 @@ _VOCABULARY = {
     for library, headers in _WORDS.items()
 }
 _QUALIFIED = re.compile(r"\b(std|thrust)\s*::\s*(\w+)")
+_DIRECTIVE = re.compile(r"\busing\s+namespace\s+std\s*;")
+_LIBRARY_NAMES = frozenset(name for names in _WORDS["std"].values() for name in names.split())
 _UNQUALIFIED = re.compile(r"\b(numeric_limits|pair|make_pair|swap|array|tuple|is_same)\b")
 
 _STD = """\
@@ -182,6 +184,18 @@ def _used(texts: Collection[str]) -> str:
         words |= {("std", name) for text in texts for name in _UNQUALIFIED.findall(text)}
     named = {header for library, name in words for header, known in _VOCABULARY[library].items() if name in known}
     return "".join(f"#include <{header}>\n" for header in sorted(named))
+
+
+def use_library(words: Collection[str], texts: Collection[str]) -> bool:
+    """Tell whether device code may use names of C++'s library: qualified, or known ones below a using-directive.
+
+    Args:
+        words: of device code and what it reaches.
+        texts: what is compiled.
+    """
+    if "std" in words:
+        return True
+    return not _LIBRARY_NAMES.isdisjoint(words) and any(_DIRECTIVE.search(text) for text in texts)
 
 
 def is_host_only(name: str) -> bool:

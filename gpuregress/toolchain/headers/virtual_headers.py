@@ -157,6 +157,11 @@ HEADERS: dict[str, str] = {
     **{name: _libcuxx(name) for name in _LIBCUXX.split()},
 }
 
+LIBRARY = frozenset(_LIBCUXX.split())
+"""The headers that take NVRTC the most time; they have nothing for a text without the word `std`."""
+
+WITHOUT_LIBRARY = "#pragma once\n#include <stddef.h>\n#include <stdint.h>\n#include <limits.h>\n#include <float.h>\n"
+
 
 _FROM_CUDA = """
 cooperative_groups cooperative_groups.h crt cub cuda cudaEGL.h cudaGL.h cudaProfilerTypedefs.h cudaTypedefs.h

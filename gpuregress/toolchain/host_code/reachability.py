@@ -51,7 +51,7 @@ def select(
     macros: Macros,
     named: Collection[str],
     dropped: Collection[tuple[int, int]] = (),
-) -> list[list[Edits]]:
+) -> tuple[list[list[Edits]], frozenset[str]]:
     """Choose what stays of the declarations of a source and the files that it includes.
 
     Args:
@@ -59,8 +59,12 @@ def select(
         macros: of all of them.
         named: words of what a job asks for: its kernels with template arguments, its variables.
         dropped: files and offsets of declarations that NVRTC refused, and which are not device code.
+
+    Returns:
+        The edits of each view of each file, and the words of what stays.
     """
-    return _Selection(files, macros, set(dropped)).edits(named)
+    selection = _Selection(files, macros, set(dropped))
+    return selection.edits(named), frozenset(selection.reached)
 
 
 class _Selection:
@@ -76,6 +80,7 @@ class _Selection:
             for declared in view.declarations
         ]
         self._by_name: defaultdict[str, list[_Candidate]] = defaultdict(list)
+        self.reached: set[str] = set()
         self._functions = {name for one in self._all if one.declared.is_device for name in one.declared.names}
 
     def edits(self, named: Collection[str]) -> list[list[Edits]]:
@@ -87,17 +92,16 @@ class _Selection:
         for one in self._all:
             if self._is_root(one):
                 one.stays = True
-                pending += self._words(one)
+                pending += self._words(one) if one.declared.kind != "namespace" else ()
         self._reach(pending)
         return [[self._of_view(file, number) for number in range(len(views))] for file, views in enumerate(self._files)]
 
     def _reach(self, pending: list[str]) -> None:
-        seen: set[str] = set()
         while pending:
             word = pending.pop()
-            if word in seen:
+            if word in self.reached:
                 continue
-            seen.add(word)
+            self.reached.add(word)
             pending += self._macros.words(word)
             for one in self._by_name.get(word, ()):
                 if not one.stays:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gpuregress.frozen import dataclass
 from gpuregress.toolchain import include_scanner
+from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import blanking, declarations, reachability
 from gpuregress.toolchain.host_code.declarations import View
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros
@@ -31,11 +32,13 @@ class TranslationUnit:
         text: of the source.
         headers: path → text of the included files that differ from what is on disk.
         missing: names of headers that are no file of the project.
+        uses_library: whether a name of C++'s library may be in the texts.
     """
 
     text: str
     headers: Mapping[str, str]
     missing: tuple[str, ...]
+    uses_library: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,13 @@ class UnitBuilder:
         pairs = zip(self._texts, self._files, strict=True)
         self._included = [self._targets(text, file.parent) for text, file in pairs]
         self._dropped: set[tuple[int, int]] = set()
+        self._withholds = self._is_refused = False
 
     def unit(self) -> TranslationUnit:
         """Return the texts without host code."""
         if self._keeps:
             return TranslationUnit(self._texts[0].text, {}, self._missing())
-        edits = reachability.select(self._views, self._macros, self._named, self._dropped)
+        edits, reached = reachability.select(self._views, self._macros, self._named, self._dropped)
         changes = [
             blanking.replacements(text, views, one, self._macros)
             for text, views, one in zip(self._texts, self._views, edits, strict=True)
@@ -97,7 +101,9 @@ class UnitBuilder:
             renamed = _renamed(self._included[at], paths, is_text=at in changed) if at in changed or not at else []
             texts.append(blanking.replaced(text.text, [*changes[at], *renamed]))
         headers = {str(self._files[at].resolve()): texts[at] for at in sorted(changed)}
-        return TranslationUnit(texts[0], headers, self._missing())
+        needs = self._is_partial or host_headers.use_library(reached, texts)
+        self._withholds = not needs and not virtual_headers.LIBRARY.isdisjoint(self._missing())
+        return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
 
     def _missing(self) -> tuple[str, ...]:
         """The headers that are no file of the project."""
@@ -106,7 +112,7 @@ class UnitBuilder:
     def drop(self, errors: Collection[tuple[Path, int]]) -> bool:
         """Let go of declarations that are no device code and in which the compiler found errors.
 
-        Many headers are parsed only now.
+        Many headers are parsed only now, and a library that seemed not to be used is there from now on.
 
         Args:
             errors: files and lines.
@@ -114,6 +120,8 @@ class UnitBuilder:
         Returns:
             Whether there were any.
         """
+        may_lack = self._withholds and not self._is_refused
+        self._is_refused = True
         if self._is_partial:
             self._is_partial = False
             self._views = [views or self._parsed(text) for views, text in zip(self._views, self._texts, strict=True)]
@@ -129,7 +137,7 @@ class UnitBuilder:
         }
         new = found - self._dropped
         self._dropped |= new
-        return bool(new)
+        return bool(new) or may_lack
 
     def _parsed(self, text: CxxText) -> tuple[View, ...]:
         return declarations.views(text, self._macros)

@@ -31,6 +31,14 @@ def test_a_shim_has_what_the_texts_use_of_the_libraries() -> None:
     assert "<utility>" in host_headers.shims(["vector"], ["using namespace std;\npair<int, int> p;"])["vector"]
 
 
+def test_the_library_is_used_by_name() -> None:
+    directive = ["using namespace std;\n"]
+    assert not host_headers.use_library({"k", "float"}, directive)
+    assert host_headers.use_library({"k", "max"}, directive)
+    assert host_headers.use_library({"std", "max"}, [""])
+    assert not host_headers.use_library({"max"}, [""])
+
+
 HOST = """\
 #include <iostream>
 #include <map>

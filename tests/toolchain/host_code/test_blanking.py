@@ -12,7 +12,7 @@ def blanked(text: str) -> str:
     source = CxxText(text)
     macros = Macros([source.macros])
     views = declarations.views(source, macros)
-    (edits,) = reachability.select([views], macros, ())
+    (edits,), _ = reachability.select([views], macros, ())
     return blanking.replaced(text, blanking.replacements(source, views, edits, macros))
 
 

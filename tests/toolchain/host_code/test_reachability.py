@@ -9,7 +9,7 @@ def kept(text: str, *named: str) -> str:
     source = CxxText(text)
     macros = Macros([source.macros])
     views = declarations.views(source, macros)
-    ((edits,),) = reachability.select([views], macros, named)
+    ((edits,),), _ = reachability.select([views], macros, named)
     plain = list(views[0].code)
     for start, end in edits.removed:
         plain[start:end] = " " * (end - start)

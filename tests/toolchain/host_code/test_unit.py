@@ -31,6 +31,23 @@ def test_nothing_changes_without_host_code(tmp_path: Path) -> None:
     assert (unit.text, unit.headers) == (k, {})
 
 
+def test_names_of_the_library_are_noticed_outside_host_code(tmp_path: Path) -> None:
+    head = "#include <algorithm>\n"
+    host = f"{head}int main() {{ std::min(1, 2); }}\n__global__ void k() {{}}\n"
+    assert not builder(tmp_path, k=host).unit().uses_library
+    used = f"{head}__device__ int f() {{ return std::min(1, 2); }}\n"
+    assert builder(tmp_path, k='#include "a.h"\n', a=used).unit().uses_library
+
+
+def test_a_library_that_was_missed_is_there_for_the_next_attempt(tmp_path: Path) -> None:
+    text = "#include <algorithm>\nusing namespace std;\n__device__ void f(int* x) { rotate(x, x, x); }\n"
+    built = builder(tmp_path, k=text)
+    assert not built.unit().uses_library
+    assert built.drop({(tmp_path / "k.cu", 3)})
+    assert built.unit().uses_library
+    assert not built.drop({(tmp_path / "k.cu", 3)})
+
+
 def test_what_keeps_its_host_code_is_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text("int main() {}\n")
     kept = UnitBuilder([tmp_path / "k.cu"], ["int main() {}\n"], (tmp_path,), (), keeps=True)
