@@ -18,7 +18,9 @@ from gpuregress.toolchain.host_code.preprocessing import WORD, Macros, without_s
 ANNOTATION = "__host__ __device__ "
 """Put before a `constexpr` function, which device code may call (nvcc --expt-relaxed-constexpr)."""
 
-_NAMESPACES = frozenset(("std", "cooperative_groups", "nvcuda", "wmma", "cuda", "thrust", "cub", "at", "torch", "c10"))
+_NAMESPACES = frozenset(
+    ("std", "cooperative_groups", "nvcuda", "wmma", "cuda", "thrust", "cub", "at", "torch", "c10", "DirectX")
+)
 _TYPE_WORDS = re.compile(r"\b(?:struct|class|union|enum|using|typedef|constexpr|template)\b")
 _CONSTANT = re.compile(r"\bconst(?:expr|eval|init)?\b")
 _CONSTEXPR = re.compile(r"\bconst(?:expr|eval)\b")
