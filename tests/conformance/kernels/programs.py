@@ -41,7 +41,12 @@ OPEN: dict[str, str] = {
 
 # Changed since the card was last asked, and why: to be recorded again.
 UNASKED: dict[str, str] = dict.fromkeys(
-    ("bulk/*", *(f"warp_synchronous/{name}/*" for name in ("contested_stores", "float_sums", "sides"))), "new"
+    (
+        "bulk/*",
+        "matrix_moves/*",
+        *(f"warp_synchronous/{name}/*" for name in ("contested_stores", "float_sums", "sides")),
+    ),
+    "new",
 )
 
 # What the CPU device does otherwise than the card that was asked, and why: defects, to be mended.

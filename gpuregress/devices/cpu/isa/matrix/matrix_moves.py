@@ -118,7 +118,9 @@ def _loading(count: int, resolve: ir.Function, *, is_across: bool) -> Build:
 def _stmatrix(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     addresses = _rows(emitter, instruction, target, STORE)
-    for number, register in enumerate(elements(source)):
+    registers = elements(source)
+    stays = emitter.subroutine(f"stmatrix.x{len(registers)}.stays", I1, (POINTER, I32), _staying(len(registers)))
+    for number, register in enumerate(registers):
         b = emitter.builder
         row, column = _part_position(emitter)
         value = emitter.read(register, "b32")
@@ -129,8 +131,32 @@ def _stmatrix(emitter: Services, instruction: Instruction) -> None:
             position = row if across else b.add(column, i32(half))
             pointer = _row_pointer(emitter, instruction, addresses, named, "write")
             b = emitter.builder
-            b.store(part, at(b, pointer, b.shl(b.zext(position, I64), i64(1))), align=2)
+            with b.if_then(b.call(stays, (addresses, named)), likely=True):
+                b.store(part, at(b, pointer, b.shl(b.zext(position, I64), i64(1))), align=2)
     emitter.forget_pointers()
+
+
+def _staying(count: int) -> Build:
+    """Build `stays(addresses, row) → whether no other row of the instruction is written over this one`.
+
+    Of rows with one address, an H200 keeps the lowest of the last matrix, as for stores of 16 bytes by each lane.
+    """
+
+    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        addresses, row = given
+        own = b.load(at(b, addresses, b.shl(b.zext(row, I64), i64(3))), typ=I64, align=8)
+        matrix = b.lshr(row, i32(3))
+        overruled: ir.Value = ir.Constant(I1, 0)
+        for other in range(8 * count):
+            wins = b.or_(
+                b.icmp_unsigned(">", i32(other // 8), matrix),
+                b.and_(b.icmp_unsigned("==", i32(other // 8), matrix), b.icmp_unsigned("<", i32(other), row)),
+            )
+            same = b.icmp_unsigned("==", b.load(at(b, addresses, i64(8 * other)), typ=I64, align=8), own)
+            overruled = b.or_(overruled, b.and_(wins, same))
+        return b.not_(overruled)
+
+    return build
 
 
 def _movmatrix(emitter: Services, instruction: Instruction) -> None:

@@ -26,6 +26,18 @@ extern "C" __global__ void k(const unsigned short* x, unsigned* y)
 }
 """
 
+ONE_PLACE = """
+extern "C" __global__ void k(const unsigned* place, uint4* y)
+{
+    __shared__ uint4 rows[16];
+    unsigned lane = threadIdx.x, to = __cvta_generic_to_shared(rows + place[lane]);
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(to), "r"(lane), "r"(lane + 100)
+                 : "memory");
+    __syncwarp();
+    if (lane < 16) y[lane] = rows[lane];
+}
+"""
+
 
 def test_matrices_go_to_and_from_shared_memory(tmp_path: Path) -> None:
     running = Running(tmp_path, MOVES, "k")
@@ -38,3 +50,15 @@ def test_matrices_go_to_and_from_shared_memory(tmp_path: Path) -> None:
     stored = np.stack([turned[0], turned[1], tiles[2], turned[3]])
     assert (actual[256:512].reshape(4, 8, 8) == stored).all()
     assert (actual[512:].reshape(2, 8, 8) == turned[:2]).all()
+
+
+def test_of_rows_with_one_address_the_lowest_of_the_last_matrix_stays(tmp_path: Path) -> None:
+    running = Running(tmp_path, ONE_PLACE, "k")
+    places = np.zeros(32, np.uint32)
+    places[:16] = [0, 1, 1, 2, 3, 3, 3, 4, 5, 6, 6, 0, 7, 7, 2, 8]  # of the rows of both matrices
+    given, out = running.put("place", places), running.put("y", np.zeros(64, np.uint32))
+    running.launch("k", 1, 32, given, out)
+    writer = [3, 1, 6, 4, 7, 0, 1, 4, 7]  # the row of its matrix
+    matrix = [1, 0, 1, 0, 0, 1, 1, 1, 1]
+    expected = [[100 * m + 4 * row + part for part in range(4)] for row, m in zip(writer, matrix, strict=True)]
+    assert out.read().view(np.uint32).reshape(16, 4)[:9].tolist() == expected
