@@ -23,10 +23,12 @@ class DivergentBarriers:
     Attributes:
         joins: the blocks where lanes meet again that a barrier may have separated.
         is_possible: whether there are any, or two barriers at which the lanes of a warp may wait at once.
+        conditional: the blocks with barriers that a lane goes past where it comes to a join.
     """
 
     joins: frozenset[int] = frozenset()
     is_possible: bool = False
+    conditional: frozenset[int] = frozenset()
 
 
 def is_aligned_barrier(statement: Statement) -> bool:
@@ -50,6 +52,7 @@ def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> Diverg
     if not barriers:
         return DivergentBarriers()
     joins: set[int] = set()
+    conditional: set[int] = set()
     is_possible = False
     for branch in uniformity.divergent_branches():
         sides = [barriers & region for region in branch.sides]
@@ -58,8 +61,9 @@ def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> Diverg
         is_join = branch.join is not None and not _only_leaves(flow, branch.join)
         if branch.join is not None and is_join:
             joins.add(branch.join)
+            conditional.update(*sides)
         is_possible |= is_join or sum(map(bool, sides)) > 1
-    return DivergentBarriers(frozenset(joins), is_possible)
+    return DivergentBarriers(frozenset(joins), is_possible, frozenset(conditional))
 
 
 def _only_leaves(flow: ControlFlowGraph, number: int) -> bool:

@@ -4,7 +4,7 @@ A card lets `__syncthreads()` open when all threads that are left have arrived, 
 warps at a barrier with a count. But CUDA and PTX require that the lanes of a warp execute such a barrier together, and
 compute-sanitizer reports it where they do not. A lane diverged if it is somewhere else than the other lanes of its warp
 when their barrier opens, or if it went past the barrier: it came to more joins of `analysis.divergent_barriers` since
-the last barrier.
+the last barrier. Joins say nothing of a barrier to which every way leads.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.runtime.thread_context import DONE
 
 _NAME = "lanes_meet"
+ALIGNED, CONDITIONAL = 1, 2
+"""Bits for each wait: whether a warp must execute it together; whether a lane can go past it and come to a join."""
 
 
 def build_divergence_check(module: ir.Module) -> ir.Function:
     """Build the module's `lanes_meet(context, kinds, aligned, threads, opened) → 0, or the number of a warp from 1`.
 
-    `kinds` and `aligned` have a byte for each wait: its kind, and whether a warp must execute it together. `opened` has
-    a bit for each barrier that opens now.
+    `kinds` and `aligned` have a byte for each wait: its kind, and the bits `ALIGNED` and `CONDITIONAL`. `opened` has a
+    bit for each barrier that opens now.
     """
     declared: ir.Function | None = module.globals.get(_NAME)
     if declared is not None:
@@ -80,7 +82,7 @@ class _Check:
         b = self.builder
         self.state, self.joined = Cell(b, i32(DONE)), Cell(b, i32(0))
         self.elsewhere, self.wrong = Cell(b, i32(0)), Cell(b, i32(0))
-        self.opens = Cell(b, ir.Constant(I1, 0))
+        self.opens, self.counts = (Cell(b, ir.Constant(I1, 0)) for _ in range(2))
 
     def build(self) -> None:
         b = self.builder
@@ -118,10 +120,14 @@ class _Check:
             with b.if_else(self.opens.get()) as (yes, no):
                 with yes:
                     is_first = b.icmp_unsigned("==", self.state.get(), i32(DONE))
-                    is_aligned = b.trunc(self._byte(self.aligned, state), I1)
+                    bits = self._byte(self.aligned, state)
+                    is_aligned = b.trunc(bits, I1)
                     with b.if_then(b.and_(is_first, is_aligned)):
                         self.state.set(state)
                         self.joined.set(self._load("joined", thread))
+                        self.counts.set(
+                            b.icmp_unsigned("!=", b.and_(bits, ir.Constant(I8, CONDITIONAL)), ir.Constant(I8, 0))
+                        )
                 with no:
                     self.elsewhere.set(i32(1))
 
@@ -139,9 +145,10 @@ class _Check:
         b = self.builder
         state, joined = self._load("state", thread), self._load("joined", thread)
         exited = b.icmp_unsigned("==", state, i32(DONE))
-        past = b.icmp_unsigned(">", joined, self.joined.get())
+        counts = self.counts.get()
+        past = b.and_(counts, b.icmp_unsigned(">", joined, self.joined.get()))
         differs = b.or_(
             b.icmp_unsigned("!=", state, self.state.get()),
-            b.icmp_unsigned("!=", joined, self.joined.get()),
+            b.and_(counts, b.icmp_unsigned("!=", joined, self.joined.get())),
         )
         self.wrong.set_bits(b.zext(b.select(exited, past, differs), I32))

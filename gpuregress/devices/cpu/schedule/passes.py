@@ -30,7 +30,7 @@ from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_DIVERGENT, HELD, SUSPENDED
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
-from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_check
+from gpuregress.devices.cpu.schedule.divergence_check import ALIGNED, CONDITIONAL, build_divergence_check
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.stall_detection import StallDetector
 from gpuregress.devices.cpu.schedule.thread_scheduler import (
@@ -321,7 +321,7 @@ class Passes(BlockSchedule):
         self.resumes.append(resume)
         self.kinds.append(kind)
         self.indices.append(emitter.index)
-        self.aligned.append(int(is_aligned_barrier(emitter.current())))
+        self.aligned.append(self._meeting(emitter))
         self.wait_sites.append(emitter.wait_site())
         emitter.builder = ir.IRBuilder(resume)
         for name in sorted(registers.needed):
@@ -330,6 +330,13 @@ class Passes(BlockSchedule):
                 value = body.slots.restore(emitter.builder, self._elements, name, type_)
                 emitter.builder.store(value, slot)
         self.rematerializer.rematerialize(emitter, registers.needed)
+
+    def _meeting(self, emitter: Services) -> int:
+        """Whether a warp must execute a wait together, and whether its lanes must have come to as many joins."""
+        if not is_aligned_barrier(emitter.current()):
+            return 0
+        is_conditional = emitter.flow.block_at(emitter.index) in self._divergent.conditional
+        return ALIGNED | (CONDITIONAL if is_conditional else 0)
 
     def note_effect(self, emitter: Services) -> None:
         """Note that a spinning thread has changed memory: its loop may end without another thread."""

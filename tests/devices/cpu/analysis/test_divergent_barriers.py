@@ -37,6 +37,12 @@ def test_which_barriers_are_watched(body: str, joins: int, *, is_possible: bool)
     assert (len(found.joins), found.is_possible) == (joins, is_possible)
 
 
+def test_a_barrier_to_which_every_way_leads_is_not_conditional() -> None:
+    found = _found(f"{_VARYING} @%p1 bra L; bar.sync 0; L: mov.u32 %r1, 1; bar.sync 0; ret;")
+    assert len(found.conditional) == 1
+    assert found.conditional.isdisjoint(found.joins)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

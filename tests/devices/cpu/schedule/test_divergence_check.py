@@ -74,6 +74,10 @@ extern "C" __global__ void returns_in_turn(int* y) {
 extern "C" __global__ void body(int* y) {
   if (threadIdx.x < 40) { y[threadIdx.x] = 1; __syncthreads(); y[threadIdx.x] += y[(threadIdx.x + 1) % 40] > 0; }
 }
+extern "C" __global__ void never_in_loop(int* y) {  // rounds of its own for each lane
+  for (int i = 0; i < (int)(threadIdx.x & 7); ++i) { if (y[100 + i] > 9) __syncthreads(); y[threadIdx.x] += 1; }
+  __syncthreads(); y[threadIdx.x] += 1;
+}
 extern "C" __global__ void rounds_in_memory(int* y, const int* rounds) {
   for (int i = 0; i < rounds[0]; ++i) { y[threadIdx.x] += 1; __syncthreads(); }
   y[threadIdx.x] += 10;
@@ -127,6 +131,7 @@ def test_the_remainder_of_a_loop_is_the_classic_mistake(program: Running) -> Non
         ("returns", 64, [2] * 40),
         ("returns_in_turn", 64, [4] * 41),
         ("body", 64, [2] * 40),
+        ("never_in_loop", 64, [1, 2, 3, 4, 5, 6, 7, 8] * 8),
     ],
 )
 def test_what_the_hardware_defines_is_no_fault(program: Running, kernel: str, threads: int, values: list[int]) -> None:

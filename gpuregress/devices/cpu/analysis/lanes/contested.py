@@ -18,6 +18,7 @@ from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, MemoryEffect, in
 from gpuregress.devices.cpu.ptx.tree import Call, Float, Instruction, Integer, Operand, Register, Statement, Vector
 
 _COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
+_OF_THREAD = ("%tid", "%laneid")
 _AT_A_TIME = 128
 """Bytes that a warp stores at a time."""
 
@@ -84,14 +85,15 @@ class Slices:
     def is_spread(self, name: str) -> bool:
         """Whether a register that may be the same in several lanes is meant to differ in all of them.
 
-        It is the result of an atomic operation, a place that each lane was given; or a loop counts it, and it is no
-        data: a grid-stride loop.
+        It is the result of an atomic operation, a place that each lane was given; or a loop counts it from the number
+        of the thread, and it is no data: a grid-stride loop.
         """
         found = self._slice(name)
         effects_ = {info(item).memory for item in found if space_of(item) not in ("param", "const")}
         names = {one for item in found for one in effects.sets(item)}
         counts = any(len(self._definitions[one]) > 1 for one in names)
-        return MemoryEffect.UPDATE in effects_ or (counts and MemoryEffect.READ not in effects_)
+        of_thread = any(one.startswith(_OF_THREAD) for item in found for one in effects.reads(item))
+        return MemoryEffect.UPDATE in effects_ or (counts and of_thread and MemoryEffect.READ not in effects_)
 
     def is_same(self, operand: Operand) -> bool:
         """Whether a value is certainly the same in all lanes: a constant, or a parameter."""

@@ -381,7 +381,7 @@ class _Search:
             base, site = access.address.base, self._site(index)
             meets = site.active[:, None] & site.active[None, :] & _OTHER_LANE
             is_spread = isinstance(base, Register) and slices.is_spread(base.name)
-            if not is_spread and meets.any() and (meets & self._overlap(site, site, -1, certainly=False)).any():
+            if (meets & self._overlap(site, site, -1, certainly=is_spread)).any():
                 groups[index] = group_of(access.count)
                 assumes_rows = True
             assumes_rows |= not any("tid.y" in atom.name for monomial in site.value for atom in monomial)

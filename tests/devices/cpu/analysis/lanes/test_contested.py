@@ -26,6 +26,8 @@ _BODIES = {
     "unproven_loop": ("for (int i = t; i < n; i = i * 2 + 1) y[i] = t;", []),
     "data_in_a_loop": ("for (int i = t; i < n; i += blockDim.x) y[x[i]] = t;", [32]),
     "quotient": ("y[(blockIdx.x * blockDim.x + t) / 32] = t;", [32]),
+    "counted_by_all": ("for (int i = 0; i < n; i++) y[i] = t;", 5 * [32]),  # unrolled four times, and the rest
+    "rows": ("for (int i = 0; i < n; i++) y[i * n + t] = t;", []),
     "grid_stride": ("for (int i = t; i < n; i += blockDim.x) y[i] = t;", []),
 }
 
