@@ -272,7 +272,7 @@ def calls_of(case: Case) -> tuple[str, ...]:
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
     if argument.kind == "buffer":
         buffer = buffers[argument.buffer]
-        return f"{argument.buffer}=<{buffer.size}>"
+        return f"{argument.buffer}{f'+{argument.offset}' if argument.offset else ''}=<{buffer.size}>"
     if argument.kind == "struct":
         text = "{" + ", ".join(_argument(field, buffers) for field in argument.fields) + "}"
     else:

@@ -31,6 +31,7 @@ COMMANDS: tuple[str, ...] = (
     "check",
     "log",
     "new",
+    "capture",
     "nightly",
     "history",
     "report",

@@ -174,7 +174,8 @@ def _launch(launch: Launch, buffers: Mapping[str, Buffer], of_source: str = "") 
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
     if argument.kind == "buffer":
         what = "map in memory " if argument.in_memory else "&map " if argument.as_map else ""
-        return f"{what}{argument.buffer}=<{buffers[argument.buffer].size}>"
+        offset = f"+{argument.offset}" if argument.offset else ""
+        return f"{what}{argument.buffer}{offset}=<{buffers[argument.buffer].size}>"
     if argument.kind == "struct":
         return "{" + ", ".join(_argument(item, buffers) for item in argument.fields) + "}"
     return f"{argument.label}={argument.text}" if argument.label else argument.text

@@ -118,6 +118,7 @@ class Argument:
         as_map: whether it is the buffer's tensor map, not its address.
         in_memory: whether the tensor map is in global memory, and its address is passed.
         untyped: whether the kernel may take the buffer's elements for others.
+        offset: bytes from the buffer's beginning to the address that is passed.
     """
 
     kind: Literal["buffer", "scalar", "null", "struct"]
@@ -130,6 +131,7 @@ class Argument:
     as_map: bool = False
     in_memory: bool = False
     untyped: bool = False
+    offset: int = 0
 
     @property
     def buffers(self) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ def pack(
             if argument.in_memory:
                 return encoded.address.to_bytes(8, "little"), 8
             return encoded.data, TENSOR_MAP_ALIGNMENT
-        return (handles or {}).get(address, address).to_bytes(8, "little"), 8
+        return ((handles or {}).get(address, address) + argument.offset).to_bytes(8, "little"), 8
     if argument.kind == "null":
         return bytes(8), 8
     if argument.kind == "scalar":

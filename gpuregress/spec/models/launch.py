@@ -79,6 +79,7 @@ class ArgumentSpec(Spec):
     fields: list[ArgumentSpec] = Field([])
     as_pointer: bool = False
     in_memory: bool = False
+    offset: Expr = 0
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
@@ -105,7 +106,11 @@ class ArgumentSpec(Spec):
                             "additionalProperties": False,
                         },
                     ],
-                }
+                },
+                "offset": {
+                    "description": "bytes from the buffer's beginning",
+                    "anyOf": [{"type": "integer"}, {"type": "string"}],
+                },
             },
             "required": ["pointer"],
             "additionalProperties": False,
@@ -120,6 +125,10 @@ class ArgumentSpec(Spec):
             return {"kind": "null"}
         if isinstance(value, str):
             return {"kind": "buffer", "buffer": value}
+        if isinstance(value, dict) and set(value) == {"pointer", "offset"}:
+            if not isinstance(value["pointer"], str):
+                raise ValueError("offset counts bytes of a buffer, as {pointer: x, offset: 64}, not of a tensor map")
+            return {**_pointer(value["pointer"]), "offset": value["offset"]}
         if isinstance(value, dict) and len(value) == 1:
             ((name, inner),) = value.items()
             if name == "pointer":

@@ -261,8 +261,25 @@ class _LaunchResolver:
         if item.in_memory and buffer is not None and not has_map:
             scope.error(key, f"{item.buffer} has no tensor map: give it `tensormap:`")
         as_map = has_map and not item.as_pointer
+        offset = self._offset(scope, item, key)
+        if offset is None:
+            return None
         untyped = item.as_pointer and not has_map
-        return records.Argument("buffer", item.buffer, as_map=as_map, in_memory=item.in_memory, untyped=untyped)
+        return records.Argument(
+            "buffer", item.buffer, as_map=as_map, in_memory=item.in_memory, untyped=untyped, offset=offset
+        )
+
+    def _offset(self, scope: Scope, item: ArgumentSpec, key: Key) -> int | None:
+        """The byte of its buffer that an argument points to."""
+        offset = scope.whole(item.offset, (*key, "offset"), low=0, what="bytes") if item.offset else 0
+        buffer = self.buffers.get(item.buffer)
+        if not offset or buffer is None:
+            return offset
+        if buffer.texture is not None:
+            scope.error((*key, "offset"), f"{item.buffer} is a texture or surface object, which has no offset")
+        elif offset >= buffer.size:
+            scope.error((*key, "offset"), f"offset {offset} is outside of {item.buffer}, which has {buffer.size} bytes")
+        return offset
 
 
 def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:

@@ -1,0 +1,1 @@
+"""Capture of kernel launches from a running application: injection library, records, jobs."""

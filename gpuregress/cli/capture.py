@@ -1,0 +1,128 @@
+"""Command `gpuregress capture`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from gpuregress.cli import console, context
+
+if TYPE_CHECKING:
+    from gpuregress.operations.capture import Capture
+    from gpuregress.project import Project
+
+Number = TypeVar("Number", int, float)
+
+
+@click.command(
+    "capture",
+    short_help="run an application, and write its kernels' launches as jobs",
+    epilog="Example: gpuregress capture --kernel 'saxpy*' -- ./app --size 1000",
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+)
+@click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern.")
+@click.option("--nth", metavar="N", type=click.IntRange(1), help="Keep the Nth launch of each kernel.")
+@click.option("--every", metavar="N", type=click.IntRange(1), help="Keep every Nth launch, from the first on.")
+@click.option("--max", "most", metavar="M", type=click.IntRange(0), help="Keep the first M launches  [default: 1]")
+@click.option(
+    "--max-bytes", metavar="B", default="1GiB", help="Bytes of contents that are kept of each kernel  [default: 1GiB]"
+)
+@click.option(
+    "--source", metavar="F", type=click.Path(path_type=Path), help="The kernels' source, in place of captured PTX."
+)
+@click.option(
+    "--replay", metavar="S", default="60", help="Seconds for each kernel's replay on the CPU device; 0: none  [default: 60]"
+)
+@click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
+@click.argument("command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    kernel: str,
+    nth: int | None,
+    every: int | None,
+    most: int | None,
+    max_bytes: str,
+    source: Path | None,
+    replay: str,
+    sync: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Run APP on this machine's GPU, and write a job for each kernel that it launches.
+
+    A job replays one launch without APP: with its arguments, the contents of its memory and its result on the card.
+    Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
+    """
+    from gpuregress.capture.application import Choice
+    from gpuregress.document import units
+    from gpuregress.errors import UsageError
+    from gpuregress.operations import capture
+
+    given = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} are both given: leave one out")
+    limit, seconds = _value("--max-bytes", max_bytes, units.size), 0.0 if replay == "0" else _value("--replay", replay, units.seconds)
+    choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync)
+    done = capture.capture(_project(ctx), command, choice, source=source, seconds=seconds)
+    return _report(done)
+
+
+def _value(option: str, text: str, read: Callable[[str], Number]) -> Number:
+    from gpuregress.errors import UsageError
+
+    try:
+        return read(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def _report(done: Capture) -> int:
+    from gpuregress.errors import HarnessError, KernelFault, NothingToDo
+
+    for problem in done.problems:
+        console.say(problem, err=True)
+    for job in done.jobs:
+        console.say(f"{_shown(job.path)}: launch {job.launch.number}, {job.kernel}: {job.verdict}")
+    for kernel, reason in done.refused.items():
+        console.say(f"not captured: {kernel}: {reason}")
+    processes = f"{done.processes} process{'es' if done.processes != 1 else ''}"
+    console.say(f"{_shown(done.log)}: {done.launches} launch{'es' if done.launches != 1 else ''} of {processes}")
+    for failure in done.failures:
+        console.say(f"failed: launch {failure.number}: {failure.call}: {failure.text}")
+    if not done.failures:
+        for text in done.unfinished:
+            console.say(f"never came back: {text}")
+    if done.end.text:
+        console.say(done.end.text)
+    if done.jobs:
+        console.say(f"to replay: gpuregress run {_shown(done.jobs[0].path)}")
+    if done.failures:
+        return KernelFault.exit_code
+    if done.problems or done.end.code:
+        return HarnessError.exit_code
+    if not done.launches:
+        console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
+        return NothingToDo.exit_code
+    return 0
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _project(ctx: click.Context) -> Project:
+    """The current project, or a new one in the current folder."""
+    from gpuregress.errors import UsageError
+    from gpuregress.project import Project
+
+    try:
+        return context.find_project(ctx)
+    except UsageError:
+        root = Path(ctx.obj or ".").absolute()
+        return Project(root, root / "configs", root / "baselines", root / "runs")
+
+

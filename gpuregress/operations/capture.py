@@ -1,0 +1,176 @@
+"""Capture of an application: run it with the injection library, then write its launch log and a job for each kernel."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from gpuregress import launch_log, storage
+from gpuregress.capture import application, job_text, jobs, library, raw_log, records, signature
+from gpuregress.capture.application import ApplicationEnd, Choice
+from gpuregress.capture.jobs import CannotCapture, Target, WrittenJob
+from gpuregress.capture.records import CapturedLaunch, Process
+from gpuregress.errors import UsageError
+from gpuregress.launch_log import LaunchBegin, LaunchFault
+from gpuregress.project import Project
+
+FOLDER = "captured"
+"""The folder of a project that holds captured sources and contents, and the launch log."""
+_LONGEST_NAME = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A launch that failed: its call, and the error."""
+
+    number: int
+    call: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The result of a capture.
+
+    Attributes:
+        end: of the application.
+        log: the launch log.
+        launches: the number of launches in it.
+        processes: the number of processes that used the GPU.
+        jobs: those that were written.
+        refused: kernel → why it has no job, in words.
+        failures: the launches that failed.
+        unfinished: the launches that never came back, as far as is known.
+        problems: what the injection library could not do.
+    """
+
+    end: ApplicationEnd
+    log: Path
+    launches: int
+    processes: int
+    jobs: tuple[WrittenJob, ...]
+    refused: dict[str, str]
+    failures: tuple[Failure, ...]
+    unfinished: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def capture(
+    project: Project, command: Sequence[str], choice: Choice, *, source: Path | None = None, seconds: float = 60.0
+) -> Capture:
+    """Run an application, and write its launch log and jobs.
+
+    Args:
+        project: that gets them.
+        command: the application and its arguments.
+        choice: the launches whose contents are kept.
+        source: the source of the kernels; None: the captured PTX or machine code.
+        seconds: the time limit of a replay on the CPU device.
+
+    Raises:
+        UsageError: the command or the source is not there.
+        HarnessError: the injection library cannot be built, or CUPTI is not there.
+        StorageError: no space, no permission.
+    """
+    if source is not None and not source.is_file():
+        raise UsageError(f"there is no file {source}")
+    built, cupti = library.build(), library.find_cupti()
+    folder = project.root / FOLDER
+    with storage.disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with storage.scratch(folder) as raw:
+        end = application.run(command, built, cupti, raw, choice)
+        processes = records.read_folder(raw)
+        log = folder / "launch.log"
+        launches, _ = raw_log.merge(raw, log, _header(command, processes), has_ended_well=end.code == 0)
+        failures, unfinished = _blame(log)
+        written, refused = _write_jobs(project, processes, source, seconds)
+        return Capture(
+            end,
+            log,
+            launches,
+            len(processes),
+            tuple(written),
+            refused,
+            failures,
+            unfinished,
+            tuple(f"process {one.number}: {text}" for one in processes for text in one.problems),
+        )
+
+
+def _header(command: Sequence[str], processes: Sequence[Process]) -> dict[str, str]:
+    first = next((one for one in processes if one.device), None)
+    facts = {
+        "application": " ".join(command),
+        "gpuregress": version("gpuregress"),
+        "host": f"{platform.node()}, {platform.platform()}",
+    }
+    if first is not None:
+        facts |= {"device": f"{first.device}, {first.architecture}", "driver": f"CUDA {first.driver}"}
+    return facts
+
+
+def _blame(log: Path) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
+    """The launches that failed, and those that never came back."""
+    read = launch_log.read(log)
+    begun = {one.number: one for one in read.events if isinstance(one, LaunchBegin)}
+    failed = [one for one in read.events if isinstance(one, LaunchFault)]
+    failures = [Failure(one.number, begun[one.number].call, one.text) for one in failed if one.number in begun]
+    return tuple(failures), tuple(f"launch {one.number}: {one.call}" for one in read.unfinished)
+
+
+def _write_jobs(
+    project: Project, processes: Sequence[Process], source: Path | None, seconds: float
+) -> tuple[list[WrittenJob], dict[str, str]]:
+    written: list[WrittenJob] = []
+    refused = {signature.short_name(name): text for one in processes for name, text in one.refused.items()}
+    names: set[str] = set()
+    of_process = {one.number: one for one in processes}
+    captured = [launch for process in processes for launch in process.launches]
+    for launch in captured:
+        shown = signature.short_name(launch.kernel)
+        own = source if source is None or jobs.declares(launch, source) else None
+        name = _job_name(shown, launch, captured, names)
+        target = Target(project.configs / f"{name}.yaml", project.root / FOLDER / name)
+        if _is_foreign(target.job):
+            refused[shown] = f"{target.job} is already there, was not written by a capture, and is left as it is"
+            continue
+        try:
+            _clear(target.folder)
+            written.append(jobs.write(launch, of_process[launch.process], target, own, seconds))
+        except CannotCapture as error:
+            refused[shown] = str(error)
+    return written, refused
+
+
+def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLaunch], names: set[str]) -> str:
+    """A kernel's name as a job's, with the number of the launch where several of the kernel were chosen."""
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", re.sub(r"\(anonymous namespace\)::|<.*", "", shown)).strip("-")
+    plain = (plain.rpartition("--")[2] or plain)[-_LONGEST_NAME:].strip("-") or "kernel"
+    is_repeated = sum(one.kernel == launch.kernel and one.process == launch.process for one in captured) > 1
+    base = f"{plain}-launch{launch.occurrence}" if is_repeated else plain
+    name, number = base, 1
+    while name in names:
+        number += 1
+        name = f"{base}-{number}"
+    names.add(name)
+    return name
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a file is there that no capture wrote."""
+    return path.exists() and not storage.read_bytes(path).startswith(job_text.MARK.encode())
+
+
+def _clear(folder: Path) -> None:
+    """Make an empty folder for a job's files."""
+    with storage.disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            if path.name.endswith((".bin", ".ptx", ".cubin")):
+                path.unlink()
+

@@ -1,0 +1,79 @@
+/* An application for tests: loads PTX from a file and launches its kernels as its arguments say. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef int Result;
+typedef uint64_t Address;
+typedef void *Handle;
+
+Result cuInit(unsigned);
+Result cuMemAlloc_v2(Address *, size_t);
+Result cuMemcpyHtoD_v2(Address, const void *, size_t);
+Result cuMemcpyDtoH_v2(void *, Address, size_t);
+Result cuModuleLoadData(Handle *, const void *);
+Result cuModuleGetFunction(Handle *, Handle, const char *);
+Result cuLaunchKernel(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void **, void **);
+Result cuCtxSynchronize(void);
+Result cuStreamBeginCapture_v2(Handle, int);
+Result cuStreamEndCapture(Handle, Handle *);
+
+static char text[1 << 20];
+
+int main(int count, char **words)
+{
+    Handle module, saxpy, packed, wild, graph;
+    Address pool;
+    int n = 1001, far = 1 << 20;
+    float a = 2.5f, values[2048];
+    FILE *file = fopen(words[1], "rb");
+    if (!file || cuInit(0) != 0)
+        return 9;
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    cuModuleLoadData(&module, text);
+    cuModuleGetFunction(&saxpy, module, "_Z5saxpyIfEvT_PKS0_PS0_i");
+    cuModuleGetFunction(&packed, module, "_Z6packed4Args");
+    cuModuleGetFunction(&wild, module, "_Z4wildPfi");
+    cuMemAlloc_v2(&pool, 65536); /* both arrays lie in one allocation, as PyTorch's do */
+    for (int i = 0; i < 2048; i++)
+        values[i] = 0.1f * (float)i;
+    for (int i = 0; i < 8; i++)
+        cuMemcpyHtoD_v2(pool + (Address)(i * 8192), values, sizeof values);
+    Address x = pool + 512, y = pool + 8192;
+    struct {
+        Address x, y;
+        int n;
+        float a;
+    } args = {x, y, n, 0.5f};
+    void *of_saxpy[] = {&a, &x, &y, &n}, *of_packed[] = {&args}, *of_wild[] = {&x, &far};
+    for (int i = 2; i < count; i++) {
+        if (strcmp(words[i], "saxpy") == 0)
+            cuLaunchKernel(saxpy, 4, 1, 1, 256, 1, 1, 0, NULL, of_saxpy, NULL);
+        else if (strcmp(words[i], "packed") == 0)
+            cuLaunchKernel(packed, 4, 1, 1, 256, 1, 1, 0, (Handle)64, of_packed, NULL);
+        else if (strcmp(words[i], "wild") == 0)
+            cuLaunchKernel(wild, 4, 1, 1, 256, 1, 1, 0, NULL, of_wild, NULL);
+        else if (strcmp(words[i], "record") == 0)
+            cuStreamBeginCapture_v2(NULL, 0);
+        else if (strcmp(words[i], "recorded") == 0)
+            cuStreamEndCapture(NULL, &graph);
+        else if (strcmp(words[i], "abort") == 0)
+            abort();
+        else if (strcmp(words[i], "many") == 0) {
+            struct timespec from, to;
+            clock_gettime(CLOCK_MONOTONIC, &from);
+            n = 1;
+            for (int k = 0; k < 200000; k++) {
+                cuLaunchKernel(saxpy, 4, 1, 1, 256, 1, 1, 0, NULL, of_saxpy, NULL);
+                if (k % 100 == 99)
+                    cuCtxSynchronize();
+            }
+            clock_gettime(CLOCK_MONOTONIC, &to);
+            printf("%.3f us\n", ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / 2e8);
+        }
+    }
+    return cuCtxSynchronize() != 0;
+}
