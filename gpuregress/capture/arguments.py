@@ -1,4 +1,4 @@
-"""Arguments of a captured launch as a job writes them: buffers, scalars by type, structs by their words."""
+"""Arguments of a captured launch as a job writes them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _struct(layout: Layout, parameter: RawParameter, inside: Sequence[Placed]) -
 
 def _scalar(data: bytes, dtype: str, kind: str) -> str:
     """A number of a dtype that has these bytes."""
-    wanted = dtype if dtype and kind != "integer" or "int" in dtype or dtype == "bool" else ""
+    wanted = dtype if (dtype and kind != "integer") or "int" in dtype or dtype == "bool" else ""
     if not wanted and kind == "float":
         wanted = {2: "float16", 4: "float32", 8: "float64"}[len(data)]
     for name in (wanted, f"int{8 * len(data)}", _INTEGERS[len(data)]):

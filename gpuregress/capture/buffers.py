@@ -1,7 +1,7 @@
-"""Buffers of a captured launch: each allocation behind a pointer, cut to the bytes that the kernel touched.
+"""Buffers of a captured launch, cut to the bytes that the kernel touched.
 
-An allocation may hold the arrays of many kernels, as PyTorch's pools do. Where the accesses were noted, each pointer gets
-a buffer of its own, from the first to the last byte that was touched; where two reach into each other, they share one.
+An allocation may hold the arrays of many kernels, as PyTorch's pools do. Where the accesses were noted, each pointer
+gets a buffer of its own, from the first to the last byte that was touched. Two that reach into each other share one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpuregress import dtypes
-from gpuregress.capture.records import CapturedLaunch, Region
+from gpuregress.capture.records import CapturedLaunch, CapturedRegion
 from gpuregress.capture.replay import Replay
 from gpuregress.capture.signature import ParameterType
 
@@ -147,7 +147,7 @@ def _targets(launch: CapturedLaunch, region: int, types: Sequence[ParameterType]
 
 
 def _groups(
-    targets: list[_Target], region: Region, touched: tuple[Stretches, Stretches] | None, *, split: bool
+    targets: list[_Target], region: CapturedRegion, touched: tuple[Stretches, Stretches] | None, *, split: bool
 ) -> list[tuple[list[_Target], int, int]]:
     """The pointers that share a buffer, with the buffer's first byte and its end."""
     if touched is None:
@@ -210,22 +210,26 @@ def _inside(stretches: Stretches, start: int, end: int) -> Stretches:
     return tuple((first, last) for first, last in found if first < last)
 
 
-def _changed(region: Region, start: int, size: int) -> bool:
+def _changed(region: CapturedRegion, start: int, size: int) -> bool:
     """Whether the launch changed a part of a region; False where its result is not known."""
     if region.before is None or region.after is None:
         return False
     return not np.array_equal(part(region, start, size), part(region, start, size, after=True))
 
 
-def part(region: Region, start: int, size: int, *, after: bool = False) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def part(
+    region: CapturedRegion, start: int, size: int, *, after: bool = False
+) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """Read a part of a region's contents before or after the launch."""
     path = region.after if after else region.before
     assert path is not None, "only a region whose contents were kept becomes a buffer"
     return np.fromfile(path, np.uint8, size, offset=start)
 
 
-def _is_worth_keeping(region: Region) -> bool:
-    return region.before is not None and (_changed(region, 0, region.length) or bool(part(region, 0, region.length).any()))
+def _is_worth_keeping(region: CapturedRegion) -> bool:
+    return region.before is not None and (
+        _changed(region, 0, region.length) or bool(part(region, 0, region.length).any())
+    )
 
 
 def _plain(symbol: str) -> str:

@@ -1,9 +1,9 @@
 """Reader of fatbins, the containers in which programs carry PTX and machine code.
 
 A fatbin begins with the word 0xba55ed50, a version (2 bytes), the size of this header (2 bytes) and the size of what
-follows (8 bytes). Then come entries, each with a header of its own: kind (1: PTX, 2: ELF), version, header size, size of
-the data, size of a compressed text, architecture, flags, size when decompressed. PTX is compressed by LZ4 or zstd.
-Offsets as cuobjdump and the open reader of ZLUDA name them.
+follows (8 bytes). Then come entries, each with a header of its own: kind (1: PTX, 2: ELF), version, header size, size
+of the data, size of a compressed text, architecture, flags, size when decompressed. PTX is compressed by LZ4 or zstd.
+The offsets were read off fatbins of nvcc 13.0, built with each of its modes of compression.
 """
 
 from __future__ import annotations

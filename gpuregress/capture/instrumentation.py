@@ -24,8 +24,13 @@ _STATEMENT = re.compile(
 _ADDRESS = re.compile(r"\[\s*(?P<base>[%\w$]+)\s*(?:\+\s*(?P<offset>-?\w+)\s*)?(?:,[^\]]*)?\]")
 _OTHER_SPACES = re.compile(r"\.(?:shared|local|param|const)\b")
 _WIDTH = re.compile(r"\.[busf]f?(\d+)(?:x(\d))?(?:\.|$)")
-_UNKNOWN = re.compile(r"\b(wmma\.(?:load|store)(?![\w.]*\.shared)\S*|cp\.(?:reduce\.)?async\.bulk\S*|multimem\S*|tex\S*|tld4\S*|su(?:ld|st|red)\S*)")
-_VARIABLE = re.compile(r"^\s*(?:\.(?:visible|weak|common|extern)\s+)*\.(?:global|const|shared)\b[^;={(]*?([\w$]+)\s*(?:\[[^;={]*)?[;=]", re.M)
+_UNKNOWN = re.compile(
+    r"\b(wmma\.(?:load|store)(?![\w.]*\.shared)\S*|cp\.(?:reduce\.)?async\.bulk\S*|multimem\S*|tex\S*|tld4\S*|su(?:ld|st|red)\S*)"
+)
+_VARIABLE = re.compile(
+    r"^\s*(?:\.(?:visible|weak|common|extern)\s+)*\.(?:global|const|shared)\b[^;={(]*?([\w$]+)\s*(?:\[[^;={]*)?[;=]",
+    re.MULTILINE,
+)
 _HEAD = re.compile(r"^\s*\.address_size\s+64\s*$", re.MULTILINE)
 
 

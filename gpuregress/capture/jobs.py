@@ -1,4 +1,4 @@
-"""A captured launch becomes a job: PTX, replay, buffers, files."""
+"""Job of a captured launch, with its source and contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpuregress.capture import arguments, buffers, job_text, ptx_search, signatu
 from gpuregress.capture import replay as replays
 from gpuregress.capture.buffers import Layout
 from gpuregress.capture.ptx_search import FoundPtx
-from gpuregress.capture.records import CapturedLaunch, Process
+from gpuregress.capture.records import CapturedLaunch, CapturedProcess
 from gpuregress.capture.replay import Patch, Replay, ReplayMemory
 from gpuregress.capture.signature import ParameterType
 from gpuregress.toolchain import architectures, cxx_declarations, ptx_declarations
@@ -60,7 +60,9 @@ class Target:
     folder: Path
 
 
-def write(launch: CapturedLaunch, process: Process, target: Target, source: Path | None, seconds: float) -> WrittenJob:
+def write(
+    launch: CapturedLaunch, process: CapturedProcess, target: Target, source: Path | None, seconds: float
+) -> WrittenJob:
     """Write the job of a launch.
 
     Args:
@@ -108,7 +110,11 @@ def write(launch: CapturedLaunch, process: Process, target: Target, source: Path
     _write_contents(target, launch, layout)
     storage.write_atomic(target.job, ("\n".join(job_text.lines(parts)) + "\n").encode())
     return WrittenJob(
-        target.job, launch, signature.short_name(launch.kernel), _verdict(result, layout, on_gpu, launch), tuple(remarks)
+        target.job,
+        launch,
+        signature.short_name(launch.kernel),
+        _verdict(result, layout, on_gpu, launch),
+        tuple(remarks),
     )
 
 
@@ -142,9 +148,8 @@ def _refuse_addresses(launch: CapturedLaunch, layout: Layout) -> None:
         allocations = [(one.base, one.base + one.size) for one in launch.regions]
         suspects = [word for word in words.tolist() if word == region.holds or _is_in(word, allocations)]
         if suspects:
-            raise CannotCapture(
-                f"{buffer.name} holds addresses of device memory (0x{suspects[0]:x}), which are others when it is replayed"
-            )
+            address = f"0x{suspects[0]:x}"
+            raise CannotCapture(f"{buffer.name} holds addresses of device memory ({address}), which change in a replay")
 
 
 def _is_in(address: int, stretches: Sequence[tuple[int, int]]) -> bool:
@@ -283,7 +288,8 @@ def _remarks(launch: CapturedLaunch, layout: Layout, found: FoundPtx | None, res
             names = ", ".join(one.name for one in layout.buffers if one.region == number)
             yield f"{names}: only {region.length} of {region.size} bytes of the allocation were kept (--max-bytes)"
     is_pooled = any(
-        one.size >= 1 << 20 and one.size == launch.regions[one.region].length and not one.symbol for one in layout.buffers
+        one.size >= 1 << 20 and one.size == launch.regions[one.region].length and not one.symbol
+        for one in layout.buffers
     )
     if is_pooled and (found is None or result.problem):
         yield "what the kernel touches could not be determined: allocations are kept whole"
@@ -304,7 +310,9 @@ def _verdict(result: Replay, layout: Layout, on_gpu: str, launch: CapturedLaunch
     if at is None:
         return "runs on the CPU device; its result on the card is not known"
     of = layout.buffers[at].name if at < len(layout.buffers) and layout.is_split else "the memory"
-    return f"the CPU device differs from the card: {result.differing[at]} bytes of {of}, the first at {result.first[at]}"
+    return (
+        f"the CPU device differs from the card: {result.differing[at]} bytes of {of}, the first at {result.first[at]}"
+    )
 
 
 def _own_source(target: Target, launch: CapturedLaunch, found: FoundPtx | None, source: Path | None) -> Path:
@@ -338,4 +346,3 @@ def _write_contents(target: Target, launch: CapturedLaunch, layout: Layout) -> N
         if one in outputs and region.after is not None:
             data = buffers.part(region, one.start, one.size, after=True)
             storage.write_atomic(target.folder / f"{one.name}.after.bin", data.tobytes(), durable=False)
-

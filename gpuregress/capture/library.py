@@ -1,4 +1,4 @@
-"""Injection library: compiled once by the host's compiler, kept in the cache; and the CUPTI library that it needs."""
+"""Injection library, compiled once and kept in the cache, and the CUPTI library that it needs."""
 
 from __future__ import annotations
 

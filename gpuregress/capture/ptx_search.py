@@ -1,4 +1,4 @@
-"""Search for the PTX of a captured kernel: what the program loaded, the files that it had mapped, Triton's cache."""
+"""Search for the PTX of a captured kernel."""
 
 from __future__ import annotations
 

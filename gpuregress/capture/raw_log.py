@@ -1,4 +1,4 @@
-"""Raw launch logs of the processes, made into one launch log.
+"""Launch log of an application, from the raw logs of its processes.
 
 A process writes mangled names and hexadecimal arguments, which takes a fraction of a microsecond. Here the names become
 readable, the arguments get their types, and the launches of all processes are numbered in the order of their time.

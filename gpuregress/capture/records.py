@@ -1,8 +1,8 @@
-"""Reader of the injection library's records: what each process launched, and the memory that its kernels reached.
+"""Reader of the injection library's records.
 
-A process writes `PID.jsonl`, one event a line, and files beside it: `PID.log` (the raw launch log), `PID.N.R.before` and
-`PID.N.R.after` (region R of launch N), `PID.imageI.cubin` and `PID.imageI.given` (its modules), `PID.maps` (the files
-that it had mapped). A process may die at any moment, so a last line that is cut short is left out.
+A process writes `PID.jsonl`, one event a line, and files beside it: `PID.log` (the raw launch log), `PID.N.R.before`
+and `PID.N.R.after` (region R of launch N), `PID.imageI.cubin` and `PID.imageI.given` (its modules), `PID.maps` (the
+files that it had mapped). A process may die at any moment, so a last line that is cut short is left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class CapturedRegion:
     """A stretch of memory, with its contents around the launch.
 
     Attributes:
@@ -110,7 +110,7 @@ class CapturedLaunch:
     cooperative: bool
     parameters: tuple[RawParameter, ...]
     pointers: tuple[Pointer, ...]
-    regions: tuple[Region, ...]
+    regions: tuple[CapturedRegion, ...]
     cubin: Path | None
     given: Path | None
     error: str
@@ -118,7 +118,7 @@ class CapturedLaunch:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class CapturedProcess:
     """A process of the application that used the GPU.
 
     Attributes:
@@ -146,7 +146,7 @@ class Process:
     mapped: tuple[Path, ...]
 
 
-def read_folder(folder: Path) -> tuple[Process, ...]:
+def read_folder(folder: Path) -> tuple[CapturedProcess, ...]:
     """Read the records of all processes.
 
     Args:
@@ -160,7 +160,7 @@ def read_folder(folder: Path) -> tuple[Process, ...]:
     return tuple(_read_process(folder, number) for number in numbers)
 
 
-def _read_process(folder: Path, number: int) -> Process:
+def _read_process(folder: Path, number: int) -> CapturedProcess:
     path = folder / f"{number}.jsonl"
     events = _events(path)
     try:
@@ -186,7 +186,7 @@ def _events(path: Path) -> list[dict[str, Any]]:
     return events
 
 
-def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Process:
+def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> CapturedProcess:
     of_kind: dict[str, list[dict[str, Any]]] = {}
     for event in events:
         of_kind.setdefault(str(event["event"]), []).append(event)
@@ -194,7 +194,7 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Process
     ends = {int(event["number"]): str(event["result"]) for event in of_kind.get("after", ())}
     version = int(about.get("version", 0))
     maps = folder / f"{number}.maps"
-    return Process(
+    return CapturedProcess(
         number,
         tuple(map(str, about.get("command", ()))),
         str(about.get("device", "")),
@@ -237,9 +237,9 @@ def _launch(folder: Path, process: int, event: dict[str, Any], ends: Mapping[int
     )
 
 
-def _region(folder: Path, stem: str, item: dict[str, Any], *, is_good: bool) -> Region:
+def _region(folder: Path, stem: str, item: dict[str, Any], *, is_good: bool) -> CapturedRegion:
     is_kept = bool(item["kept"])
-    return Region(
+    return CapturedRegion(
         int(item["base"]),
         int(item["size"]),
         int(item["start"]),

@@ -1,4 +1,4 @@
-"""Replay of a captured launch on the CPU device, in a process of its own: what it touches, and whether the bits agree.
+"""Replay of a captured launch on the CPU device, in a process of its own.
 
 The process is given a request as JSON, and answers with a result as JSON. It is killed at its time limit, and a kernel
 that crashes ends only it.

@@ -56,7 +56,7 @@ def replay(request: Request) -> Replay:
         maps = _maps(device, module, [memories[number] for number in plain]) if request.notes else []
         shape = LaunchShape(request.grid, request.block, request.shared)
         device.launch(module, request.kernel, shape, _arguments(request, memories))
-        read = [()] * len(memories)  # type: list[tuple[tuple[int, int], ...]]
+        read: list[tuple[tuple[int, int], ...]] = [()] * len(memories)
         written = list(read)
         for number, (reads, writes) in zip(plain, maps, strict=False):
             size = request.memories[number].size
@@ -82,7 +82,8 @@ def _part(path: str, wanted: ReplayMemory) -> Bytes:
 
 def _maps(device: CpuDevice, module: DeviceModule, memories: list[Memory]) -> list[tuple[Memory, Memory]]:
     """Allocate the maps of all buffers, and fill the table."""
-    maps, rows = [], []
+    maps: list[tuple[Memory, Memory]] = []
+    rows = []
     for memory in memories:
         size = -(-memory.size // instrumentation.GRANULE)
         pair = (device.allocate("map of reads", size), device.allocate("map of writes", size))

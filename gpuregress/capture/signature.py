@@ -1,12 +1,14 @@
-"""Parameter types of a captured kernel, from its mangled name or from what Triton keeps of it."""
+"""Parameter types of a captured kernel, from its mangled name or from Triton."""
 
 from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from gpuregress.toolchain import cxx_types
 from gpuregress.toolchain.cxx_declarations import Declaration
@@ -52,28 +54,30 @@ def full_name(mangled: str) -> str:
     """
     if not mangled.startswith("_Z"):
         return ""
-    library = _cxx_library()
-    if library is None:
+    functions = _demangler()
+    if functions is None:
         return ""
+    demangle, free = functions
     status = ctypes.c_int(1)
-    pointer = library.__cxa_demangle(mangled.encode(), None, None, ctypes.byref(status))
+    pointer = demangle(mangled.encode(), None, None, ctypes.byref(status))
     if status.value != 0 or not pointer:
         return ""
     text = ctypes.string_at(pointer).decode("utf-8", "replace")
-    library.free(ctypes.c_void_p(pointer))
+    free(ctypes.c_void_p(pointer))
     return text
 
 
 @lru_cache(maxsize=1)
-def _cxx_library() -> ctypes.CDLL | None:
+def _demangler() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+    """The C++ library's demangler, and the function that frees its result."""
     try:
         library = ctypes.CDLL("libstdc++.so.6")
-        demangle = library.__cxa_demangle
+        demangle, free = library["__cxa_demangle"], library["free"]
     except (OSError, AttributeError):
         return None
     demangle.restype = ctypes.c_void_p
     demangle.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
-    return library
+    return demangle, free
 
 
 @lru_cache(maxsize=4096)
@@ -102,7 +106,7 @@ def of_declaration(declaration: Declaration, types: tuple[ParameterType, ...]) -
     """Return the types with the names that the source gives the parameters."""
     written = declaration.parameters
     if not types:
-        types = tuple(_of_text(f"{one.type}{'*' if one.pointer else ''}") for one in written)
+        types = tuple(_of_text(one.type) for one in written)
     if len(types) != len(written):
         return types
     return tuple(
@@ -122,7 +126,8 @@ def of_triton(intermediate: Path, kernel: str) -> tuple[ParameterType, ...]:
         text = intermediate.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ()
-    match = re.search(rf"tt\.func\s+(?:public\s+)?@{re.escape(kernel)}\((.*?)\)\s*(?:attributes\b.*?)?\{{\s*$", text, re.S | re.M)
+    pattern = rf"tt\.func\s+(?:public\s+)?@{re.escape(kernel)}\((.*?)\)\s*(?:attributes\b.*?)?\{{\s*$"
+    match = re.search(pattern, text, re.DOTALL | re.MULTILINE)
     if match is None:
         return ()
     return tuple(

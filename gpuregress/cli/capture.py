@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.operations.capture import Capture
+    from gpuregress.capture.capture import Capture
     from gpuregress.project import Project
-
-Number = TypeVar("Number", int, float)
 
 
 @click.command(
@@ -34,7 +31,11 @@ Number = TypeVar("Number", int, float)
     "--source", metavar="F", type=click.Path(path_type=Path), help="The kernels' source, in place of captured PTX."
 )
 @click.option(
-    "--replay", metavar="S", default="60", help="Seconds for each kernel's replay on the CPU device; 0: none  [default: 60]"
+    "--replay",
+    metavar="SECONDS",
+    type=click.FloatRange(0),
+    default=60.0,
+    help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
 )
 @click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
 @click.argument("command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED)
@@ -48,7 +49,7 @@ def command(
     most: int | None,
     max_bytes: str,
     source: Path | None,
-    replay: str,
+    replay: float,
     sync: bool,
     command: tuple[str, ...],
 ) -> int:
@@ -57,27 +58,21 @@ def command(
     A job replays one launch without APP: with its arguments, the contents of its memory and its result on the card.
     Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
     """
+    from gpuregress.capture import capture
     from gpuregress.capture.application import Choice
     from gpuregress.document import units
     from gpuregress.errors import UsageError
-    from gpuregress.operations import capture
 
     given = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} are both given: leave one out")
-    limit, seconds = _value("--max-bytes", max_bytes, units.size), 0.0 if replay == "0" else _value("--replay", replay, units.seconds)
-    choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync)
-    done = capture.capture(_project(ctx), command, choice, source=source, seconds=seconds)
-    return _report(done)
-
-
-def _value(option: str, text: str, read: Callable[[str], Number]) -> Number:
-    from gpuregress.errors import UsageError
-
     try:
-        return read(text)
+        limit = units.size(max_bytes)
     except ValueError as error:
-        raise UsageError(f"{option}: {error}") from None
+        raise UsageError(f"--max-bytes: {error}") from None
+    choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync)
+    done = capture.capture(_project(ctx), command, choice, source=source, seconds=replay)
+    return _report(done)
 
 
 def _report(done: Capture) -> int:
@@ -124,5 +119,3 @@ def _project(ctx: click.Context) -> Project:
     except UsageError:
         root = Path(ctx.obj or ".").absolute()
         return Project(root, root / "configs", root / "baselines", root / "runs")
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +11,6 @@ from gpuregress.cli import console, context
 from gpuregress.escapes import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gpuregress.launch_log import Event, Log
     from gpuregress.records import State
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) -> int:
-    """Show the launch log of RUN (a name or its beginning; the last run if none).
+    """Show the launch log of RUN (a name or its beginning; the last run if none; or the file of a log).
 
     The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
     names the launch to blame.
@@ -34,6 +33,8 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
     from gpuregress.errors import StorageError
     from gpuregress.session.runs import cut_short, journal, results, run_folders
 
+    if run is not None and Path(run).is_file():
+        return _captured(Path(run), blame=blame, as_json=as_json)
     project = context.find_project(ctx)
     folder = run_folders.find(project.runs, run)
     read, description = journal.read(folder), cut_short.describe(folder)
@@ -45,22 +46,36 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
     if as_json:
         context.print_json({"state": read.state, "said": description, **_document(folder.name, log)})
         return code
+    _say(log, folder / run_folders.LAUNCH_LOG, blame=blame)
+    if description:
+        console.say(description)
+    return code
+
+
+def _captured(path: Path, *, blame: bool, as_json: bool) -> int:
+    """Show a log that `gpuregress capture` wrote."""
+    from gpuregress import launch_log
+
+    log = launch_log.read(path)
+    if as_json:
+        context.print_json(_document(str(path), log))
+    else:
+        _say(log, path, blame=blame)
+    return 0
+
+
+def _say(log: Log, path: Path, *, blame: bool) -> None:
     if not blame:
         for key, value in log.header.items():
             console.say(one_line(f"# {key}: {value}"))
         for event in log.events:
             console.say(one_line(_line(event)))
     for number in log.unreadable:
-        console.say(
-            f"line {number} of {folder / run_folders.LAUNCH_LOG} holds no event: it was cut short or edited", err=True
-        )
+        console.say(f"line {number} of {path} holds no event: it was cut short or edited", err=True)
     for begin in log.unfinished:
         console.say(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
     if blame and not log.unfinished:
         console.say("every launch came back")
-    if description:
-        console.say(description)
-    return code
 
 
 def _log(folder: Path, state: State) -> Log:

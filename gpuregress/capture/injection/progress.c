@@ -13,7 +13,7 @@
 enum { MOST_PENDING = 16384, MOST_STREAMS = 1024 };
 
 static const double SHARE = 0.02; /* of the time */
-static const double COST = 2e-6; /* seconds of a marker, at the most */
+static const double COST = 1e-5; /* seconds of a marker, at the most */
 static const double FIRST = 4e-3; /* the budget at the start, seconds */
 
 typedef struct {

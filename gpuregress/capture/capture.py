@@ -1,4 +1,4 @@
-"""Capture of an application: run it with the injection library, then write its launch log and a job for each kernel."""
+"""Capture of an application, from its run to the jobs of its kernels."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
-from gpuregress import launch_log, storage
+from gpuregress import __version__, launch_log, storage
 from gpuregress.capture import application, job_text, jobs, library, raw_log, records, signature
 from gpuregress.capture.application import ApplicationEnd, Choice
 from gpuregress.capture.jobs import CannotCapture, Target, WrittenJob
-from gpuregress.capture.records import CapturedLaunch, Process
+from gpuregress.capture.records import CapturedLaunch, CapturedProcess
 from gpuregress.errors import UsageError
 from gpuregress.launch_log import LaunchBegin, LaunchFault
 from gpuregress.project import Project
@@ -24,7 +23,7 @@ _LONGEST_NAME = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedLaunch:
     """A launch that failed: its call, and the error."""
 
     number: int
@@ -54,7 +53,7 @@ class Capture:
     processes: int
     jobs: tuple[WrittenJob, ...]
     refused: dict[str, str]
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedLaunch, ...]
     unfinished: tuple[str, ...]
     problems: tuple[str, ...]
 
@@ -102,11 +101,11 @@ def capture(
         )
 
 
-def _header(command: Sequence[str], processes: Sequence[Process]) -> dict[str, str]:
+def _header(command: Sequence[str], processes: Sequence[CapturedProcess]) -> dict[str, str]:
     first = next((one for one in processes if one.device), None)
     facts = {
         "application": " ".join(command),
-        "gpuregress": version("gpuregress"),
+        "gpuregress": __version__,
         "host": f"{platform.node()}, {platform.platform()}",
     }
     if first is not None:
@@ -114,17 +113,17 @@ def _header(command: Sequence[str], processes: Sequence[Process]) -> dict[str, s
     return facts
 
 
-def _blame(log: Path) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
+def _blame(log: Path) -> tuple[tuple[FailedLaunch, ...], tuple[str, ...]]:
     """The launches that failed, and those that never came back."""
     read = launch_log.read(log)
     begun = {one.number: one for one in read.events if isinstance(one, LaunchBegin)}
     failed = [one for one in read.events if isinstance(one, LaunchFault)]
-    failures = [Failure(one.number, begun[one.number].call, one.text) for one in failed if one.number in begun]
+    failures = [FailedLaunch(one.number, begun[one.number].call, one.text) for one in failed if one.number in begun]
     return tuple(failures), tuple(f"launch {one.number}: {one.call}" for one in read.unfinished)
 
 
 def _write_jobs(
-    project: Project, processes: Sequence[Process], source: Path | None, seconds: float
+    project: Project, processes: Sequence[CapturedProcess], source: Path | None, seconds: float
 ) -> tuple[list[WrittenJob], dict[str, str]]:
     written: list[WrittenJob] = []
     refused = {signature.short_name(name): text for one in processes for name, text in one.refused.items()}
@@ -173,4 +172,3 @@ def _clear(folder: Path) -> None:
         for path in folder.iterdir():
             if path.name.endswith((".bin", ".ptx", ".cubin")):
                 path.unlink()
-
