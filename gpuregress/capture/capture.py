@@ -148,8 +148,8 @@ def _write_jobs(
 
 def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLaunch], names: set[str]) -> str:
     """A kernel's name as a job's, with the number of the launch where several of the kernel were chosen."""
-    plain = re.sub(r"[^A-Za-z0-9_]+", "-", re.sub(r"\(anonymous namespace\)::|<.*", "", shown)).strip("-")
-    plain = (plain.rpartition("--")[2] or plain)[-_LONGEST_NAME:].strip("-") or "kernel"
+    own = re.sub(r"\(anonymous namespace\)|<.*", "", shown).rpartition("::")[2]
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", own)[:_LONGEST_NAME].strip("-") or "kernel"
     is_repeated = sum(one.kernel == launch.kernel and one.process == launch.process for one in captured) > 1
     base = f"{plain}-launch{launch.occurrence}" if is_repeated else plain
     name, number = base, 1

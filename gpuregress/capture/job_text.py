@@ -27,7 +27,6 @@ class JobParts:
         symbols: mangled name of a variable → its name in the source.
         remarks: for the user, one line each.
         on_gpu_only: why the CPU device cannot run it, in words; "" where it can.
-        architecture: to compile the source for; "": the default.
     """
 
     launch: CapturedLaunch
@@ -40,7 +39,6 @@ class JobParts:
     symbols: dict[str, str]
     remarks: Sequence[str]
     on_gpu_only: str = ""
-    architecture: str = ""
 
 
 def lines(parts: JobParts) -> Iterator[str]:
@@ -50,8 +48,6 @@ def lines(parts: JobParts) -> Iterator[str]:
     for remark in parts.remarks:
         yield f"# {remark}"
     yield f"source: {parts.source}"
-    if parts.architecture:
-        yield f"compile: {{arch: {parts.architecture}}}"
     yield "buffers:" if layout.buffers else "buffers: {}"
     for buffer in layout.buffers:
         yield f"  {buffer.name}: {{{', '.join(_buffer(parts, buffer))}}}"

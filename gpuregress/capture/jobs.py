@@ -16,7 +16,8 @@ from gpuregress.capture.ptx_search import FoundPtx
 from gpuregress.capture.records import CapturedLaunch, CapturedProcess
 from gpuregress.capture.replay import Patch, Replay, ReplayMemory
 from gpuregress.capture.signature import ParameterType
-from gpuregress.toolchain import architectures, cxx_declarations, ptx_declarations
+from gpuregress.document import units
+from gpuregress.toolchain import cxx_declarations, ptx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 
 _TEXTURES = re.compile(r"\b(tex|tld4|suld|sust|sured)\.")
@@ -87,6 +88,7 @@ def write(
     symbols = [one.symbol for one in launch.regions if one.symbol and (used is None or one.symbol in used)]
     with storage.scratch() as scratch:
         layout, result = _laid_out(launch, types, found, symbols, scratch, seconds)
+    _refuse_what_was_cut(launch, layout, result)
     _refuse_addresses(launch, layout)
     remarks = list(_remarks(launch, layout, found, result))
     texts, more = arguments.write(launch, layout, types, entry.parameters if entry else ())
@@ -105,7 +107,6 @@ def write(
         {one: signature.short_name(one) for one in symbols} if source else {},
         remarks,
         on_gpu,
-        _architecture(found) if source is None else "",
     )
     _write_contents(target, launch, layout)
     storage.write_atomic(target.job, ("\n".join(job_text.lines(parts)) + "\n").encode())
@@ -136,6 +137,16 @@ def _refuse_objects(found: FoundPtx | None, used: set[str] | None, launch: Captu
         raise CannotCapture(f"it uses texture or surface objects ({texture[1]}), whose memory is not known")
     if tensor:
         raise CannotCapture("it uses tensor maps, whose fields are not known")
+
+
+def _refuse_what_was_cut(launch: CapturedLaunch, layout: Layout, result: Replay) -> None:
+    """Refuse a launch that needs more of an allocation than was kept."""
+    cut = [one for one in launch.regions if not one.is_whole and not one.symbol]
+    if cut and result.is_fault and not launch.error:
+        need = sum(one.size for one in launch.regions)
+        raise CannotCapture(
+            f"it needs more of its {units.size_text(need)} of memory than --max-bytes allows ({result.problem})"
+        )
 
 
 def _refuse_addresses(launch: CapturedLaunch, layout: Layout) -> None:
@@ -230,7 +241,7 @@ def _laid_out(
         return buffers.lay_out(launch, types, None, symbols), Replay("there is no PTX of the kernel")
     path = scratch / "kernel.ptx"
     path.write_text(found.text, encoding="utf-8")
-    noted = replays.run(_request(launch, path, notes=True), seconds)
+    noted = replays.run(_request(launch, path, types, notes=True), seconds)
     if noted.problem:
         layout = buffers.lay_out(launch, types, None, symbols)
         return layout, noted if noted.is_fault else replays.run(_cut_request(launch, path, layout), seconds)
@@ -244,9 +255,16 @@ def _laid_out(
     return layout, noted
 
 
-def _request(launch: CapturedLaunch, ptx: Path, *, notes: bool) -> replays.Request:
+def _pointer_name(launch: CapturedLaunch, at: int, types: Sequence[ParameterType]) -> str:
+    """The parameter that a pointer is in, as messages call it."""
+    position = next(number for number, one in enumerate(launch.parameters) if 0 <= at - one.offset < len(one.data))
+    return (types[position].name if position < len(types) else "") or f"arg{position}"
+
+
+def _request(launch: CapturedLaunch, ptx: Path, types: Sequence[ParameterType], *, notes: bool) -> replays.Request:
+    names = {one.region: _pointer_name(launch, one.at, types) for one in reversed(launch.pointers)}
     memories = tuple(
-        ReplayMemory(f"region {number}", str(one.before), 0, one.length, one.symbol, str(one.after or ""))
+        ReplayMemory(names.get(number, one.symbol), str(one.before), 0, one.length, one.symbol, str(one.after or ""))
         for number, one in enumerate(launch.regions)
     )
     patches = tuple(
@@ -273,7 +291,7 @@ def _cut_request(launch: CapturedLaunch, ptx: Path, layout: Layout) -> replays.R
         before = str(region.before) if one.is_filled else ""
         memories.append(ReplayMemory(one.name, before, one.start, one.size, one.symbol, str(region.after or "")))
     patches = tuple(Patch(one.at, one.buffer, one.offset) for one in layout.pointers)
-    return replace(_request(launch, ptx, notes=False), memories=tuple(memories), patches=patches)
+    return replace(_request(launch, ptx, (), notes=False), memories=tuple(memories), patches=patches)
 
 
 def _remarks(launch: CapturedLaunch, layout: Layout, found: FoundPtx | None, result: Replay) -> Iterator[str]:
@@ -329,11 +347,6 @@ def _own_source(target: Target, launch: CapturedLaunch, found: FoundPtx | None, 
     path = target.folder / "kernel.cubin"
     storage.write_atomic(path, storage.read_bytes(code))
     return path
-
-
-def _architecture(found: FoundPtx | None) -> str:
-    target = ptx_declarations.parse(found.text).target if found else ""
-    return target if target and architectures.is_specific(target) else ""
 
 
 def _write_contents(target: Target, launch: CapturedLaunch, layout: Layout) -> None:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from gpuregress.project import Project
 
 
+_LONGEST = 100
+"""Characters of a kernel's name."""
+
+
 @click.command(
     "capture",
     short_help="run an application, and write its kernels' launches as jobs",
@@ -81,9 +85,9 @@ def _report(done: Capture) -> int:
     for problem in done.problems:
         console.say(problem, err=True)
     for job in done.jobs:
-        console.say(f"{_shown(job.path)}: launch {job.launch.number}, {job.kernel}: {job.verdict}")
+        console.say(f"{_shown(job.path)}: launch {job.launch.number}, {_short(job.kernel)}: {job.verdict}")
     for kernel, reason in done.refused.items():
-        console.say(f"not captured: {kernel}: {reason}")
+        console.say(f"not captured: {_short(kernel)}: {reason}")
     processes = f"{done.processes} process{'es' if done.processes != 1 else ''}"
     console.say(f"{_shown(done.log)}: {done.launches} launch{'es' if done.launches != 1 else ''} of {processes}")
     for failure in done.failures:
@@ -103,6 +107,11 @@ def _report(done: Capture) -> int:
         console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
         return NothingToDo.exit_code
     return 0
+
+
+def _short(kernel: str) -> str:
+    """A kernel's name, without most of its template arguments where they are long."""
+    return kernel if len(kernel) <= _LONGEST else f"{kernel[: _LONGEST - 4]} ..."
 
 
 def _shown(path: Path) -> str:

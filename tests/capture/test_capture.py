@@ -51,7 +51,7 @@ def test_a_changed_result_differs_from_the_captured_one(gpu: Path, shop: Worksho
 
 
 def test_a_crash_is_blamed_on_its_kernel(gpu: Path, tmp_path: Path) -> None:
-    done = _capture(tmp_path, gpu, "saxpy", "saxpy", "wild", "saxpy", "packed", choice=Choice(most=0))
+    done = _capture(tmp_path, gpu, "saxpy", "saxpy", "wild", "saxpy", "saxpy", choice=Choice(most=0))
     assert [(one.number, one.text) for one in done.failures] == [(3, "CUDA_ERROR_ILLEGAL_ADDRESS")]
     assert done.failures[0].call.startswith("wild<<<(4,1,1),(256,1,1),0>>>(0x")
     assert done.end.code == 1
@@ -63,6 +63,14 @@ def test_a_crash_is_blamed_on_its_kernel(gpu: Path, tmp_path: Path) -> None:
     assert not log.unfinished
     assert not log.unreadable
     assert log.header["device"] == "Fake GPU, sm_90"
+
+
+def test_launches_of_other_streams_are_suspects_too(gpu: Path, tmp_path: Path) -> None:
+    done = _capture(tmp_path, gpu, "saxpy", "wild", "packed", "packed", choice=Choice(most=0))
+    assert [one.number for one in done.failures] == [2, 3]
+    assert all("or 1 others that were under way; --sync tells which" in one.text for one in done.failures)
+    done = _capture(tmp_path, gpu, "saxpy", "wild", "packed", "packed", choice=Choice(most=0, sync=True))
+    assert [one.number for one in done.failures] == [2]
 
 
 def test_a_launch_waits_for_nothing_and_is_logged_with_its_arguments(gpu: Path, tmp_path: Path) -> None:
@@ -102,6 +110,8 @@ def test_a_launch_into_a_graph_is_refused_by_name(gpu: Path, tmp_path: Path) -> 
 
 
 def test_contents_are_bounded(gpu: Path, tmp_path: Path) -> None:
+    done = _capture(tmp_path / "less", gpu, "saxpy", choice=Choice(max_bytes=8192))
+    assert "it needs more of its 64 KiB of memory than --max-bytes allows" in done.refused["saxpy<float>"]
     done = _capture(tmp_path, gpu, "saxpy", choice=Choice(max_bytes=16384))
     text = done.jobs[0].path.read_text()
     assert "bytes of the allocation were kept (--max-bytes)" in text

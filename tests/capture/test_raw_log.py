@@ -24,12 +24,12 @@ def test_processes_are_merged_by_time_and_names_become_readable(tmp_path: Path) 
         begin(1, "03.000", "_Z6packed4Args<<<(1,1,1),(1,1,1),0>>>({0x1, 0x2}, 0x3)", 8) + "fault 1 X\nbegin 2 2026"
     )
     target = tmp_path / "launch.log"
+    readable = "saxpy<float><<<(4,1,1),(256,1,1),0>>>(2.5, 0x7f00, 0x7f10, -1)"
     assert raw_log.merge(tmp_path, target, {"device": "a card"}, has_ended_well=False) == (3, {2: 8})
     assert target.read_text().splitlines() == [
         "# gpuregress log 1",
         "# device: a card",
-        "begin 1 2026-11-23T00:39:02.465Z cuda:0 app[7] saxpy<float><<<(4,1,1),(256,1,1),0>>>"
-        "(2.5, 0x7f00, 0x7f10, -1) seed=0",
+        f"begin 1 2026-11-23T00:39:02.465Z cuda:0 app[7] {readable} seed=0",
         "end 1 nan ms",
         "begin 2 2026-11-23T00:39:03.000Z cuda:0 app[8] packed<<<(1,1,1),(1,1,1),0>>>({0x1, 0x2}, 0x3) seed=0",
         "fault 2 X",

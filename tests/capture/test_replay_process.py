@@ -22,7 +22,8 @@ def request(folder: Path) -> Request:
     (folder / "after").write_bytes(pool.tobytes())
     return Request(
         str(FAKE / "kernels.ptx"), "_Z5saxpyIfEvT_PKS0_PS0_i", (4, 1, 1), (256, 1, 1), 0,
-        (np.float32(0.5).tobytes().hex(), bytes(8).hex(), bytes(8).hex(), n.to_bytes(4, "little").hex()), (0, 8, 16, 24),
+        (np.float32(0.5).tobytes().hex(), bytes(8).hex(), bytes(8).hex(), n.to_bytes(4, "little").hex()),
+        (0, 8, 16, 24),
         (ReplayMemory("pool", str(folder / "before"), 0, 65536, "", str(folder / "after")),),
         (Patch(8, 0, 512), Patch(16, 0, 8192)), True,
     )  # fmt: skip

@@ -51,6 +51,27 @@ static void plain_names(const char *mangled, char *whole, char *last, size_t roo
     }
 }
 
+/* Match a C++ name with its parameters: whole, without its return type, without both. */
+static bool matches_whole(char *text, const char *glob)
+{
+    int depth = 0;
+    char *name = text, *end = NULL;
+    if (fnmatch(glob, text, 0) == 0)
+        return true;
+    for (char *at = text; *at && !end; at++) {
+        if (depth == 0 && *at == ' ')
+            name = at + 1;
+        if (depth == 0 && *at == '(' && strncmp(at, "(anonymous namespace)", 21) != 0)
+            end = at;
+        depth += (*at == '<' || *at == '(') - (*at == '>' || *at == ')');
+    }
+    if (fnmatch(glob, name, 0) == 0)
+        return true;
+    if (end)
+        *end = 0;
+    return fnmatch(glob, name, 0) == 0;
+}
+
 bool matches(const char *mangled, const char *glob)
 {
     char whole[2048], last[2048];
@@ -62,7 +83,7 @@ bool matches(const char *mangled, const char *glob)
     Demangle demangle = demangler();
     int status = 1;
     char *text = demangle ? demangle(mangled, NULL, NULL, &status) : NULL;
-    bool found = text && fnmatch(glob, text, 0) == 0;
+    bool found = text && matches_whole(text, glob);
     free(text);
     return found;
 }

@@ -168,7 +168,7 @@ void blame(Result error)
         else if (suspects == 1)
             snprintf(text, sizeof text, "%s", error_name(error));
         else
-            snprintf(text, sizeof text, "%s: this launch or one of %u others; --sync tells which", error_name(error),
+            snprintf(text, sizeof text, "%s: this launch or %u others that were under way; --sync tells which", error_name(error),
                      suspects - 1);
         log_text(is_suspect[i] ? "fault" : "retry", pending[i].number, text);
     }
