@@ -88,7 +88,7 @@ def write(
     symbols = [one.symbol for one in launch.regions if one.symbol and (used is None or one.symbol in used)]
     with storage.scratch() as scratch:
         layout, result = _laid_out(launch, types, found, symbols, scratch, seconds)
-    _refuse_what_was_cut(launch, layout, result)
+    _refuse_what_was_cut(launch, result)
     _refuse_addresses(launch, layout)
     remarks = list(_remarks(launch, layout, found, result))
     texts, more = arguments.write(launch, layout, types, entry.parameters if entry else ())
@@ -139,7 +139,7 @@ def _refuse_objects(found: FoundPtx | None, used: set[str] | None, launch: Captu
         raise CannotCapture("it uses tensor maps, whose fields are not known")
 
 
-def _refuse_what_was_cut(launch: CapturedLaunch, layout: Layout, result: Replay) -> None:
+def _refuse_what_was_cut(launch: CapturedLaunch, result: Replay) -> None:
     """Refuse a launch that needs more of an allocation than was kept."""
     cut = [one for one in launch.regions if not one.is_whole and not one.symbol]
     if cut and result.is_fault and not launch.error:

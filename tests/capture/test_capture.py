@@ -111,7 +111,7 @@ def test_a_launch_into_a_graph_is_refused_by_name(gpu: Path, tmp_path: Path) -> 
 
 def test_contents_are_bounded(gpu: Path, tmp_path: Path) -> None:
     done = _capture(tmp_path / "less", gpu, "saxpy", choice=Choice(max_bytes=8192))
-    assert "it needs more of its 64 KiB of memory than --max-bytes allows" in done.refused["saxpy<float>"]
+    assert "it needs more of its 64.0 KiB of memory than --max-bytes allows" in done.refused["saxpy<float>"]
     done = _capture(tmp_path, gpu, "saxpy", choice=Choice(max_bytes=16384))
     text = done.jobs[0].path.read_text()
     assert "bytes of the allocation were kept (--max-bytes)" in text
