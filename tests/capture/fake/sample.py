@@ -1,6 +1,6 @@
 """A capture of saxpy, as a card would have left it: for the tutorial.
 
-    python -m tests.capture.fake.sample FOLDER
+python -m tests.capture.fake.sample FOLDER
 """
 
 from __future__ import annotations
