@@ -32,6 +32,11 @@ def test_a_struct_is_laid_out_as_c_does(members: list[tuple[str, int]]) -> None:
     assert pack(argument, MEMORY) == (expected, ctypes.alignment(layout))
 
 
+def test_a_pointer_may_lead_into_a_buffer() -> None:
+    inside = Argument("buffer", buffer="x", offset=0x100)
+    assert pack(inside, MEMORY) == (bytes.fromhex("bc9b785634120000"), 8)
+
+
 def test_a_tensor_map_is_its_bytes_or_the_address_of_its_copy() -> None:
     maps = {MEMORY["x"].address: EncodedMap(bytes(range(128)), 0x7000)}
     by_value = Argument("buffer", buffer="x", as_map=True)

@@ -70,7 +70,7 @@ def _pointer(value: Any) -> dict[str, Any]:
 
 
 class ArgumentSpec(Spec):
-    """An argument of a kernel: a buffer's name, {dtype: value}, null, {struct: [...]} or {pointer: buffer, offset: 64}."""
+    """An argument of a kernel: a buffer's name, {dtype: value}, null, {struct: [...]}, {pointer: x, offset: 64}."""
 
     kind: Literal["buffer", "scalar", "null", "struct"]
     buffer: str = ""
