@@ -89,12 +89,14 @@ def test_numbers_in_template_arguments(tmp_path: Path) -> None:
 
 
 def test_an_offset_leads_into_a_buffer(tmp_path: Path) -> None:
-    (inside,) = arguments(tmp_path, "{pointer: x, offset: 4 * tile}")
+    (inside,) = arguments(tmp_path / "inside", "{pointer: x, offset: 4 * tile}")
     assert inside == Argument("buffer", buffer="x", offset=512)
-    for item, message in (
-        ("{pointer: x, offset: 4 * n}", "offset 4000 is outside of x, which has 4000 bytes"),
-        ("{pointer: x, offset: -1}", "is -1: bytes must be at least 0"),
-        ("{pointer: {tensormap: x}, offset: 1}", "offset counts bytes of a buffer"),
+    for number, (item, message) in enumerate(
+        (
+            ("{pointer: x, offset: 4 * n}", "offset 4000 is outside of x, which has 4000 bytes"),
+            ("{pointer: x, offset: -1}", "is -1: bytes must be at least 0"),
+            ("{pointer: {tensormap: x}, offset: 1}", "offset counts bytes of a buffer"),
+        )
     ):
         with pytest.raises(JobErrors, match=message):
-            arguments(tmp_path, item)
+            arguments(tmp_path / str(number), item)
