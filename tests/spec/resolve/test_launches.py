@@ -90,7 +90,7 @@ def test_numbers_in_template_arguments(tmp_path: Path) -> None:
 
 def test_an_offset_leads_into_a_buffer(tmp_path: Path) -> None:
     (inside,) = arguments(tmp_path / "inside", "{pointer: x, offset: 4 * tile}")
-    assert inside == Argument("buffer", buffer="x", offset=512)
+    assert inside == Argument("buffer", buffer="x", untyped=True, offset=512)
     for number, (item, message) in enumerate(
         (
             ("{pointer: x, offset: 4 * n}", "offset 4000 is outside of x, which has 4000 bytes"),
