@@ -94,7 +94,9 @@ def _remedies(errors: str, source: Source, searched: Iterable[str]) -> Iterator[
     if any(re.search(rf"\btexture\s*<[^;]*>\s*{name}\b", text) for name in names):
         yield _TEXTURE_HINT
     yield from _host_functions(names, text)
-    yield from _includes(errors, names)
+    includes = list(dict.fromkeys(_includes(errors, names)))
+    if includes:
+        yield "\n".join(includes)
     if any(sign in errors for sign in _HOST_SIGNS):
         yield _HOST_HINT
     if any(re.match(r"(?:cuda|cu)[A-Z]", name) for name in names) or "checkCudaErrors" in names:

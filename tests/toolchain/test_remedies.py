@@ -26,6 +26,11 @@ def test_the_header_of_a_name(name: str, header: str, tmp_path: Path) -> None:
     assert remedy(undefined(name), "", tmp_path) == f"{name} is declared in <{header}>: add #include <{header}>"
 
 
+def test_each_missing_header_is_named(tmp_path: Path) -> None:
+    lines = remedy(f"{undefined('curandState')}\n{undefined('int8_t')}", "", tmp_path).splitlines()
+    assert [line.rpartition(" ")[2] for line in lines] == ["<curand_kernel.h>", "<cstdint>"]
+
+
 def test_the_header_of_a_namespace(tmp_path: Path) -> None:
     errors = "k.cu:1: error: name must be a namespace name\n  namespace cg = cooperative_groups;\n                 ^"
     assert "add #include <cooperative_groups.h>" in remedy(errors, "", tmp_path)
