@@ -275,17 +275,26 @@ def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> P
     """Find the program of a Python source.
 
     That of the compiler here comes first. A cache from elsewhere may hold the program of a newer one. It is taken where
-    this host has an older compiler or none, so that both hosts run the same program.
+    this host has an older compiler or none, or lacks a package that the source imports, so that both hosts run the same
+    program.
     """
     key, *others = _python_keys(source, kernel, files)
     program = _cached(key)
     if program is not None or not others:
         return program
     built = cache.load(others[0])
+    return _cached(str(built["built"])) if built is not None and _is_taken(built, kernel, files) else None
+
+
+def _is_taken(built: Mapping[str, Any], kernel: PythonKernel, files: SourceInputs) -> bool:
+    """Tell whether a program from elsewhere is taken, because this host could not make it, or not as well."""
+    here = source_inputs.packages(files)
+    if any(version and not here.get(name) for name, version in built.get("packages", {}).items()):
+        return True
     installed = python_compiler.version(kernel.language)
-    if built is None or (installed and _numbers(str(built.get("version", ""))) <= _numbers(installed)):
-        return None
-    return _cached(str(built["built"]))
+    if kernel.language not in python_compiler.LANGUAGES:
+        return False
+    return not installed or _numbers(str(built.get("version", ""))) > _numbers(installed)
 
 
 def _note_version(source: Source, kernel: PythonKernel, files: SourceInputs, key: str) -> None:
@@ -294,7 +303,8 @@ def _note_version(source: Source, kernel: PythonKernel, files: SourceInputs, key
     for other in _python_keys(source, kernel, files)[1:]:
         known = cache.load(other) or {}
         if _numbers(str(known.get("version", ""))) <= _numbers(installed):
-            cache.store(other, {"built": key, "version": installed}, {})
+            packages = source_inputs.packages(files)
+            cache.store(other, {"built": key, "version": installed, "packages": packages}, {})
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -325,7 +335,9 @@ def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> t
         del record["arguments"]  # few kernels have heuristics
     content += [json.dumps(record), files.structure, *(path.name for path in files.files)]
     installed = python_compiler.version(kernel.language)
-    versions = dict.fromkeys((installed, _ANY_VERSION))
+    packages = source_inputs.packages(files)
+    own = f"{installed} {json.dumps(packages)}" if packages else installed
+    versions = dict.fromkeys((own, _ANY_VERSION))
     return tuple(cache.digest((_PYTHON_FORM, version, *content, *files.contents)) for version in versions)
 
 

@@ -62,11 +62,14 @@ def configurations(path: Path, function: str, arch: str) -> tuple[Configuration,
     """
     files = source_inputs.inputs(path)
     names = [one.name for one in files.files]
-    key = cache.digest((_FORM, function, arch, files.structure, *names, *files.contents))
-    known = None if files.unknown else cache.load(key)
+    parts = (_FORM, function, arch, files.structure, *names, *files.contents)
+    packages = source_inputs.packages(files)
+    shared = cache.digest(parts)  # for a host without Triton, or without the packages
+    own = cache.digest((*parts, json.dumps(packages))) if packages else shared
+    known = None if files.unknown else cache.load(shared if not compiler.version("triton") else own)
     if known is None:
         known = {"entries": _read(path, function, arch)}
-        if not files.unknown:
+        for key in () if files.unknown else dict.fromkeys((own, shared)):
             cache.store(key, known, {})
     return _configurations(function, known["entries"])
 

@@ -1,13 +1,15 @@
 """Dependencies of a Python source: the local modules that it imports, read from its syntax tree.
 
-Nothing is imported for it. A module counts where its file is beside the source, or in a package there. Installed
-packages do not count: the compiler's own version is part of every key. A source that opens files, starts programs, or
-looks at the clock, the environment or random numbers does not tell all that it is made of.
+Nothing is imported for it. A module counts where its file is beside the source, or in another folder of `sys.path`
+that is not one of installed packages (`PYTHONPATH`, `pip install --editable`). Of installed packages the version counts.
+A source that changes `sys.path`, opens files, starts programs, or looks at the clock, the environment or random numbers
+does not tell all that it is made of.
 """
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +25,10 @@ _TELLING_CALLS = frozenset(
 )
 _TELLING_MODULES = frozenset({"random", "secrets", "subprocess", "socket", "urllib", "requests"})
 _TELLING_NAMES = frozenset({"environ", "argv"})
+_TELLING_PAIRS = frozenset({("sys", "path"), ("np", "random"), ("numpy", "random"), ("site", "addsitedir")})
+_SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+_FRAMEWORKS = frozenset({"triton", "numba", "numpy", "torch", "gpuregress"})
+"""Packages that are not looked up: the versions of compilers are part of every key, and the others make no program."""
 
 
 def inputs(path: Path) -> SourceInputs:
@@ -41,13 +47,68 @@ def inputs(path: Path) -> SourceInputs:
         names, telling = _read(contents[number])
         unknown = unknown or (f"{file.name}:{telling}" if telling else "")
         for name in names:
-            found = _located(name, file.parent, path.parent)
+            found = _located(name, file.parent, path.parent) or _found_elsewhere(name)
             for one in found:
                 if one not in files:
                     files.append(one)
                     contents.append(_content(one))
             structure.append(f"{number}: {name} {[files.index(one) for one in found]}")
     return SourceInputs(tuple(files), tuple(contents), "\n".join(structure), unknown)
+
+
+def packages(files: SourceInputs) -> dict[str, str]:
+    """Return the version of each installed package that a source or its local modules import; "" if it is missing.
+
+    Args:
+        files: from `inputs`.
+    """
+    names = {name for content in files.contents for name in _read(content)[0] if not name.startswith(".")}
+    local = files.files[0].parent
+    versions = {}
+    for top in sorted({name.partition(".")[0] for name in names} - _FRAMEWORKS - sys.stdlib_module_names):
+        if not _located(top, local, local) and not (local / top).is_dir():
+            folders = _folders(top)
+            if not folders or any(_is_installed(folder) for folder in folders):
+                versions[top] = _version(top) if folders else ""
+    return versions
+
+
+def _version(package: str) -> str:
+    from importlib import metadata  # noqa: PLC0415 - slow, and few sources need it
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        names = metadata.packages_distributions().get(package)
+    return metadata.version(names[0]) if names else "unknown"
+
+
+def _found_elsewhere(name: str) -> tuple[Path, ...]:
+    """Find the files of a module in the folders of `sys.path`; none of an installed one."""
+    top = name.partition(".")[0]
+    if not top or top in _FRAMEWORKS or top in sys.stdlib_module_names:
+        return ()
+    own = [folder for folder in _folders(top) if not _is_installed(folder)]
+    return next((found for folder in own if (found := _located(name, folder, folder))), ())
+
+
+def _folders(package: str) -> list[Path]:
+    """The folders in which Python finds a package or module; none where it does not."""
+    from importlib import util  # noqa: PLC0415 - few sources need it
+
+    try:
+        spec = util.find_spec(package)
+    except (ImportError, ValueError, AttributeError):
+        return []
+    if spec is None:
+        return []
+    if spec.submodule_search_locations is not None:
+        return [Path(place).parent for place in spec.submodule_search_locations]
+    return [Path(spec.origin).parent] if spec.origin and spec.has_location else []
+
+
+def _is_installed(folder: Path) -> bool:
+    return not _SITE_FOLDERS.isdisjoint(folder.parts)
 
 
 def _content(path: Path) -> bytes:
@@ -111,6 +172,8 @@ def _telling(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.lineno}: {one}" for one in modules if one.partition(".")[0] in _TELLING_MODULES)
         if isinstance(node, ast.Attribute) and node.attr in _TELLING_NAMES:
             yield f"{node.lineno}: {node.attr}"
+        if isinstance(node, ast.Attribute) and (_name(node.value), node.attr) in _TELLING_PAIRS:
+            yield f"{node.lineno}: {ast.unparse(node)}"
 
 
 def _name(function: ast.expr) -> str:

@@ -8,7 +8,7 @@ import pytest
 from gpuregress import toolchain
 from gpuregress.errors import CompileError, MissingCompiler
 from gpuregress.records import PythonKernel, Source
-from gpuregress.toolchain.python_kernels import compiler
+from gpuregress.toolchain.python_kernels import compiler, source_inputs
 from tests.toolchain.python_kernels.test_ptx_function import source
 
 
@@ -46,3 +46,14 @@ def test_a_program_that_was_built_where_the_compiler_is(tmp_path: Path, monkeypa
     )
     monkeypatch.setattr(compiler, "version", lambda _language: "99.0")
     assert toolchain.find(one) is None, "a newer version compiles anew"
+
+
+def test_another_version_of_an_imported_package_compiles_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = source(tmp_path)
+    monkeypatch.setattr(source_inputs, "packages", lambda _files: {"parcel": "1.0"})
+    built = toolchain.compile(one)
+    assert toolchain.find(one) == built
+    monkeypatch.setattr(source_inputs, "packages", lambda _files: {"parcel": "2.0"})
+    assert toolchain.find(one) is None
+    monkeypatch.setattr(source_inputs, "packages", lambda _files: {"parcel": ""})
+    assert toolchain.find(one) == built, "as on a host that lacks the package"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,8 @@ def test_a_module_that_appears_later_changes_the_structure(tmp_path: Path) -> No
         ("\nfrom pathlib import Path\nPath('x').read_text()\n", "kernel.py:3: read_text()"),
         ("import random\n", "kernel.py:1: random"),
         ("import os\nn = os.environ['N']\n", "kernel.py:2: environ"),
+        ("import sys\nsys.path.insert(0, '../lib')\n", "kernel.py:2: sys.path"),
+        ("import numpy as np\nn = np.random.rand()\n", "kernel.py:2: np.random"),
     ],
 )
 def test_what_reads_more_than_its_text(tmp_path: Path, text: str, why: str) -> None:
@@ -83,3 +87,32 @@ def test_a_source_that_is_not_python_is_reported_later(tmp_path: Path) -> None:
 @given(st.text(alphabet="importfs .\n*abc(),:\t#'\"", max_size=60))
 def test_no_text_is_too_odd(text: str) -> None:
     source_inputs._read(text.encode())  # it does not raise
+
+
+def test_modules_elsewhere_on_the_path_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "kernels", kernel="from shop.ops import scale\nfrom spread.deep import one\n")
+    folder = tmp_path / "lib"
+    write(folder, shop__in____init__="", shop__in__ops="import shop.more\n", shop__in__more="", spread__in__deep="")
+    monkeypatch.setattr("sys.path", [*sys.path, str(folder)])
+    before = source_inputs.inputs(path)
+    found = [file.relative_to(tmp_path).as_posix() for file in before.files[1:]]
+    assert found == ["lib/shop/__init__.py", "lib/shop/ops.py", "lib/spread/deep.py", "lib/shop/more.py"]
+    write(folder, shop__in__more="x = 1\n")
+    assert source_inputs.inputs(path).digest != before.digest
+    assert source_inputs.packages(before) == {}
+
+
+def test_of_installed_packages_the_version_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "import os, numpy, torch, helpers, nowhere_at_all\nfrom parts.deep import x\n"
+    path = write(tmp_path / "kernels", kernel=text, helpers="from yaml import load\n", parts__in__deep="")
+    site = tmp_path / "site-packages"
+    write(site, parcel__in____init__="")
+    monkeypatch.setattr("sys.path", [*sys.path, str(site)])
+    assert source_inputs.packages(source_inputs.inputs(path)) == {
+        "nowhere_at_all": "",
+        "yaml": metadata.version("PyYAML"),
+    }
+    path.write_text("import parcel\n")
+    found = source_inputs.inputs(path)
+    assert found.files == (path,)
+    assert source_inputs.packages(found) == {"parcel": "unknown"}
