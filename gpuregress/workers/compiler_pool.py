@@ -25,6 +25,7 @@ from gpuregress import errors
 from gpuregress.errors import CompileError, GpuregressError, HarnessError, UnknownNames
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Program, Source, from_json
+from gpuregress.toolchain.python_kernels import compiler
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.watchdog import Phase
@@ -34,7 +35,7 @@ COMPILING_S = 900.0
 """The time limit of one source; a kernel of 2,000 mma instructions takes half a minute."""
 
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.workers.compile_child")
-_STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "LLVM_", "EDG_", "TRITON_", "MLIR_", "NUMBA_")
+_STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "EDG_", *compiler.STEERING)
 """Environment variables that the compiler reads: they are in no cache's key."""
 
 _TAIL_BYTES = 4096

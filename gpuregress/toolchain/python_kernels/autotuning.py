@@ -7,6 +7,7 @@ the file and its local modules, and a host without Triton finds it in a cache fr
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -62,7 +63,7 @@ def configurations(path: Path, function: str, arch: str) -> tuple[Configuration,
     """
     files = source_inputs.inputs(path)
     names = [one.name for one in files.files]
-    parts = (_FORM, function, arch, files.structure, *names, *files.contents)
+    parts: tuple[str | bytes, ...] = (_FORM, function, arch, files.structure, *names, *files.contents)
     packages = source_inputs.packages(files)
     shared = cache.digest(parts)  # for a host without Triton, or without the packages
     own = cache.digest((*parts, json.dumps(packages))) if packages else shared
@@ -95,9 +96,19 @@ def _read(path: Path, function: str, arch: str) -> list[dict[str, Any]]:
         raise MissingCompiler(compiler.missing_text(shown, "triton"))
     with tempfile.TemporaryDirectory(prefix="gpuregress-") as folder:
         result = Path(folder) / "entries.json"
-        command = [sys.executable, "-m", f"{__package__}.configuration_reader", str(path), function, arch, str(result)]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            f"{__package__}.configuration_reader",
+            str(path),
+            function,
+            arch,
+            str(result),
+        ]
         try:
-            done = subprocess.run(command, check=False, capture_output=True, timeout=_TIMEOUT_SECONDS)
+            kept = {name: text for name, text in os.environ.items() if not name.startswith(compiler.STEERING)}
+            done = subprocess.run(command, check=False, capture_output=True, env=kept, timeout=_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             raise CompileError(f"{shown}: its import took more than {_TIMEOUT_SECONDS:g} s") from None
         if not result.exists():

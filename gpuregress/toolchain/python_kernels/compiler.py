@@ -18,6 +18,12 @@ _EXTRAS = {"triton": "triton", "numba": "numba-cuda"}
 LANGUAGES = tuple(_EXTRAS)
 """The languages whose compilers are packages, which may be missing."""
 
+STEERING = (
+    *("TRITON_", "MLIR_", "LLVM_", "NUMBA_", "USE_IR_LOC"),
+    *("DISABLE_LLVM_", "DISABLE_MMA_", "ALLOW_LHS_TMEM_", "STORE_TMEM_"),
+)
+"""Beginnings of environment variables that these compilers read: they are in no cache's key."""
+
 
 class _Compiler(Protocol):
     """A compiler of one language: a module of this package."""

@@ -1,7 +1,7 @@
 """Dependencies of a Python source: the local modules that it imports, read from its syntax tree.
 
-Nothing is imported for it. A module counts where its file is beside the source, or in another folder of `sys.path`
-that is not one of installed packages (`PYTHONPATH`, `pip install --editable`). Of installed packages the version counts.
+Nothing is imported for it. A module counts where its file is beside the source, or in another folder of `sys.path` that
+is not one of installed packages (`PYTHONPATH`, `pip install --editable`). Of installed packages the version counts.
 A source that changes `sys.path`, opens files, starts programs, or looks at the clock, the environment or random numbers
 does not tell all that it is made of.
 """
@@ -93,7 +93,10 @@ def _found_elsewhere(name: str) -> tuple[Path, ...]:
 
 
 def _folders(package: str) -> list[Path]:
-    """The folders in which Python finds a package or module; none where it does not."""
+    """The folders in which Python finds a package or module; none where it does not.
+
+    The first folder of the path is that of the command, or the working one: a compiler's process has another.
+    """
     from importlib import util  # noqa: PLC0415 - few sources need it
 
     try:
@@ -103,8 +106,10 @@ def _folders(package: str) -> list[Path]:
     if spec is None:
         return []
     if spec.submodule_search_locations is not None:
-        return [Path(place).parent for place in spec.submodule_search_locations]
-    return [Path(spec.origin).parent] if spec.origin and spec.has_location else []
+        folders = [Path(place).parent for place in spec.submodule_search_locations]
+    else:
+        folders = [Path(spec.origin).parent] if spec.origin and spec.has_location else []
+    return [folder for folder in folders if sys.flags.safe_path or folder.absolute() != Path(sys.path[0]).absolute()]
 
 
 def _is_installed(folder: Path) -> bool:

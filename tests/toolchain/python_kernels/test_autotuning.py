@@ -12,6 +12,8 @@ from gpuregress.toolchain.python_kernels.autotuning import Configuration
 TEXT = """\
 import triton
 
+assert not triton.knobs.runtime.interpret
+
 
 def sizes():
     return (32, 64) if triton.runtime.driver.active.get_current_target().arch >= 90 else (16,)
@@ -37,6 +39,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_configurations_are_read_once(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")  # which makes no kernels, and has no effect here
     found = autotuning.configurations(source, "k", "sm_90")
     settings = {"num_warps": 4, "num_stages": 3}
     assert found == (
