@@ -10,7 +10,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.tree import Instruction, Symbol
+from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Symbol
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_BRANCH, FAULT_TRAP
 
 
@@ -62,6 +62,21 @@ def _trap(emitter: Services, instruction: Instruction) -> None:
     emitter.fail(FAULT_TRAP, instruction)
 
 
+def _set_registers(emitter: Services, instruction: Instruction) -> None:
+    """Check the number of registers, which changes no result."""
+    del emitter
+    (count,) = instruction.operands
+    if not isinstance(count, Integer) or not 24 <= count.value <= 256 or count.value % 8:
+        raise unsupported(instruction, "the number of registers is a multiple of 8 from 24 to 256")
+
+
+def _depend_on_grids(emitter: Services, instruction: Instruction) -> None:
+    """Check the form: launches follow each other, so that there is nothing to wait for."""
+    del emitter
+    if instruction.modifiers not in (("wait",), ("launch_dependents",)):
+        raise unsupported(instruction)
+
+
 def _nothing(emitter: Services, instruction: Instruction) -> None:
     """Hints to the hardware: no code."""
 
@@ -74,6 +89,6 @@ TABLE = {
     "trap": _trap,
     "brkpt": _trap,
     "pmevent": _nothing,
-    "setmaxnreg": _nothing,
-    "griddepcontrol": _nothing,
+    "setmaxnreg": _set_registers,
+    "griddepcontrol": _depend_on_grids,
 }

@@ -20,6 +20,7 @@ from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Fragment, Place, Sparsity, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.matrix.mma_batches import half_of, members
+from gpuregress.devices.cpu.isa.matrix.mma_forms import mma_error, selector_error
 from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show_factors
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, elements
@@ -53,19 +54,25 @@ def _form(instruction: Instruction) -> _Form:
     rows, rest = shape[1:].split("n")
     columns, depth = rest.split("k")
     types = [word for word in words if word in _TYPES]
-    if columns != "8" or rows not in ("8", "16") or len(types) != 4:
+    if columns != "8" or len(types) != 4:
         raise unsupported(instruction, "this shape is not there")
     first = members(instruction)[0]
     left, right = len(first.a), len(first.b)
+    if words[0].startswith("sp") and types[1] not in _FLOATS:
+        raise unsupported(instruction, "sparse products of integers are not there")
+    if wrong := mma_error(words, shape, types, (len(first.d), left, right, len(first.c))):
+        raise unsupported(instruction, wrong)
     sparsity = _sparsity(instruction, int(depth), types[1]) if words[0].startswith("sp") else None
     return _Form(int(rows), int(depth), element_of(types[1]), element_of(types[2]), types[0], left, right, sparsity)
 
 
 def _sparsity(instruction: Instruction, depth: int, kind: str) -> Sparsity:
     selector = instruction.operands[5]
-    if kind not in _FLOATS or not isinstance(selector, Integer):
-        raise unsupported(instruction, "sparse products of integers are not there")
+    if not isinstance(selector, Integer):
+        raise unsupported(instruction, "the sparsity selector is no constant")
     count = 2 if kind == "tf32" else 4
+    if wrong := selector_error(selector.value, depth // count):
+        raise unsupported(instruction, wrong)
     return Sparsity(depth // count, count, selector.value)
 
 

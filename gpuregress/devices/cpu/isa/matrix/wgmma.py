@@ -22,6 +22,7 @@ from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, 
 from gpuregress.devices.cpu.isa.matrix.integer_sum import IntegerTile
 from gpuregress.devices.cpu.isa.matrix.matrix_descriptor import DescribedMatrix
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
+from gpuregress.devices.cpu.isa.matrix.mma_forms import selector_error, types_error
 from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Symbol, Vector, elements
@@ -79,6 +80,8 @@ def _form(instruction: Instruction) -> _Form:
     if len(types) != 3 or not columns.isdigit() or not depth.isdigit() or not _is_width(int(columns), types[0]):
         raise unsupported(instruction, "this shape is not there")
     result, left, right = types
+    if wrong := types_error(result, left, right):
+        raise unsupported(instruction, wrong)
     in_registers = isinstance(instruction.operands[1], Vector)
     is_sparse = "sp" in words
     # Behind scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
@@ -99,6 +102,10 @@ def _form(instruction: Instruction) -> _Form:
         limited="satfinite" in words,
         sparsity=_sparsity(instruction, x) if is_sparse and left != "b1" else None,
     )
+    if any(sign not in (1, -1) for sign in signs) or any(item not in (0, 1) for item in transposed):
+        raise unsupported(instruction, "a sign is 1 or -1, and a transposition 0 or 1")
+    if len(signs) != (0 if result == "s32" else 2) or ("b1" in (left, right) and "and" not in words):
+        raise unsupported(instruction, "these operands are not there")
     if len(transposed) != expected or int(depth) != form.depth * (32 if left == "b1" else 1):
         raise unsupported(instruction, "this shape is not there")
     return form
@@ -112,8 +119,11 @@ def _is_width(columns: int, result: str) -> bool:
 def _sparsity(instruction: Instruction, kind: MatrixElement) -> Sparsity:
     """Which elements A holds: of two of tf32 one, of four others two."""
     count = 2 if kind.name == "tf32" else 4
-    held = _ROW_BYTES * 8 // kind.bits
-    return Sparsity(2 * held // count, count, _immediate(instruction, instruction.operands[4]))
+    chunks = 2 * _ROW_BYTES * 8 // kind.bits // count
+    selector = _immediate(instruction, instruction.operands[4])
+    if wrong := selector_error(selector, chunks):
+        raise unsupported(instruction, wrong)
+    return Sparsity(chunks, count, selector)
 
 
 def _immediate(instruction: Instruction, operand: Operand) -> int:
@@ -271,7 +281,20 @@ def _nothing(emitter: Services, instruction: Instruction) -> None:
     del emitter, instruction
 
 
-_FORMS = {"mma_async": _mma_async, "fence": _nothing, "commit_group": _nothing, "wait_group": _nothing, "check": _check}
+def _wait_group(emitter: Services, instruction: Instruction) -> None:
+    """Check the number of groups, which `wgmma_results` has evaluated."""
+    del emitter
+    if not isinstance(instruction.operands[0], Integer):
+        raise unsupported(instruction, "operands")
+
+
+_FORMS = {
+    "mma_async": _mma_async,
+    "fence": _nothing,
+    "commit_group": _nothing,
+    "wait_group": _wait_group,
+    "check": _check,
+}
 
 
 def _wgmma(emitter: Services, instruction: Instruction) -> None:

@@ -22,6 +22,10 @@ from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, elements
 from gpuregress.devices.cpu.ptx.types import size
+from gpuregress.devices.cpu.runtime.bulk.forms import ARRIVING_TYPES
+
+_REDUCED_TYPES = ARRIVING_TYPES | {"add": "u32 s32 u64 s64"}
+_STORED_TYPES = "b32 b64 u32 u64 s32 s64 f32 f64"
 
 
 def _fence(emitter: Services, instruction: Instruction) -> None:
@@ -124,6 +128,10 @@ def _send(emitter: Services, instruction: Instruction, action: str) -> None:
     if "mbarrier::complete_tx::bytes" not in instruction.modifiers or not isinstance(address, Address):
         raise unsupported(instruction)
     type_name = type_of(instruction)
+    operation = instruction.modifiers[-2]
+    known = _REDUCED_TYPES.get(operation, "") if instruction.opcode == "red" else _STORED_TYPES
+    if type_name not in known.split():
+        raise unsupported(instruction)
     count = lanes(instruction) * size(type_name)
     target = host_pointer(emitter, MemoryAccess(instruction, address, space_of(instruction), count, action))
     gate = mbarrier_pointer(emitter, instruction, barrier)

@@ -15,7 +15,16 @@ from gpuregress.devices.cpu.builder.threads import linear_thread
 from gpuregress.devices.cpu.builder.types import I64, width
 from gpuregress.devices.cpu.isa.memory.load_store import generic_address
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, TextureAddress, elements
+from gpuregress.devices.cpu.ptx.tree import (
+    Address,
+    Instruction,
+    Integer,
+    Operand,
+    Register,
+    TextureAddress,
+    Vector,
+    elements,
+)
 from gpuregress.devices.cpu.runtime.bulk.forms import BulkForm, form_of
 from gpuregress.devices.cpu.runtime.machine_layout import BULK_ARRIVE, BULK_ISSUE, BULK_SEND
 
@@ -32,6 +41,7 @@ def bulk_copy(emitter: Services, instruction: Instruction) -> None:
         raise unsupported(instruction)
     if form.action == "prefetch":
         return
+    _check_operands(instruction, form)
     values = _operands(emitter, instruction, form)
     b, view = emitter.builder, emitter.view
     thread = b.zext(linear_thread(b, view, emitter.thread), I64)
@@ -79,6 +89,21 @@ def arrive(emitter: Services, pointer: ir.Value) -> None:
     with b.if_then(b.icmp_unsigned("!=", field(b, view.machine, "pending_loads"), i64(0)), likely=False):
         b.store(b.ptrtoint(pointer, I64), slot)
         raw_call(b, view.machine, BULK_ARRIVE, slot, emitter.thread.local)
+
+
+def _check_operands(instruction: Instruction, form: BulkForm) -> None:
+    """Check the operands' number, and that of coordinates and offsets."""
+    operands = instruction.operands
+    sizes = [len(elements(item.coordinates)) for item in operands if isinstance(item, TextureAddress)]
+    sizes += [len(elements(item)) for item in operands if isinstance(item, Vector)]
+    loads = form.target == "shared"
+    wanted = [form.axes, form.axes - 2] if form.im2col and loads else [form.axes] if form.axes else []
+    count = {"commit": 0, "wait": 1}.get(form.action)
+    if count is None:
+        count = (2 if form.axes else 3) + loads * (1 + form.multicast + (form.im2col and form.axes > 0))
+        count += "L2::cache_hint" in instruction.modifiers
+    if sizes != wanted or len(operands) != count or (form.action == "wait" and not isinstance(operands[0], Integer)):
+        raise unsupported(instruction, "operands")
 
 
 def _operands(emitter: Services, instruction: Instruction, form: BulkForm) -> list[ir.Value]:

@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.isa.memory import bulk_copy, copy_queue
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Sink
 from gpuregress.devices.cpu.runtime.bulk.mbarrier_bits import BYTES, BYTES_SHIFT, COUNT, EXPECTED_SHIFT, PARITY_SHIFT
 
 
@@ -59,6 +59,8 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     if "noComplete" in words and "expect_tx" in words:
         raise unsupported(instruction)
     target, address, *rest = instruction.operands
+    if "shared::cluster" in words and not isinstance(target, Sink):
+        raise unsupported(instruction, "an mbarrier of another block returns no state")
     pointer = mbarrier_pointer(emitter, instruction, address)
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
@@ -89,6 +91,8 @@ def _transaction(emitter: Services, instruction: Instruction) -> None:
 def _wait(emitter: Services, instruction: Instruction) -> None:
     """Test whether a phase is complete; the loop around it yields to other threads."""
     target, address, phase = instruction.operands[:3]
+    if "shared::cluster" in instruction.modifiers:
+        raise unsupported(instruction, "only a block's own mbarrier can be tested")
     pointer = mbarrier_pointer(emitter, instruction, address)
     bulk_copy.arrive(emitter, pointer)
     copy_queue.arrive(emitter, pointer)

@@ -40,7 +40,7 @@ def _tensormap(emitter: Services, instruction: Instruction) -> None:
 
 def _copy(emitter: Services, instruction: Instruction) -> None:
     target, source, count = instruction.operands
-    if not (isinstance(target, Address) and isinstance(source, Address) and isinstance(count, Integer)):
+    if not (isinstance(target, Address) and isinstance(source, Address) and count == Integer(TENSOR_MAP_BYTES)):
         raise unsupported(instruction, "operands")
     type_ = ir.IntType(8 * TENSOR_MAP_BYTES)
     origin = host_pointer(emitter, MemoryAccess(instruction, source, "shared", TENSOR_MAP_BYTES, "read"))
@@ -74,7 +74,7 @@ def _value(emitter: Services, instruction: Instruction, name: str, operand: Oper
     """The new value of a field as the record has it, i64."""
     if isinstance(operand, Integer):
         modes = _MODES.get(name)
-        if modes is not None and operand.value >= len(modes):
+        if modes is not None and not 0 <= operand.value < len(modes):
             raise unsupported(instruction, "operands")
         number = modes[operand.value] if modes is not None else operand.value
         return i64(number + (name == "rank") - _LOWERED.get(name, 0))

@@ -13,8 +13,9 @@ _TYPES = {
     "add": "u32 s32 u64 f16 bf16 f32 f64", "min": "u32 s32 u64 s64 f16 bf16", "max": "u32 s32 u64 s64 f16 bf16",
     "inc": "u32", "dec": "u32", "and": "b32 b64", "or": "b32 b64", "xor": "b32 b64",
 }  # fmt: skip
-_SHARED_TYPES = {"add": "u32 s32 u64", "min": "u32 s32", "max": "u32 s32", "and": "b32", "or": "b32", "xor": "b32"}
-_SHARED_TYPES |= {"inc": "u32", "dec": "u32"}
+ARRIVING_TYPES = {"add": "u32 s32 u64", "min": "u32 s32", "max": "u32 s32", "and": "b32", "or": "b32", "xor": "b32"}
+ARRIVING_TYPES |= {"inc": "u32", "dec": "u32"}
+"""Operation → the types of reductions in shared memory, which signal an mbarrier."""
 _BARRIER, _GROUP = "mbarrier::complete_tx::bytes", "bulk_group"
 _OWN, _CLUSTER, _GLOBAL = "shared::cta", "shared::cluster", "global"
 _ENDS = {
@@ -119,7 +120,7 @@ def _copy(words: list[str], axes: int, *, reduces: bool) -> BulkForm | None:
         rest = [word for word in rest if word != "noftz"]
         reduction, type_ = (rest[0], "") if axes and len(rest) == 1 else (*rest, "", "")[:2]
         rest = rest[1:] if axes else rest[2:]
-        known = _SHARED_TYPES if ends[0] == _CLUSTER else _TYPES
+        known = ARRIVING_TYPES if ends[0] == _CLUSTER else _TYPES
         if reduction not in REDUCTIONS or (not axes and type_ not in known.get(reduction, "").split()):
             return None
         if noftz != (type_ in ("f16", "bf16") and reduction == "add"):

@@ -132,6 +132,13 @@ def test_other_forms_are_refused(name: str, tmp_path: Path) -> None:
         Running(tmp_path, text, "k")
 
 
+@pytest.mark.parametrize("signs", [", 2, 1, 0", ", 1, 0, 0", ", 1, 1, 2"])
+def test_other_signs_are_refused(signs: str, tmp_path: Path) -> None:
+    text = wgmma_kernel("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", 4, signs=signs)
+    with pytest.raises(UnsupportedError, match="a sign is 1 or -1, and a transposition 0 or 1"):
+        Running(tmp_path, text, "k")
+
+
 def _metadata(generator: np.random.Generator, depth: int, *, pairs: bool) -> tuple[Array, Array]:
     """Registers of metadata, [thread], for selector 0, and the places of the held elements, [row][element]."""
     count, nibbles = (2, (0b0100, 0b1110)) if pairs else (4, (0x4, 0x8, 0xC, 0x9, 0xD, 0xE))

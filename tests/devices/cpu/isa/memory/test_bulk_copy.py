@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from gpuregress.errors import KernelFault
+from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.records import TensorMap
 from tests.devices.cpu.running import Running, ints
 
@@ -195,3 +198,44 @@ def test_wrong_tensor_maps_are_faults(program: Running, given: TensorMap | bytes
     data = given if isinstance(given, bytes) else program.device.tensor_map(x, given)
     with pytest.raises(KernelFault, match=message):
         program.launch("tile", 1, 64, data, y, np.int32(0), np.int32(0))
+
+
+_LOAD = "mbarrier::complete_tx::bytes"
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        f"cp.async.bulk.tensor.2d.shared::cluster.global.{_LOAD} [%r0], [%rd0, {{%r1, %r2, %r3}}], [%r4]",
+        f"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.{_LOAD} [%r0], [%rd0, {{%r1, %r2, %r3}}], [%r4]",
+        f"cp.async.bulk.shared::cluster.global.{_LOAD}.multicast::cluster [%r0], [%rd0], 16, [%r4]",
+        f"cp.async.bulk.shared::cluster.global.{_LOAD}.L2::cache_hint [%r0], [%rd0], 16, [%r4]",
+        "cp.async.bulk.wait_group %r0",
+        f"st.async.shared::cluster.{_LOAD}.b16 [%r0], %rs0, [%r4]",
+        f"red.async.relaxed.cluster.shared::cluster.{_LOAD}.min.u64 [%r0], %rd0, [%r4]",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 %rd0, [%r4]",
+        "mbarrier.test_wait.parity.shared::cluster.b64 %p, [%r4], 0",
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd0], [%r0], 64",
+        "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r0], -1",
+        "setmaxnreg.inc.sync.aligned.u32 100",
+        "setmaxnreg.dec.sync.aligned.u32 264",
+        "griddepcontrol.launch",
+        "wgmma.wait_group.sync.aligned %r0",
+        "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
+    ],
+)
+def test_forms_that_a_card_has_not_are_refused(instruction: str, tmp_path: Path) -> None:
+    text = f""".version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry k()
+{{
+    .reg .pred %p; .reg .b16 %rs<2>; .reg .b32 %r<5>; .reg .b64 %rd<2>;
+    {instruction};
+    ret;
+}}
+"""
+    with pytest.raises(
+        UnsupportedError, match=rf"^{re.escape(instruction.split(maxsplit=1)[0])} at PTX line 7 is not supported"
+    ):
+        Running(tmp_path, text, "k", arch="sm_90a")
