@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpuregress.api.jobs import CaseResult, Job, Results, load_job, run
     from gpuregress.api.kernel import Kernel
+    from gpuregress.api.kernel_tuner import from_kernel_tuner
     from gpuregress.errors import (
         CompileError,
         DeviceError,
@@ -39,6 +40,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "__version__",
+    "from_kernel_tuner",
     "load_job",
     "run",
 ]
@@ -47,6 +49,7 @@ _HOMES = {
     **dict.fromkeys(("CaseResult", "Job", "Results", "load_job", "run"), "gpuregress.api.jobs"),
     "Case": "gpuregress.records",
     "Kernel": "gpuregress.api.kernel",
+    "from_kernel_tuner": "gpuregress.api.kernel_tuner",
     "LaunchResult": "gpuregress.workers.direct.messages",
 }
 """Public name → the module that has it; the errors are in `gpuregress.errors`."""
