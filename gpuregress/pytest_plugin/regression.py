@@ -80,15 +80,13 @@ class KernelRegression:
             nan: of arrays of floats: whether a NaN equals a NaN.
             order: `any` compares the values in any order.
             rules: array's name → `rtol`, `atol`, `ulp`, `nan`, `order` for it alone.
-            basename: of the files, the test's name where not given; each `check` of a test needs its own.
+            basename: of the files, the test's name where not given. A further check with the same one is compared with
+                the same baselines, and never replaces them.
             named: further arrays.
         """
         __tracebackhide__ = True
         base = re.sub(r"[\W]", "_", self._request.node.name) if basename is None else basename
-        if base in self._checked:
-            pytest.fail(
-                f"kernel_regression: {base} is checked already: give each check its own basename=", pytrace=False
-            )
+        is_first = base not in self._checked
         self._checked.add(base)
         common = {"rtol": rtol, "atol": atol, "ulp": ulp, "nan": nan, "order": order}
         given = [
@@ -98,9 +96,9 @@ class KernelRegression:
         if not given or unknown:
             what = f"rules for {', '.join(unknown)}, which is not given" if unknown else "no array is given"
             pytest.fail(f"kernel_regression: {what}", pytrace=False)
-        self._compare(base, given)
+        self._compare(base, given, is_first=is_first)
 
-    def _compare(self, base: str, given: list[_Given]) -> None:
+    def _compare(self, base: str, given: list[_Given], *, is_first: bool) -> None:
         __tracebackhide__ = True
         paths = {one.name: self._folder / f"{base}.{_file_name(one.name)}{_SUFFIX}" for one in given}
         if len(set(paths.values())) < len(paths):
@@ -112,24 +110,25 @@ class KernelRegression:
         for one in given:
             path = paths[one.name]
             problem = array_comparison.difference(one.name, one.array, one.element, one.rule, path)
-            if problem and (self._accepts or self._regenerates or not path.exists()):
+            if problem and is_first and (self._accepts or self._regenerates or not path.exists()):
                 writer.write(path, one.array, one.element, one.array.shape)
                 written.append(path)
             elif problem:
                 obtained = self._obtained(path.name)
                 writer.write(obtained, one.array, one.element, one.array.shape, durable=False)
                 texts += [problem, f"  obtained  {obtained}", f"  baseline  {_shown(path)}"]
-        if gone and (self._accepts or self._regenerates):
+        if gone and is_first and (self._accepts or self._regenerates):
             for path in gone:
                 path.unlink()
         elif gone:
             texts += [f"{_shown(path)} is a baseline of an array that the test does not give" for path in gone]
-        self._report(written, texts, is_new=not (self._accepts or self._regenerates))
+        self._report(written, texts, is_new=not (self._accepts or self._regenerates), is_first=is_first)
 
-    def _report(self, written: list[Path], texts: list[str], *, is_new: bool) -> None:
+    def _report(self, written: list[Path], texts: list[str], *, is_new: bool, is_first: bool) -> None:
         __tracebackhide__ = True
         if texts:
-            texts.append("to accept it: pytest --gpuregress-accept")
+            more = "" if is_first else "; another check of this test has the same name: give it a basename= of its own"
+            texts.append(f"to accept it: pytest --gpuregress-accept{more}")
         if written and not self._accepts:
             what = "no baseline yet; written, see whether it is right" if is_new else "--force-regen: written anew"
             texts += [f"{what}:", *(f"  {_shown(path)}" for path in written)]
@@ -143,11 +142,13 @@ class KernelRegression:
 
 def _given(name: str, value: Any, common: Mapping[str, Any], own: Mapping[str, Any] | None) -> _Given:
     __tracebackhide__ = True
+    problem = ""
     try:
-        view = arrays.view(value if arrays.is_array(value) else np.asarray(value))
-        array, element = view.to_numpy()
+        array, element = arrays.view(value if arrays.is_array(value) else np.asarray(value)).to_numpy()
     except (TypeError, ValueError) as error:
-        pytest.fail(f"kernel_regression: {name}: {error}", pytrace=False)
+        problem = str(error)
+    if problem:  # outside of the handler, so that pytest shows one error
+        pytest.fail(f"kernel_regression: {name}: {problem}", pytrace=False)
     unknown = sorted(set(own or {}) - set(_KEYS))
     if unknown:
         pytest.fail(

@@ -33,6 +33,7 @@ def test_none(kernel_regression):
 def test_twice(kernel_regression):
     kernel_regression.check(x=[1.0], basename="second")
     kernel_regression.check(x=[1.0], basename="second")
+    kernel_regression.check(x=[2.0], basename="second")
 
 def test_objects(kernel_regression):
     kernel_regression.check(x=[None])
@@ -87,7 +88,8 @@ def test_a_check_that_means_nothing_is_refused(tmp_path: Path, tmp_path_factory:
     assert (code, "6 failed" in text) == (1, True), text
     for words in (
         "kernel_regression: no array is given",
-        "second is checked already: give each check its own basename=",
+        "x (baseline): 1 of 1 differ",
+        "another check of this test has the same name: give it a basename= of its own",
         "x: its dtype is object: a kernel cannot read Python objects",
         "rtol of x is 2: it must be below 1",
         "rules['x']: unknown tol; the keys are rtol, atol, ulp, nan, order",
@@ -95,3 +97,4 @@ def test_a_check_that_means_nothing_is_refused(tmp_path: Path, tmp_path_factory:
     ):
         assert words in text
     assert "Traceback" not in text
+    assert "During handling" not in text
