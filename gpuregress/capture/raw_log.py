@@ -82,7 +82,7 @@ def _renumbered(
         number = numbers[process, int(match[1])] = len(numbers) + 1
         open_launches[number] = None
         arguments = ", ".join(_arguments(match[5], match[7]))
-        name = _escaped(signature.short_name(match[5]))
+        name = _escaped(_readable(match[5]))
         return f"begin {number} {match[2]} {match[3]} {match[4]} {name}{match[6]}({arguments}) seed=0\n"
     event = _EVENT.fullmatch(line)
     known = numbers.get((process, int(event[2]))) if event else None
@@ -92,6 +92,14 @@ def _renumbered(
     if event[1] == "fault":
         failed[known] = process
     return f"{event[1]} {known} {event[3]}\n"
+
+
+def _readable(name: str) -> str:
+    """The C++ name of a kernel, or those of a graph's kernels: `graph:_Z1kv,_Z1lv` gives `graph of k, l`."""
+    if not name.startswith("graph:"):
+        return signature.short_name(name)
+    kernels = [signature.short_name(one) for one in name.removeprefix("graph:").split(",") if one]
+    return f"graph of {', '.join(kernels)}" if kernels else "graph"
 
 
 def _arguments(kernel: str, text: str) -> Iterator[str]:

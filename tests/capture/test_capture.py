@@ -104,9 +104,12 @@ def test_launches_are_chosen_by_name_and_number(gpu: Path, tmp_path: Path) -> No
 
 
 def test_a_launch_into_a_graph_is_refused_by_name(gpu: Path, tmp_path: Path) -> None:
-    done = _capture(tmp_path, gpu, "record", "saxpy", "recorded", "packed", choice=Choice("saxpy"))
+    steps = ("record", "saxpy", "packed", "recorded", "replay", "packed")
+    done = _capture(tmp_path, gpu, *steps, choice=Choice("saxpy"))
     assert done.refused == {"saxpy<float>": "it is launched while a stream is captured into a CUDA graph"}
-    assert done.launches == 1  # only what ran
+    begun = [one.call for one in launch_log.read(done.log).events if isinstance(one, LaunchBegin)]
+    assert begun[0] == "graph of saxpy<float>, packed<<<(1,1,1),(1,1,1),0>>>()"
+    assert begun[1].startswith("packed<<<(4,1,1)")  # what was recorded did not run, and is not logged
 
 
 def test_contents_are_bounded(gpu: Path, tmp_path: Path) -> None:

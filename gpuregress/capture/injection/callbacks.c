@@ -282,6 +282,7 @@ static void enter_launch(uint32_t id, const CallbackData *data)
     if (captures > 0) { /* recorded into a graph, not launched */
         if (kernel->is_wanted)
             refuse(kernel, "it is launched while a stream is captured into a CUDA graph");
+        note_recorded(kernel->name);
         return;
     }
     int device = device_of(data->context);
@@ -305,6 +306,33 @@ static void enter_launch(uint32_t id, const CallbackData *data)
             note_finished_all();
         keep_before(current, device);
     }
+    current->began = request.sync ? exact_now() : 0;
+}
+
+static void enter_graph(uint32_t id, const CallbackData *data)
+{
+    const GraphLaunchParams *given = data->params;
+    state = SKIPPED;
+    if (!current)
+        current = calloc(1, sizeof *current);
+    if (!current || captures > 0)
+        return;
+    current->function = function_of_graph(given->executable);
+    if (!current->function)
+        return;
+    for (int axis = 0; axis < 3; axis++)
+        current->grid[axis] = current->block[axis] = current->cluster[axis] = 1;
+    current->shared = 0;
+    current->stream = id == CB_GraphLaunch_ptsz && !given->stream ? (Handle)2 : given->stream;
+    int device = device_of(data->context);
+    if (is_first) {
+        is_first = false;
+        write_process(device);
+    }
+    state = LOGGED;
+    pthread_rwlock_rdlock(&turn);
+    current->number = ++last_number;
+    log_begin(current, device);
     current->began = request.sync ? exact_now() : 0;
 }
 
@@ -375,6 +403,15 @@ static void exit_call(uint32_t id, const CallbackData *data)
     case CB_StreamBeginCaptureToGraph_ptsz:
         captures++;
         break;
+    case CB_GraphInstantiate:
+    case CB_GraphInstantiate_v2:
+    case CB_GraphInstantiateWithFlags:
+    case CB_GraphInstantiateWithParams:
+    case CB_GraphInstantiateWithParams_ptsz: {
+        const InstantiateParams *given = data->params;
+        note_executable(*given->executable, given->graph);
+        break;
+    }
     case CB_CtxSynchronize:
         note_finished_all();
         break;
@@ -409,6 +446,13 @@ static bool is_launch(uint32_t id)
 
 static void on_driver_call(uint32_t id, const CallbackData *data)
 {
+    if (id == CB_GraphLaunch || id == CB_GraphLaunch_ptsz) {
+        if (data->site == SITE_ENTER)
+            enter_graph(id, data);
+        else
+            exit_launch(data);
+        return;
+    }
     if (is_launch(id)) {
         if (data->site == SITE_ENTER)
             enter_launch(id, data);
@@ -417,9 +461,11 @@ static void on_driver_call(uint32_t id, const CallbackData *data)
         return;
     }
     if (data->site == SITE_EXIT) {
-        if (id == CB_StreamEndCapture || id == CB_StreamEndCapture_ptsz)
+        if (id == CB_StreamEndCapture || id == CB_StreamEndCapture_ptsz) {
+            const EndCaptureParams *given = data->params;
             captures--;
-        else
+            note_graph(given->graph ? *given->graph : NULL);
+        } else
             exit_call(id, data);
         return;
     }
@@ -513,7 +559,9 @@ static void write_problem(const char *text)
 
 static const uint32_t CALLS[] = {
     CB_LaunchKernel, CB_LaunchKernel_ptsz, CB_LaunchKernelEx, CB_LaunchKernelEx_ptsz, CB_LaunchCooperative,
-    CB_LaunchCooperative_ptsz, CB_GraphLaunch, CB_GraphLaunch_ptsz, CB_StreamBeginCapture, CB_StreamBeginCapture_ptsz,
+    CB_LaunchCooperative_ptsz, CB_GraphLaunch, CB_GraphLaunch_ptsz, CB_GraphInstantiate,
+    CB_GraphInstantiate_v2, CB_GraphInstantiateWithFlags, CB_GraphInstantiateWithParams,
+    CB_GraphInstantiateWithParams_ptsz, CB_StreamBeginCapture, CB_StreamBeginCapture_ptsz,
     CB_StreamBeginCapture_v2, CB_StreamBeginCapture_v2_ptsz, CB_StreamBeginCaptureToGraph,
     CB_StreamBeginCaptureToGraph_ptsz, CB_StreamEndCapture, CB_StreamEndCapture_ptsz, CB_ModuleLoad, CB_ModuleLoadData,
     CB_ModuleLoadDataEx, CB_ModuleLoadFatBinary, CB_ModuleUnload, CB_LibraryLoadData, CB_LibraryLoadFromFile,

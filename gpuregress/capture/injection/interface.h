@@ -69,9 +69,20 @@ typedef struct {
 } LaunchExParams;
 
 typedef struct {
-    Handle graph;
+    Handle executable;
     Handle stream;
 } GraphLaunchParams;
+
+typedef struct {
+    Handle stream;
+    Handle *graph;
+} EndCaptureParams;
+
+/* Parameters of the functions that instantiate a graph begin so. */
+typedef struct {
+    Handle *executable;
+    Handle graph;
+} InstantiateParams;
 
 /* Parameters of the functions that load a module or a library begin so. */
 typedef struct {
@@ -82,18 +93,6 @@ typedef struct {
 typedef struct {
     Handle stream;
 } StreamParams;
-
-/* CUDA_KERNEL_NODE_PARAMS_v2 */
-typedef struct {
-    Handle function;
-    unsigned grid[3];
-    unsigned block[3];
-    unsigned shared;
-    void **params;
-    void **extra;
-    Handle kernel;
-    Handle context;
-} KernelNodeParams;
 
 enum { DOMAIN_DRIVER = 1, DOMAIN_RESOURCE = 3 };
 enum { SITE_ENTER = 0, SITE_EXIT = 1 };
@@ -158,12 +157,17 @@ enum {
     CB_StreamBeginCapture_ptsz = 496,
     CB_StreamEndCapture = 497,
     CB_StreamEndCapture_ptsz = 498,
+    CB_GraphInstantiate = 513,
     CB_GraphLaunch = 514,
     CB_GraphLaunch_ptsz = 515,
     CB_StreamBeginCapture_v2 = 539,
     CB_StreamBeginCapture_v2_ptsz = 540,
+    CB_GraphInstantiate_v2 = 578,
+    CB_GraphInstantiateWithFlags = 643,
     CB_LaunchKernelEx = 652,
     CB_LaunchKernelEx_ptsz = 653,
+    CB_GraphInstantiateWithParams = 656,
+    CB_GraphInstantiateWithParams_ptsz = 657,
     CB_LibraryLoadData = 678,
     CB_LibraryLoadFromFile = 679,
     CB_LibraryUnload = 680,

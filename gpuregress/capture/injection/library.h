@@ -89,6 +89,12 @@ void log_begin(const Launch *launch, int device);
 void log_end(uint64_t number, double elapsed_ms);
 void log_text(const char *kind, uint64_t number, const char *text);
 
+/* graphs.c: the kernels of CUDA graphs. */
+void note_recorded(const char *kernel);
+void note_graph(Handle graph);
+void note_executable(Handle executable, Handle graph);
+Function *function_of_graph(Handle executable);
+
 /* progress.c: which launches have finished. */
 void note_launch(const Launch *launch);
 void note_finished_stream(Handle stream);

@@ -19,6 +19,8 @@ Result cuLaunchKernel(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, 
 Result cuCtxSynchronize(void);
 Result cuStreamBeginCapture_v2(Handle, int);
 Result cuStreamEndCapture(Handle, Handle *);
+Result cuGraphInstantiateWithFlags(Handle *, Handle, unsigned long long);
+Result cuGraphLaunch(Handle, Handle);
 
 static char text[1 << 20];
 
@@ -60,7 +62,11 @@ int main(int count, char **words)
             cuStreamBeginCapture_v2(NULL, 0);
         else if (strcmp(words[i], "recorded") == 0)
             cuStreamEndCapture(NULL, &graph);
-        else if (strcmp(words[i], "abort") == 0)
+        else if (strcmp(words[i], "replay") == 0) {
+            Handle executable;
+            cuGraphInstantiateWithFlags(&executable, graph, 0);
+            cuGraphLaunch(executable, NULL);
+        } else if (strcmp(words[i], "abort") == 0)
             abort();
         else if (strcmp(words[i], "many") == 0) {
             struct timespec from, to;

@@ -262,10 +262,25 @@ Result cuStreamBeginCapture_v2(Handle stream, int mode)
 
 Result cuStreamEndCapture(Handle stream, Handle *graph)
 {
-    StreamParams params = {stream};
-    *graph = (Handle)1;
+    EndCaptureParams params = {stream, graph};
+    *graph = (Handle)3;
     is_capturing = 0;
     return announce(CB_StreamEndCapture, "cuStreamEndCapture", &params, NULL, SITE_EXIT, 0);
+}
+
+Result cuGraphInstantiateWithFlags(Handle *executable, Handle graph, unsigned long long flags)
+{
+    (void)flags;
+    InstantiateParams params = {executable, graph};
+    *executable = (Handle)5;
+    return announce(CB_GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", &params, NULL, SITE_EXIT, 0);
+}
+
+Result cuGraphLaunch(Handle executable, Handle stream)
+{
+    GraphLaunchParams params = {executable, stream};
+    announce(CB_GraphLaunch, "cuGraphLaunch", &params, NULL, SITE_ENTER, 0);
+    return announce(CB_GraphLaunch, "cuGraphLaunch", &params, NULL, SITE_EXIT, 0);
 }
 
 Result cuStreamSynchronize(Handle stream)
