@@ -10,12 +10,15 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpuregress.operations.new import Draft
     from gpuregress.project import Project
 
 
 @click.command(
     "new",
-    short_help="write a job to start from, out of a kernel's or a device function's signature",
+    short_help="write jobs to start from, out of host code and signatures, and run them",
     epilog="Example: gpuregress new kernels/mine.cu",
 )
 @click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
@@ -24,13 +27,25 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: configs/NAME.yaml]"
 )
+@click.option("--device", default="auto", metavar="DEVICE", help="Where the drafts are run: auto, cpu, cuda or cuda:N")
+@click.option("--no-run", "draft_only", is_flag=True, help="Write the drafts and do not run them.")
 @click.pass_context
-def command(ctx: click.Context, /, source: Path, kernel: str | None, function: str | None, output: Path | None) -> None:
-    """Write a job for a kernel of KERNEL.cu, with buffers, launch and arguments from its signature.
+def command(
+    ctx: click.Context,
+    /,
+    source: Path,
+    kernel: str | None,
+    function: str | None,
+    output: Path | None,
+    device: str,
+    draft_only: bool,
+) -> None:
+    """Write a job for each kernel of KERNEL.cu to configs/, and run the drafts.
 
-    A Python file gets a job for its first kernel in Triton or Numba. A C++ source without kernels gets one for its
-    first device function; --function chooses others, each in a file of its own. The number of elements and the grid are
-    guesses, marked as such. Never overwrites a file.
+    Buffers, launch and arguments come from the launches, allocations and constants of the host code; where it has none,
+    from the kernel's signature. What is a guess is marked with what is needed. A Python file gets a job for its first
+    kernel in Triton or Numba. A C++ source without kernels gets one for its first device function; --function chooses
+    others, each in a file of its own. Never overwrites a file. Exits with 0 once the drafts are written.
     """
     from gpuregress.errors import UsageError
     from gpuregress.operations import new
@@ -39,20 +54,50 @@ def command(ctx: click.Context, /, source: Path, kernel: str | None, function: s
     if function is not None and kernel is not None:
         raise UsageError("--kernel and --function are both given: leave one out")
     if function is None:
-        drafts: tuple[new.Draft, ...] = (new.draft(project, source, kernel=kernel, target=output),)
+        drafts = new.draft_kernels(project, source, kernel=kernel, target=output)
     else:
         drafts = new.draft_functions(project, source, function, target=output)
     for made in drafts:
-        shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
-        if made.is_kept:
-            console.say(f"{shown}: already there, and left as it is")
-            continue
-        console.say(f"{shown}: a job for {made.kernel}; edit it, then: gpuregress check {shown}")
+        _say_written(made)
     if drafts[0].others:
         console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
     if drafts[0].functions and function is None:
         other = "" if drafts[0].others or kernel else "other "
         console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
+    written = [made.path for made in drafts if not made.is_kept]
+    if written and not draft_only:
+        _try(project, written, device)
+
+
+def _say_written(made: Draft) -> None:
+    shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
+    if made.is_kept:
+        console.say(f"{shown}: already there, and left as it is")
+        return
+    origin = ", from its launch in the host code" if made.is_launched else ""
+    console.say(f"{shown}: a job for {made.kernel}{origin}; edit it, then: gpuregress check {shown}")
+    for one in made.needed:
+        console.say(f"  needed: {one}")
+
+
+def _try(project: Project, paths: Sequence[Path], device: str) -> None:
+    """Run the drafts and report; what goes wrong in a draft is no error of the command."""
+    from gpuregress.cli import progress
+    from gpuregress.errors import GpuregressError, Interrupted
+    from gpuregress.session import session
+    from gpuregress.session.run_request import RunRequest
+
+    console.say("")
+    request = RunRequest(selectors=tuple(map(str, paths)), device=device)
+    try:
+        with session.opened(request) as opened:
+            with progress.listener(0) as listen:
+                summary = opened.run(project, listen)
+            progress.show_closing(summary, project.root, 0, to_stderr=False)
+    except Interrupted:
+        raise
+    except GpuregressError as error:
+        console.say(f"the drafts do not run yet: {error}")
 
 
 def _project(ctx: click.Context) -> Project:

@@ -61,10 +61,11 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A macro as a file defines it: its text, and whether it takes arguments."""
+    """A macro as a file defines it: its text, whether it takes arguments, and their names."""
 
     body: str
     is_function: bool
+    parameters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,8 @@ class CxxText:
         for one in self.directives:
             match = _DEFINE.match(one.rest) if one.word == "define" else None
             if match is not None:
-                macro = Macro(match["body"].strip(), match["parameters"] is not None)
+                parameters = tuple(re.findall(r"\w+|\.\.\.", match["parameters"] or ""))
+                macro = Macro(match["body"].strip(), match["parameters"] is not None, parameters)
                 found[match["name"]] = (*found.get(match["name"], ()), macro)
         return found
 

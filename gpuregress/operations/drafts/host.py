@@ -1,0 +1,112 @@
+"""Facts of the host code for the drafts of a source's kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuregress.operations.drafts.launch import HostFacts
+from gpuregress.toolchain.cxx_declarations import Declaration
+from gpuregress.toolchain.host_code.preprocessing import CxxText
+from gpuregress.toolchain.host_programs import interpreter, program, scalars
+from gpuregress.toolchain.host_programs.objects import Launch
+from gpuregress.toolchain.host_programs.scalars import Scalar, constant
+
+_FOLDERS = ("", "include", "inc", "Common", "common", "src", "utils", "util")
+_MOST_PARENTS = 6
+_INCLUDE = re.compile(r'\s*["<]([^">\n]+)[">]')
+
+
+class HostProgram:
+    """The host code around a source.
+
+    Args:
+        source: the file.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.program = program.read(source.absolute())
+        self._run = interpreter.Interpreter(self.program)
+        self._run.run()
+        self.include = include_folders(self.program.files)
+
+    @property
+    def kernels(self) -> tuple[Declaration, ...]:
+        """The kernels of the source, and those of files that it includes where its host code launches them."""
+        own = self.program.kernels[: self.program.own_kernels]
+        launched = {one.kernel.rpartition("::")[2] for one in self._run.launches}
+        others = [
+            one for one in self.program.kernels[self.program.own_kernels :] if one.name.rpartition("::")[2] in launched
+        ]
+        return (*own, *others)
+
+    def facts(self, kernel: Declaration) -> HostFacts | None:
+        """Return what the host code tells of a kernel; None where nothing launches it or one like it."""
+        launch = self._launch(kernel)
+        if launch is None:
+            return None
+        sizes: dict[str, Scalar] = {}
+        for name, symbol in self.program.symbols.items():
+            total: Scalar = constant(1)
+            for node in symbol.sizes:
+                value = self._run.evaluate(node)
+                total = scalars.binary("*", total, value if isinstance(value, Scalar) else constant(1))
+            sizes[name] = total
+        fixed = frozenset(self._run.fixed)
+        return HostFacts(launch, self.program, self._run.symbols, sizes, fixed, self.include)
+
+    def _launch(self, kernel: Declaration) -> Launch | None:
+        """Choose a launch: one that the program makes, with as many arguments; or one of a kernel with its types."""
+        name, count = kernel.name.rpartition("::")[2], len(kernel.parameters)
+        least = len([one for one in kernel.parameters if not one.default])
+        own = [
+            one
+            for one in self._run.launches
+            if one.kernel.rpartition("::")[2] == name and least <= len(one.arguments) <= count
+        ]
+        likely = [one for one in own if one.is_likely]
+        for candidates in ([one for one in likely if _is_whole(one)], likely, own):
+            if candidates:
+                return candidates[0]
+        types = [one.type for one in kernel.parameters]
+        for launch in self._run.launches:
+            other = self.program.kernel(launch.kernel)
+            if other is not None and [one.type for one in other.parameters] == types and types and launch.is_likely:
+                return launch
+        return None
+
+
+def _is_whole(launch: Launch) -> bool:
+    return launch.grid is not None and launch.block is not None
+
+
+def include_folders(files: Sequence[Path]) -> tuple[Path, ...]:
+    """Find the folders above the files that hold the headers which they include.
+
+    Args:
+        files: a source and what it includes.
+    """
+    found: dict[Path, None] = {}
+    for path in files:
+        try:
+            text = CxxText(path.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            continue
+        for directive in text.directives:
+            match = _INCLUDE.match(directive.rest) if directive.word == "include" else None
+            if match is not None and not (path.parent / match[1]).is_file():
+                folder = _holder(path.parent, match[1])
+                if folder is not None:
+                    found[folder] = None
+    return tuple(found)
+
+
+def _holder(start: Path, header: str) -> Path | None:
+    for parent in [start, *start.parents][:_MOST_PARENTS]:
+        if parent == Path(parent.anchor) or parent in (Path.home(), Path("/usr"), Path("/tmp")):  # noqa: S108
+            return None
+        for name in _FOLDERS:
+            if (parent / name / header).is_file():
+                return parent / name
+    return None

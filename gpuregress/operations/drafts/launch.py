@@ -1,0 +1,371 @@
+"""Draft of a job for a kernel, derived from a launch in host code.
+
+The numbers of the host code become parameters, its formulas expressions. A value that the host code does not tell gets
+a guess, and a comment beside it says what is needed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpuregress import dtypes
+from gpuregress.frozen import dataclass
+from gpuregress.operations.drafts.kernel import KernelDraft, default_fill
+from gpuregress.spec import expressions
+from gpuregress.toolchain.cxx_declarations import Declaration
+from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_code.preprocessing import WORD
+from gpuregress.toolchain.host_programs import scalars
+from gpuregress.toolchain.host_programs.objects import Launch, Memory, Object, Pointer
+from gpuregress.toolchain.host_programs.program import Program, Symbol
+from gpuregress.toolchain.host_programs.scalars import Scalar, constant
+
+_ELEMENTS = 1024
+_VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)([1-4])")
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What the host code tells of a kernel.
+
+    Attributes:
+        launch: of the kernel, or of another one with the same parameters.
+        program: the files.
+        symbols: `__constant__` variables that the host code fills.
+        sizes: of `__constant__` variables, in elements.
+        fixed: names whose values the launch depends on otherwise than by a formula.
+        include: folders for the compiler.
+    """
+
+    launch: Launch
+    program: Program
+    symbols: dict[str, Memory]
+    sizes: dict[str, Scalar]
+    fixed: frozenset[str]
+    include: tuple[Path, ...]
+
+
+class LaunchDraft(KernelDraft):
+    """A job's text.
+
+    Args:
+        declaration: the kernel.
+        source: its file.
+        target: the job's file.
+        facts: of the host code.
+    """
+
+    def __init__(self, declaration: Declaration, source: Path, target: Path, facts: HostFacts) -> None:
+        self._facts, self._launch = facts, facts.launch
+        types = _instance(declaration, facts.launch)
+        super().__init__(declaration, source, target, types=types, include=facts.include)
+        self._target = target
+        self._parameters: dict[Scalar, str] = {}
+        self._notes: list[str] = []
+        self._arguments = [*self._launch.arguments, *[None] * len(self._named)][: len(self._named)]
+        self._names = self._buffer_names()
+        self._text = text = self._written()
+        self._lines = list(text)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """What the host code does not tell, in words."""
+        return tuple(dict.fromkeys(self._notes))
+
+    def lines(self, others: Sequence[str]) -> Iterator[str]:
+        """The job, line by line."""
+        del others
+        yield from self._lines
+
+    def _written(self) -> Iterator[str]:
+        body = [*self._launched()]
+        buffers = [*self._buffers(), *self._symbols()]
+        like = "" if self._launch.kernel.rpartition("::")[2] == self._last_name() else f" of {self._launch.kernel}"
+        yield f"# A job for {self._declaration}, from the launch{like} at {self._launch.where}."
+        yield "# Hold every line against what the kernel expects."
+        yield f"source: {self._source}"
+        if self._facts.include:
+            folder = self._target.absolute().parent
+            listed = ", ".join(os.path.relpath(one, folder) for one in self._facts.include)
+            yield f"compile: {{include: [{listed}]}}"
+        if self._parameters:
+            yield "parameters:                         # every combination is a case"
+            for leaf, name in self._parameters.items():
+                yield f"  {name}: [{leaf.number!r}]{self._origin(leaf)}"
+        if buffers:
+            yield "buffers:"
+            yield from buffers
+        else:
+            yield "buffers: {}"
+        yield "launches:"
+        yield from body
+        yield from self._dump()
+        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
+        yield "limits: {timeout: 60}"
+
+    def _last_name(self) -> str:
+        return self._declaration.name.rpartition("::")[2]
+
+    def _origin(self, leaf: Scalar) -> str:
+        if leaf.is_known:
+            return f"   # {leaf.where}" if leaf.where else ""
+        return f"   # NEEDED: its value; {leaf.number!r} is a guess ({leaf.where or 'the host code'} does not tell)"
+
+    # ---- names and formulas
+
+    def _label(self, leaf: Scalar) -> str:
+        """Name a parameter of the job, or write the number of what the source itself fixes."""
+        if leaf.is_known and (leaf.name in self._facts.program.device_words or leaf.name in self._facts.fixed):
+            return repr(leaf.number)
+        known = self._parameters.get(leaf)
+        if known is not None:
+            return known
+        same = next((one for one in self._parameters if (one.name, one.number) == (leaf.name, leaf.number)), None)
+        if same is not None:
+            return self._parameters[same]
+        base = re.sub(r"\W+", "_", leaf.name).strip("_") or "value"
+        base = f"p{base}" if base[0].isdigit() else base
+        taken = {*self._parameters.values(), *self._names.values(), *expressions.RESERVED, *self._facts.sizes}
+        name = next(one for one in (base, *(f"{base}_{at}" for at in range(2, 100))) if one not in taken)
+        self._parameters[leaf] = name
+        if not leaf.is_known:
+            self._notes.append(f"{name}: its value ({leaf.where or 'unknown'})")
+        return name
+
+    def _formula(self, value: Scalar) -> str:
+        written = scalars.text(value, self._label)
+        return written if len(written) <= 400 else repr(value.number)
+
+    def _axes(self, sizes: tuple[Scalar, Scalar, Scalar]) -> str:
+        kept = list(sizes)
+        while len(kept) > 1 and kept[-1].op == "number" and kept[-1].number == 1:
+            kept.pop()
+        return ", ".join(map(self._formula, kept))
+
+    # ---- launch
+
+    def _launched(self) -> Iterator[str]:
+        yield f"  - kernel: {_quoted(self._kernel)}"
+        for key, sizes in (("grid", self._launch.grid), ("block", self._launch.block)):
+            if sizes is None:
+                guess = "[1]" if key == "grid" else "[256]"
+                self._notes.append(f"{key} of {self._last_name()} ({self._launch.where})")
+                yield f"    {key}: {guess}   # NEEDED: {self._launch.where} does not tell it"
+            else:
+                yield f"    {key}: [{self._axes(sizes)}]"
+        shared = self._launch.shared
+        if shared.number > 0 or not shared.is_known:
+            yield f"    shared: {self._formula(shared)}"
+        given = [self._given(number) for number in range(len(self._named))]
+        yield f"    args: [{', '.join(text for text, _ in given)}]"
+        for (name, _), (_, comment) in zip(self._named, given, strict=True):
+            if comment:
+                yield f"    # {name}: {comment}"
+
+    def _given(self, number: int) -> tuple[str, str]:
+        name, one = self._named[number]
+        if one.pointer:
+            value = self._arguments[number]
+            if isinstance(value, Pointer) and value.offset.number != 0:
+                shown = self._formula(value.offset)
+                return self._names[number], f"the host code adds {shown} elements to the pointer; a job cannot"
+            return self._names[number], ""
+        value, dtype = self._arguments[number], self._dtype(one)
+        if isinstance(value, Scalar) and dtype is not None and not _VECTOR.fullmatch(dtype):
+            if "float" in dtype:
+                made = scalars.to_float(value)
+                shown = self._formula(made)
+                return f"{{{dtype}: {shown}}}", ""
+            if dtype == "bool":
+                return f"{{bool: {'true' if value.number else 'false'}}}", ""
+            return f"{{{dtype}: {self._formula(scalars.to_integer(value))}}}", ""
+        spelled = self._launch.texts[number] if number < len(self._launch.texts) else name
+        self._notes.append(f"{name}: its value (argument {spelled!r} at {self._launch.where})")
+        return self._argument(number), f"NEEDED: its value; {self._launch.where} passes {spelled}"
+
+    # ---- buffers
+
+    def _buffer_names(self) -> dict[int, str]:
+        """Name the buffer of each pointer parameter; two that point to the same array share one."""
+        names: dict[int, str] = {}
+        by_memory: dict[int, str] = {}
+        for number, (name, one) in enumerate(self._named):
+            if not one.pointer:
+                continue
+            value = self._arguments[number]
+            safe = f"{name}_buffer" if name in expressions.RESERVED else name
+            if isinstance(value, Pointer):
+                safe = by_memory.setdefault(id(value.memory), safe)
+            names[number] = safe
+        return names
+
+    def _buffers(self) -> Iterator[str]:
+        done: set[str] = set()
+        for number, buffer in self._names.items():
+            if buffer in done:
+                continue
+            done.add(buffer)
+            name, one = self._named[number]
+            value = self._arguments[number]
+            memory = value.memory if isinstance(value, Pointer) else None
+            dtype = self._dtype(one) or (dtype_of_type(value.type) if isinstance(value, Pointer) else None)
+            comment = f"{memory.name}, {memory.where}" if memory is not None and memory.bytes is not None else ""
+            if dtype is None:
+                dtype = "uint8"
+                comment = f"NEEDED: its dtype or fields; {one.type} is not known here"
+                self._notes.append(f"{buffer}: its dtype, for {one.type}")
+            shape = self._shape(memory, dtypes.parse(dtype).size)
+            if shape is None:
+                shape, guessed = self._guessed_shape(), "NEEDED: its size, which the host code does not tell"
+                self._notes.append(f"{buffer}: its size ({self._launch.where})")
+                comment = comment if comment.startswith("NEEDED") else guessed
+            fill, reason = self._contents(name, dtype, memory)
+            comment = comment or reason
+            filled = f", fill: {fill}" if fill else ""
+            yield f"  {buffer}: {{dtype: {dtype}, shape: [{shape}]{filled}}}{f'   # {comment}' if comment else ''}"
+
+    def _shape(self, memory: Memory | None, size: int) -> str | None:
+        if memory is None or memory.bytes is None or memory.bytes.number < size:
+            return None
+        return self._formula(scalars.quotient(memory.bytes, size))
+
+    def _guessed_shape(self) -> str:
+        """Guess an array's size: an element for each thread of the launch."""
+        grid, block = self._launch.grid, self._launch.block
+        if grid is None or block is None:
+            return str(_ELEMENTS)
+        total: Scalar = constant(1)
+        for one in (*grid, *block):
+            total = scalars.binary("*", total, one)
+        return self._formula(total) if total.number > 0 else str(_ELEMENTS)
+
+    def _contents(self, name: str, dtype: str, memory: Memory | None) -> tuple[str, str]:
+        """Choose a fill, "" for an output, and a comment with the reason where it is a guess."""
+        role, comment = self._role(name)
+        comment = comment.strip(" #")
+        if memory is not None and memory.is_zeroed and role and not memory.is_filled:
+            return "zeros", ""
+        if memory is not None and memory.is_filled and (role or self._accesses is None):
+            return _fill_of(memory, dtype), ""
+        if self._accesses is None and memory is not None and memory.bytes is not None:
+            return ("", "") if not self._is_const(name) else (default_fill(dtype), "")
+        return {"zeros": "zeros", "fill": default_fill(dtype)}.get(role, ""), comment
+
+    def _is_const(self, name: str) -> bool:
+        return next(one.const for known, one in self._named if known == name)
+
+    def _dump(self) -> Iterator[str]:
+        written: dict[str, bool] = {}
+        for number, buffer in self._names.items():
+            name, one = self._named[number]
+            if not one.const and self._is_written(name):
+                value = self._arguments[number]
+                dtype = self._dtype(one) or "uint8"
+                fill, _ = self._contents(name, dtype, value.memory if isinstance(value, Pointer) else None)
+                written[buffer] = written.get(buffer, False) or bool(fill)
+        if any(written.values()):
+            yield f"dump: [{', '.join(written)}]"
+
+    def _symbols(self) -> Iterator[str]:
+        """Write the `__constant__` variables that the kernel's source has, as buffers."""
+        for name, symbol in self._facts.program.symbols.items():
+            memory = self._facts.symbols.get(name)
+            if memory is None:
+                continue
+            dtype = _symbol_dtype(symbol, self._facts.program)
+            size = self._facts.sizes[name]
+            if dtype is None:
+                self._notes.append(f"{name}: a job's buffer for this __constant__ variable of type {symbol.type}")
+                yield f"  # NEEDED: {name}, a __constant__ {symbol.type}: its dtype or fields"
+                continue
+            buffer = name if name not in self._names.values() else f"{name}_symbol"
+            fill = _fill_of(memory, dtype)
+            yield (
+                f"  {buffer}: {{dtype: {dtype}, shape: [{self._formula(size)}], fill: {fill}, symbol: {name}}}"
+                f"   # {memory.where}"
+            )
+
+
+def _symbol_dtype(symbol: Symbol, program: Program) -> str | None:
+    return dtype_of_type(program.aliases.get(symbol.type, symbol.type))
+
+
+def _fill_of(memory: Memory, dtype: str) -> str:
+    """Write what the host code puts into an array, as a fill."""
+    stored: Object | None = next((one.stored for one in memory.origins() if one.stored is not None), None)
+    is_float = "float" in dtype or "double" in dtype
+    if not isinstance(stored, Scalar) or dtype == "bool":
+        return default_fill(dtype)
+    if stored.high is not None:
+        low, high = sorted((stored.number, stored.high))
+        if is_float and math.isfinite(high - low) and low < high:
+            return f"{{uniform: {{low: {float(low)!r}, high: {float(high)!r}}}}}"
+        if low < high and _is_scalar(dtype):
+            return f"{{integers: {{low: {int(low)}, high: {min(int(high) + 1, _largest(dtype))}}}}}"
+        return default_fill(dtype)
+    if stored.op == "loop" or (stored.op == "float" and stored.operands[0].op == "loop"):
+        return "arange"
+    if any(True for _ in _loops(stored)):
+        return default_fill(dtype)
+    if stored.op in ("number", "name") and stored.is_known:
+        number = stored.number if is_float else int(stored.number)
+        return "zeros" if number == 0 else f"{{value: {number!r}}}"
+    return default_fill(dtype)
+
+
+def _loops(value: Scalar) -> Iterator[Scalar]:
+    if value.op == "loop":
+        yield value
+    for one in value.operands:
+        yield from _loops(one)
+
+
+def _is_scalar(dtype: str) -> bool:
+    return len(dtypes.parse(dtype).parts) == 1
+
+
+def _largest(dtype: str) -> int:
+    bits = 8 * dtypes.parse(dtype).size
+    return int(2**bits if dtype.startswith("u") else 2 ** (bits - 1))
+
+
+def _instance(declaration: Declaration, launch: Launch) -> tuple[dict[str, str], str]:
+    """Return template parameter → argument, and the kernel's name with them.
+
+    What the launch does not give is deduced from its arguments' types, or is the default.
+    """
+    chosen: dict[str, str] = {}
+    given = list(launch.template)
+    for number, text in enumerate(declaration.template):
+        kind, _, default = (part.strip() for part in text.partition("="))
+        words = WORD.findall(kind)
+        name = words[-1] if words else f"T{number}"
+        is_type = kind.startswith(("typename", "class"))
+        value = given[number] if number < len(given) else ""
+        if is_type and (not value or (dtype_of_type(value) is None and re.fullmatch(r"\w{1,2}|scalar_t", value))):
+            value = _deduced(declaration, launch, name) or default or "float"
+        if not is_type and not re.fullmatch(r"-?\d+|true|false|[\w:]*[A-Za-z][\w:]*", value):
+            value = default or ("true" if kind.startswith("bool") else "128")
+        if kind.startswith("bool"):
+            value = {"0": "false", "1": "true"}.get(value, value)
+        chosen[name] = value
+    arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
+    return chosen, declaration.name + arguments
+
+
+def _deduced(declaration: Declaration, launch: Launch, name: str) -> str:
+    for parameter, type_ in zip(declaration.parameters, launch.types, strict=False):
+        plain = " ".join(re.sub(r"\bconst\b|[*&]", " ", parameter.type).split())
+        found = type_.rstrip("*& ")
+        if plain == name and dtype_of_type(found) is not None:
+            return found
+    return ""
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if re.search(r"[{}\[\]&*#]|: |, ", name) else name

@@ -1,0 +1,390 @@
+"""Calls of the CUDA runtime, Thrust and the C++ library, by what they do to memory and numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gpuregress import dtypes
+from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_code import grammar
+from gpuregress.toolchain.host_programs import scalars
+from gpuregress.toolchain.host_programs.objects import (
+    Cell,
+    Function,
+    Listed,
+    Memory,
+    Object,
+    Pointer,
+    Reference,
+    Structure,
+    dim3,
+)
+from gpuregress.toolchain.host_programs.scalars import Scalar, constant, named
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from gpuregress.toolchain.host_programs.interpreter import Interpreter
+
+CONSTANTS: Mapping[str, int | float] = {
+    "cudaSuccess": 0,
+    "CUDA_SUCCESS": 0,
+    "NULL": 0,
+    "nullptr": 0,
+    "EXIT_SUCCESS": 0,
+    "EXIT_FAILURE": 1,
+    "RAND_MAX": 2147483647,
+    "INT_MAX": 2147483647,
+    "UINT_MAX": 4294967295,
+    "FLT_MAX": 3.4028234663852886e38,
+    "M_PI": 3.141592653589793,
+}
+LIMITS: Mapping[str, int] = {}
+DEVICE: Mapping[str, int] = {
+    "multiProcessorCount": 132,
+    "warpSize": 32,
+    "maxThreadsPerBlock": 1024,
+    "maxThreadsPerMultiProcessor": 2048,
+    "sharedMemPerBlock": 49152,
+    "sharedMemPerBlockOptin": 232448,
+    "sharedMemPerMultiprocessor": 233472,
+    "regsPerBlock": 65536,
+    "major": 9,
+    "minor": 0,
+    "concurrentKernels": 1,
+    "cooperativeLaunch": 1,
+    "managedMemory": 1,
+    "unifiedAddressing": 1,
+    "canMapHostMemory": 1,
+}
+_ALLOCATIONS = frozenset(
+    [
+        "cudaMalloc",
+        "cudaMallocManaged",
+        "cudaMallocHost",
+        "cudaHostAlloc",
+        "cudaMallocAsync",
+        "hipMalloc",
+        "cuMemAlloc",
+        "cudaMallocFromPoolAsync",
+    ]
+)
+_COPIES = frozenset(["cudaMemcpy", "cudaMemcpyAsync", "memcpy", "memmove"])
+_TENSOR = re.compile(r"\b(?:torch::)?(?:at::)?Tensor\b")
+_SUFFIX = re.compile(r"(?<=[\d.'])(?:[uUlL]+|[fFlL]|ull|ULL)$")
+_MATH: Mapping[str, str] = {
+    **dict.fromkeys(("ceil", "ceilf"), "ceil"),
+    **dict.fromkeys(("floor", "floorf"), "floor"),
+    **dict.fromkeys(("min", "fmin", "fminf", "imin", "MIN"), "min"),
+    **dict.fromkeys(("max", "fmax", "fmaxf", "imax", "MAX"), "max"),
+    **dict.fromkeys(("log2", "log2f"), "log2"),
+    **dict.fromkeys(("sqrt", "sqrtf"), "sqrt"),
+    **dict.fromkeys(("pow", "powf"), "pow"),
+    **dict.fromkeys(("abs", "fabs", "fabsf"), "abs"),
+    "exp2": "exp2",
+}
+_CEILINGS = frozenset(
+    [
+        "cdiv",
+        "ceil_div",
+        "ceildiv",
+        "CeilDiv",
+        "ceilDiv",
+        "div_up",
+        "divUp",
+        "DivUp",
+        "DIVUP",
+        "DIV_UP",
+        "iDivUp",
+        "CEIL_DIV",
+    ]
+)
+_TAKES = {"size", "numel"}
+
+
+def number(text: str) -> Scalar | None:
+    """Read a literal of C++."""
+    plain = text.replace("'", "").replace("_", "")
+    is_hexadecimal = plain.lower().startswith("0x")
+    try:
+        if is_hexadecimal:
+            return constant(int(re.sub(r"[uUlL]+$", "", plain), 16))
+        if re.fullmatch(r"\d+[uUlL]*", plain):
+            digits = re.sub(r"[uUlL]+$", "", plain)
+            return constant(int(digits, 8) if len(digits) > 1 and digits.startswith("0") else int(digits))
+        return constant(float(re.sub(r"[fFlLhH]+$", "", plain)))
+    except ValueError:
+        return None
+
+
+def size_of(type_: str) -> int:
+    """Return the size of a type in bytes; 4 where it is not known."""
+    if type_.endswith(("*", "&")):
+        return 8
+    if type_ == "dim3":
+        return 12
+    dtype = dtype_of_type(type_)
+    return dtypes.parse(dtype).size if dtype is not None else 4
+
+
+def is_tensor(type_: str) -> bool:
+    """Tell whether a type is a tensor of PyTorch."""
+    return _TENSOR.search(type_) is not None
+
+
+def rounded_up(condition: Scalar, first: Object | None, second: Object | None) -> Scalar | None:
+    """Return `ceil(a / b)` for `a % b == 0 ? a / b : a / b + 1`; None for any other choice."""
+    if not isinstance(first, Scalar) or not isinstance(second, Scalar):
+        return None
+    remainder = condition.operands[0] if condition.op in ("==", "!=", ">", "!") and condition.operands else condition
+    if remainder.op != "%":
+        return None
+    left, right = remainder.operands
+    for quotient, more in ((first, second), (second, first)):
+        is_quotient = quotient.op == "//" and quotient.operands == (left, right)
+        if is_quotient and more.number == quotient.number + 1:
+            return scalars.ceil_of(left, right)
+    return None
+
+
+def call(run: Interpreter, name: str, template: Sequence[str], given: Sequence[Node], node: Node) -> Object | None:
+    """Call a function that the program does not define.
+
+    Args:
+        run: the interpreter.
+        name: without namespaces.
+        template: its template arguments.
+        given: nodes of its arguments.
+        node: of the call.
+    """
+    values = [run.evaluate(one) for one in given]
+    if name in _ALLOCATIONS:
+        return _allocate(run, values, node)
+    known = _CALLS.get(name)
+    if known is not None:
+        return known(run, values, node)
+    numbers = tuple(one for one in values if isinstance(one, Scalar))
+    if name in _MATH and numbers and len(numbers) == len(values):
+        made = scalars.called(_MATH[name], numbers)
+        return scalars.to_float(made) if name in ("sqrt", "sqrtf", "pow", "powf") else made
+    if name in _CEILINGS and len(numbers) == 2 and numbers[1].number:
+        return scalars.ceil_of(*numbers)
+    if name == "dim3":
+        return dim3(numbers)
+    if name in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel") and len(values) >= 4:
+        _launch_by_pointers(run, values, node)
+        return constant(0)
+    if name == "cudaLaunchKernelEx" and len(values) >= 2:
+        _launch_by_configuration(run, values, given, node)
+        return constant(0)
+    if name.startswith("make_") and numbers:
+        return Listed(tuple(values))
+    if dtype_of_type(name) is not None and len(numbers) == 1:
+        return scalars.to_float(numbers[0]) if "float" in name or name == "double" else scalars.to_integer(numbers[0])
+    if name in ("raw_pointer_cast", "move", "forward", "data", "addressof", "begin") and values:
+        return values[0]
+    if name in ("checkCmdLineFlag", "getCmdLineArgumentString", "getCmdLineArgumentFilename"):
+        return named("unknown", 0, "", is_known=False)
+    if name.startswith(("cuda", "cu")) and name[4:5].isupper():
+        return constant(0)
+    # A function that checks what its argument returns, as checkCudaErrors.
+    return constant(0) if values and isinstance(values[0], Scalar) and _is_status(given[0]) else None
+
+
+def _is_status(node: Node) -> bool:
+    return node.type == "call_expression" and grammar.text(node).startswith(("cuda", "cu"))
+
+
+def _place(run: Interpreter, node: Node) -> str:
+    return run.unknown("", "int", node).where
+
+
+def _pointed(value: Object | None) -> Cell | None:
+    return value.cell if isinstance(value, Reference) else None
+
+
+def _allocate(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+    cell = _pointed(values[0]) if values else None
+    size = values[1] if len(values) > 1 and isinstance(values[1], Scalar) else None
+    if cell is not None:
+        element = run.resolved(cell.type.removesuffix("*"))
+        if cell.type in ("", "void*"):
+            element = ""
+        run.assign(cell, Pointer(Memory(cell.name, size, _place(run, node), element), element), node)
+    return constant(0)
+
+
+def _allocate_pitched(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+    cell, pitch = _pointed(values[0]), _pointed(values[1])
+    width, height = values[2], values[3]
+    if cell is not None and isinstance(width, Scalar) and isinstance(height, Scalar):
+        rounded = scalars.binary("*", scalars.ceil_of(width, constant(512)), constant(512))
+        if pitch is not None:
+            pitch.value = rounded
+        element = run.resolved(cell.type.removesuffix("*"))
+        memory = Memory(cell.name, scalars.binary("*", rounded, height), _place(run, node), element)
+        run.assign(cell, Pointer(memory, element), node)
+    return constant(0)
+
+
+def _host_memory(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object | None:
+    sizes = [one for one in values if isinstance(one, Scalar)]
+    if len(sizes) != len(values) or not sizes:
+        return None
+    total = sizes[-1] if len(sizes) == 1 else scalars.binary("*", sizes[0], sizes[1])
+    return Pointer(Memory("", total, _place(run, node)))
+
+
+def _aligned_memory(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object | None:
+    return _host_memory(run, values[1:], node)
+
+
+def _copy(_: Interpreter, values: Sequence[Object | None], __: Node) -> Object | None:
+    if len(values) < 3 or not isinstance(values[0], Pointer):
+        return constant(0)
+    memory = values[0].memory
+    source = values[1].memory if isinstance(values[1], Pointer) else None
+    memory.is_filled = True
+    if source is not None and memory.source is None and memory not in source.origins():
+        memory.source = source
+    return constant(0)
+
+
+def _set(_: Interpreter, values: Sequence[Object | None], __: Node) -> Object:
+    if len(values) >= 3 and isinstance(values[0], Pointer) and isinstance(values[1], Scalar):
+        memory = values[0].memory
+        memory.is_zeroed = memory.is_zeroed or values[1].number == 0
+    return constant(0)
+
+
+def _copy_to_symbol(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+    arguments = node.child_by_field_name("arguments")
+    first = grammar.text(arguments.named_children[0]) if arguments is not None else ""
+    name = re.sub(r"^.*[&\s(]", "", first).strip(")")
+    source = values[1] if len(values) > 1 else None
+    size = values[2] if len(values) > 2 and isinstance(values[2], Scalar) else None
+    memory = Memory(name, size, _place(run, node), is_filled=True)
+    if isinstance(source, Pointer):
+        memory.source = source.memory
+    elif isinstance(source, Reference) and isinstance(source.cell.value, Scalar):
+        memory.stored = source.cell.value
+    run.symbols.setdefault(name, memory)
+    return constant(0)
+
+
+def _device_pointer(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+    cell = _pointed(values[0]) if values else None
+    if cell is not None and len(values) > 1:
+        run.assign(cell, values[1], node)
+    return constant(0)
+
+
+def _random(*_: object) -> Object:
+    return Scalar("random", 0, high=2147483647)
+
+
+def _random_float(*_: object) -> Object:
+    return Scalar("random", 0.0, high=1.0)
+
+
+def _device_attribute(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+    cell = _pointed(values[0]) if values else None
+    arguments = node.child_by_field_name("arguments")
+    texts = [grammar.text(one) for one in arguments.named_children] if arguments is not None else []
+    known = next(
+        (
+            value
+            for name, value in DEVICE.items()
+            if len(texts) > 1 and name.lower().removesuffix("count") in texts[1].lower()
+        ),
+        None,
+    )
+    if cell is not None and known is not None:
+        run.assign(cell, constant(known), node)
+    return constant(0)
+
+
+def _device_count(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+    cell = _pointed(values[0]) if values else None
+    if cell is not None:
+        run.assign(cell, constant(1), node)
+    return constant(0)
+
+
+def _launch_by_pointers(run: Interpreter, values: Sequence[Object | None], node: Node) -> None:
+    kernel = values[0].name if isinstance(values[0], Function) else ""
+    listed = values[3].items if isinstance(values[3], Listed) else ()
+    cells = [one.cell if isinstance(one, Reference) else None for one in listed]
+    if kernel:
+        run.record_values(
+            kernel,
+            (values[1], values[2], values[4] if len(values) > 4 else None),
+            tuple(one.value if one is not None else None for one in cells),
+            tuple(run.resolved(one.type) if one is not None else "" for one in cells),
+            tuple(one.name if one is not None else "" for one in cells),
+            node,
+        )
+
+
+def _launch_by_configuration(
+    run: Interpreter, values: Sequence[Object | None], given: Sequence[Node], node: Node
+) -> None:
+    config = values[0].cell.value if isinstance(values[0], Reference) else values[0]
+    kernel = values[1].name if isinstance(values[1], Function) else ""
+    if kernel and isinstance(config, Structure):
+        members = {name: cell.value for name, cell in config.members.items()}
+        grid, block, shared = (members.get(one) for one in ("gridDim", "blockDim", "dynamicSmemBytes"))
+        run.record(kernel, grid, block, shared, given[2:], node)
+
+
+def method(run: Interpreter, base: Pointer, name: str, given: Sequence[Node], node: Node) -> Object | None:
+    """Call a method of a container or a tensor.
+
+    Args:
+        run: the interpreter.
+        base: its memory.
+        name: of the method, without template arguments.
+        given: nodes of its arguments.
+        node: of the call.
+    """
+    values = [run.evaluate(one) for one in given]
+    memory = base.memory
+    if name in ("data", "get", "begin", "data_ptr", "ptr", "mutable_data_ptr", "const_data_ptr"):
+        function = node.child_by_field_name("function")
+        spelled = re.search(r"<\s*([\w: ]+)\s*>$", grammar.text(function)) if function is not None else None
+        element = run.resolved(spelled[1]) if spelled is not None else base.type
+        return Pointer(memory, element, base.offset)
+    if name in ("size", "numel") and memory.bytes is not None and not values:
+        return scalars.quotient(memory.bytes, size_of(base.type))
+    if name in _TAKES:
+        parts = [memory.name, name, *(str(one.number) for one in values if isinstance(one, Scalar))]
+        return run.unknown("_".join(parts), "int", node)
+    if name in ("resize", "reserve", "assign") and values and isinstance(values[0], Scalar):
+        memory.bytes = scalars.binary("*", values[0], constant(size_of(base.type)))
+        return None
+    if name in ("contiguous", "cuda", "to", "clone", "detach", "view", "reshape", "flatten"):
+        return base
+    return None
+
+
+_Known = Callable[["Interpreter", Sequence["Object | None"], "Node"], "Object | None"]
+_CALLS: Mapping[str, _Known] = {
+    "malloc": _host_memory,
+    "calloc": _host_memory,
+    "aligned_alloc": _aligned_memory,
+    "cudaMallocPitch": _allocate_pitched,
+    **dict.fromkeys(_COPIES, _copy),
+    "cudaMemset": _set,
+    "cudaMemsetAsync": _set,
+    "memset": _set,
+    "cudaMemcpyToSymbol": _copy_to_symbol,
+    "cudaMemcpyToSymbolAsync": _copy_to_symbol,
+    "cudaHostGetDevicePointer": _device_pointer,
+    "rand": _random,
+    "random": _random,
+    "drand48": _random_float,
+    "cudaDeviceGetAttribute": _device_attribute,
+    "cudaGetDeviceCount": _device_count,
+}

@@ -1,0 +1,137 @@
+"""Objects of host code: memory, pointers, structures, and the launches that are made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpuregress.toolchain.host_programs.scalars import Scalar, constant
+
+
+@dataclass(eq=False, slots=True)
+class Memory:
+    """An array of the program.
+
+    Attributes:
+        name: of the variable that first pointed to it.
+        bytes: its size; None where the host code does not say it.
+        where: its place in the source.
+        element: the type of its elements, where the program says it.
+        stored: what the host code stored into an element, the first such value.
+        source: the array that it was copied from.
+        is_filled: whether anything was copied to it.
+        is_zeroed: whether it was set to zero.
+    """
+
+    name: str
+    bytes: Scalar | None
+    where: str
+    element: str = ""
+    stored: Scalar | None = None
+    source: Memory | None = None
+    is_filled: bool = False
+    is_zeroed: bool = False
+
+    def origins(self) -> tuple[Memory, ...]:
+        """Return this array, the one that it was copied from, and so on."""
+        found = [self]
+        while (source := found[-1].source) is not None and source not in found:
+            found.append(source)
+        return tuple(found)
+
+
+@dataclass(eq=False, slots=True)
+class Cell:
+    """A variable, a member of a structure, or a value without a name."""
+
+    name: str
+    type: str = ""
+    value: Object | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A pointer into an array; `offset` in elements."""
+
+    memory: Memory
+    type: str = ""
+    offset: Scalar = field(default_factory=lambda: constant(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The address of a variable."""
+
+    cell: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A structure with its members, as a `dim3`."""
+
+    members: dict[str, Cell]
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list in braces."""
+
+    items: tuple[Object | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The name of a kernel or function, with its template arguments."""
+
+    name: str
+
+
+Object = Scalar | Pointer | Reference | Structure | Listed | Function
+
+
+def dim3(values: tuple[Scalar, ...]) -> Structure:
+    """Make a `dim3`; what is not given is 1."""
+    padded = (*values, constant(1), constant(1), constant(1))
+    return Structure({axis: Cell(axis, "unsigned", one) for axis, one in zip("xyz", padded, strict=False)}, "dim3")
+
+
+def axes(value: Object | None) -> tuple[Scalar, Scalar, Scalar] | None:
+    """Return the sizes along x, y, z of a `dim3` or a number; None where they are not known."""
+    if isinstance(value, Scalar):
+        return value, constant(1), constant(1)
+    if isinstance(value, Listed):
+        return axes(dim3(tuple(one for one in value.items if isinstance(one, Scalar))))
+    if not isinstance(value, Structure):
+        return None
+    found = [cell.value for axis in "xyz" if (cell := value.members.get(axis)) is not None]
+    known = [one for one in found if isinstance(one, Scalar)]
+    return (known[0], known[1], known[2]) if len(known) == 3 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch that the host code makes.
+
+    Attributes:
+        kernel: its name without template arguments.
+        template: the arguments that the launch gives, types and numbers as text.
+        grid: blocks along x, y, z; None where they are not known.
+        block: threads along x, y, z; likewise.
+        shared: bytes of dynamic shared memory.
+        arguments: None for one whose value is not known.
+        types: of the arguments, "" where they are not known.
+        texts: of the arguments, as they are spelled.
+        where: its place in the source.
+        is_likely: whether the program makes it when it is called without arguments.
+    """
+
+    kernel: str
+    template: tuple[str, ...]
+    grid: tuple[Scalar, Scalar, Scalar] | None
+    block: tuple[Scalar, Scalar, Scalar] | None
+    shared: Scalar
+    arguments: tuple[Object | None, ...]
+    types: tuple[str, ...]
+    texts: tuple[str, ...]
+    where: str
+    is_likely: bool
