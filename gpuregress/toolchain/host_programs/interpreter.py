@@ -185,12 +185,14 @@ class Interpreter:
             if isinstance(value, Pointer) and value.type and pointed not in types and len(pointed) <= 2:
                 types[pointed] = value.type
             return Cell(parameter.name, parameter.type, self._named(parameter.name, parameter.type, value, node))
-        return Cell(parameter.name, parameter.type, self._unknown_of(parameter.name, parameter.type, is_called))
+        return Cell(
+            parameter.name, parameter.type, self._unknown_of(parameter.name, parameter.type, is_called=is_called)
+        )
 
     def _template_names(self) -> tuple[str, ...]:
         return self._function.template if self._function is not None else ()
 
-    def _unknown_of(self, name: str, type_: str, is_called: bool) -> Object | None:
+    def _unknown_of(self, name: str, type_: str, *, is_called: bool) -> Object | None:
         """Make the value of a parameter that nobody gives."""
         if name == "argc":
             return named("argc", 1, self._place(None), is_known=False)
@@ -897,7 +899,7 @@ class Interpreter:
         if functions:
             same = [one for one in functions if len(one.parameters) == len(given)] or functions
             return self.call(same[0], given, template)
-        return library.call(self, plain, template, given, node)
+        return library.call(self, plain, given, node)
 
     def _cast_type(self, called: Node) -> str:
         listed = next(grammar.everywhere(called, "template_argument_list"), None)

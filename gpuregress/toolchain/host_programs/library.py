@@ -149,13 +149,12 @@ def rounded_up(condition: Scalar, first: Object | None, second: Object | None) -
     return None
 
 
-def call(run: Interpreter, name: str, template: Sequence[str], given: Sequence[Node], node: Node) -> Object | None:
+def call(run: Interpreter, name: str, given: Sequence[Node], node: Node) -> Object | None:
     """Call a function that the program does not define.
 
     Args:
         run: the interpreter.
         name: without namespaces.
-        template: its template arguments.
         given: nodes of its arguments.
         node: of the call.
     """
