@@ -7,6 +7,7 @@ import pytest
 from gpuregress import plan
 from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.operations import new
+from gpuregress.operations.drafts import kernel
 from gpuregress.project import Project
 from gpuregress.session.compilation import kernel_arguments, sources
 
@@ -94,7 +95,7 @@ def test_what_the_compiled_kernel_reads_is_filled(project: Project, body: str) -
 
 
 def test_without_a_compiler_the_signature_decides(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new, "_compiled", lambda *_: (None, None))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
     made = new.draft(project, source(project, SOURCES["plain"]))
     assert "give it a fill if the kernel also reads it" in made.path.read_text()
     case = plan.make(project, (str(made.path),)).cases[0]

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpuregress.operations.drafts.launch import HostFacts
+from gpuregress.operations.drafts.launch import LaunchFacts
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.host_code.preprocessing import CxxText
 from gpuregress.toolchain.host_programs import interpreter, program, scalars
-from gpuregress.toolchain.host_programs.objects import Launch
-from gpuregress.toolchain.host_programs.scalars import Scalar, constant
+from gpuregress.toolchain.host_programs.objects import SeenLaunch
+from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
 
 _FOLDERS = ("", "include", "inc", "Common", "common", "src", "utils", "util")
 _MOST_PARENTS = 6
@@ -41,22 +41,22 @@ class HostProgram:
         ]
         return (*own, *others)
 
-    def facts(self, kernel: Declaration) -> HostFacts | None:
+    def facts(self, kernel: Declaration) -> LaunchFacts | None:
         """Return what the host code tells of a kernel; None where nothing launches it or one like it."""
         launch = self._launch(kernel)
         if launch is None:
             return None
-        sizes: dict[str, Scalar] = {}
+        sizes: dict[str, HostScalar] = {}
         for name, symbol in self.program.symbols.items():
-            total: Scalar = constant(1)
+            total: HostScalar = constant(1)
             for node in symbol.sizes:
                 value = self._run.evaluate(node)
-                total = scalars.binary("*", total, value if isinstance(value, Scalar) else constant(1))
+                total = scalars.binary("*", total, value if isinstance(value, HostScalar) else constant(1))
             sizes[name] = total
         fixed = frozenset(self._run.fixed)
-        return HostFacts(launch, self.program, self._run.symbols, sizes, fixed, self.include)
+        return LaunchFacts(launch, self.program, self._run.symbols, sizes, fixed, self.include)
 
-    def _launch(self, kernel: Declaration) -> Launch | None:
+    def _launch(self, kernel: Declaration) -> SeenLaunch | None:
         """Choose a launch: one that the program makes, with as many arguments; or one of a kernel with its types."""
         name, count = kernel.name.rpartition("::")[2], len(kernel.parameters)
         least = len([one for one in kernel.parameters if not one.default])
@@ -65,19 +65,17 @@ class HostProgram:
             for one in self._run.launches
             if one.kernel.rpartition("::")[2] == name and least <= len(one.arguments) <= count
         ]
-        likely = [one for one in own if one.is_likely]
-        for candidates in ([one for one in likely if _is_whole(one)], likely, own):
-            if candidates:
-                return candidates[0]
+        if own:
+            return min(own, key=lambda one: (one.branches_not_taken, not _is_whole(one)))
         types = [one.type for one in kernel.parameters]
         for launch in self._run.launches:
             other = self.program.kernel(launch.kernel)
-            if other is not None and [one.type for one in other.parameters] == types and types and launch.is_likely:
+            if other is not None and [one.type for one in other.parameters] == types and types:
                 return launch
         return None
 
 
-def _is_whole(launch: Launch) -> bool:
+def _is_whole(launch: SeenLaunch) -> bool:
     return launch.grid is not None and launch.block is not None
 
 

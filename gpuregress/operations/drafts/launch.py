@@ -20,16 +20,16 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD
 from gpuregress.toolchain.host_programs import scalars
-from gpuregress.toolchain.host_programs.objects import Launch, Memory, Object, Pointer
-from gpuregress.toolchain.host_programs.program import Program, Symbol
-from gpuregress.toolchain.host_programs.scalars import Scalar, constant
+from gpuregress.toolchain.host_programs.objects import HostArray, Object, Pointer, SeenLaunch
+from gpuregress.toolchain.host_programs.program import ConstantVariable, HostFiles
+from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
 
 _ELEMENTS = 1024
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)([1-4])")
 
 
 @dataclass(frozen=True, slots=True)
-class HostFacts:
+class LaunchFacts:
     """What the host code tells of a kernel.
 
     Attributes:
@@ -41,10 +41,10 @@ class HostFacts:
         include: folders for the compiler.
     """
 
-    launch: Launch
-    program: Program
-    symbols: dict[str, Memory]
-    sizes: dict[str, Scalar]
+    launch: SeenLaunch
+    program: HostFiles
+    symbols: dict[str, HostArray]
+    sizes: dict[str, HostScalar]
     fixed: frozenset[str]
     include: tuple[Path, ...]
 
@@ -59,17 +59,16 @@ class LaunchDraft(KernelDraft):
         facts: of the host code.
     """
 
-    def __init__(self, declaration: Declaration, source: Path, target: Path, facts: HostFacts) -> None:
+    def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
         self._facts, self._launch = facts, facts.launch
         types = _instance(declaration, facts.launch)
         super().__init__(declaration, source, target, types=types, include=facts.include)
         self._target = target
-        self._parameters: dict[Scalar, str] = {}
+        self._parameters: dict[HostScalar, str] = {}
         self._notes: list[str] = []
         self._arguments = [*self._launch.arguments, *[None] * len(self._named)][: len(self._named)]
         self._names = self._buffer_names()
-        self._text = text = self._written()
-        self._lines = list(text)
+        self._lines = list(self._written())
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -111,16 +110,16 @@ class LaunchDraft(KernelDraft):
     def _last_name(self) -> str:
         return self._declaration.name.rpartition("::")[2]
 
-    def _origin(self, leaf: Scalar) -> str:
+    def _origin(self, leaf: HostScalar) -> str:
         if leaf.is_known:
             return f"   # {leaf.where}" if leaf.where else ""
         return f"   # NEEDED: its value; {leaf.number!r} is a guess ({leaf.where or 'the host code'} does not tell)"
 
     # ---- names and formulas
 
-    def _label(self, leaf: Scalar) -> str:
-        """Name a parameter of the job, or write the number of what the source itself fixes."""
-        if leaf.is_known and (leaf.name in self._facts.program.device_words or leaf.name in self._facts.fixed):
+    def _label(self, leaf: HostScalar) -> str:
+        """Name a parameter of the job, or write the number of what decides more than a formula."""
+        if leaf.is_known and leaf.name in self._facts.fixed:
             return repr(leaf.number)
         known = self._parameters.get(leaf)
         if known is not None:
@@ -137,11 +136,11 @@ class LaunchDraft(KernelDraft):
             self._notes.append(f"{name}: its value ({leaf.where or 'unknown'})")
         return name
 
-    def _formula(self, value: Scalar) -> str:
+    def _formula(self, value: HostScalar) -> str:
         written = scalars.text(value, self._label)
         return written if len(written) <= 400 else repr(value.number)
 
-    def _axes(self, sizes: tuple[Scalar, Scalar, Scalar]) -> str:
+    def _axes(self, sizes: tuple[HostScalar, HostScalar, HostScalar]) -> str:
         kept = list(sizes)
         while len(kept) > 1 and kept[-1].op == "number" and kept[-1].number == 1:
             kept.pop()
@@ -176,7 +175,7 @@ class LaunchDraft(KernelDraft):
                 return self._names[number], f"the host code adds {shown} elements to the pointer; a job cannot"
             return self._names[number], ""
         value, dtype = self._arguments[number], self._dtype(one)
-        if isinstance(value, Scalar) and dtype is not None and not _VECTOR.fullmatch(dtype):
+        if isinstance(value, HostScalar) and dtype is not None and not _VECTOR.fullmatch(dtype):
             if "float" in dtype:
                 made = scalars.to_float(value)
                 shown = self._formula(made)
@@ -229,7 +228,7 @@ class LaunchDraft(KernelDraft):
             filled = f", fill: {fill}" if fill else ""
             yield f"  {buffer}: {{dtype: {dtype}, shape: [{shape}]{filled}}}{f'   # {comment}' if comment else ''}"
 
-    def _shape(self, memory: Memory | None, size: int) -> str | None:
+    def _shape(self, memory: HostArray | None, size: int) -> str | None:
         if memory is None or memory.bytes is None or memory.bytes.number < size:
             return None
         return self._formula(scalars.quotient(memory.bytes, size))
@@ -239,12 +238,12 @@ class LaunchDraft(KernelDraft):
         grid, block = self._launch.grid, self._launch.block
         if grid is None or block is None:
             return str(_ELEMENTS)
-        total: Scalar = constant(1)
+        total: HostScalar = constant(1)
         for one in (*grid, *block):
             total = scalars.binary("*", total, one)
         return self._formula(total) if total.number > 0 else str(_ELEMENTS)
 
-    def _contents(self, name: str, dtype: str, memory: Memory | None) -> tuple[str, str]:
+    def _contents(self, name: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
         """Choose a fill, "" for an output, and a comment with the reason where it is a guess."""
         role, comment = self._role(name)
         comment = comment.strip(" #")
@@ -291,15 +290,15 @@ class LaunchDraft(KernelDraft):
             )
 
 
-def _symbol_dtype(symbol: Symbol, program: Program) -> str | None:
+def _symbol_dtype(symbol: ConstantVariable, program: HostFiles) -> str | None:
     return dtype_of_type(program.aliases.get(symbol.type, symbol.type))
 
 
-def _fill_of(memory: Memory, dtype: str) -> str:
+def _fill_of(memory: HostArray, dtype: str) -> str:
     """Write what the host code puts into an array, as a fill."""
     stored: Object | None = next((one.stored for one in memory.origins() if one.stored is not None), None)
     is_float = "float" in dtype or "double" in dtype
-    if not isinstance(stored, Scalar) or dtype == "bool":
+    if not isinstance(stored, HostScalar) or dtype == "bool":
         return default_fill(dtype)
     if stored.high is not None:
         low, high = sorted((stored.number, stored.high))
@@ -318,7 +317,7 @@ def _fill_of(memory: Memory, dtype: str) -> str:
     return default_fill(dtype)
 
 
-def _loops(value: Scalar) -> Iterator[Scalar]:
+def _loops(value: HostScalar) -> Iterator[HostScalar]:
     if value.op == "loop":
         yield value
     for one in value.operands:
@@ -334,7 +333,7 @@ def _largest(dtype: str) -> int:
     return int(2**bits if dtype.startswith("u") else 2 ** (bits - 1))
 
 
-def _instance(declaration: Declaration, launch: Launch) -> tuple[dict[str, str], str]:
+def _instance(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str, str], str]:
     """Return template parameter → argument, and the kernel's name with them.
 
     What the launch does not give is deduced from its arguments' types, or is the default.
@@ -358,7 +357,7 @@ def _instance(declaration: Declaration, launch: Launch) -> tuple[dict[str, str],
     return chosen, declaration.name + arguments
 
 
-def _deduced(declaration: Declaration, launch: Launch, name: str) -> str:
+def _deduced(declaration: Declaration, launch: SeenLaunch, name: str) -> str:
     for parameter, type_ in zip(declaration.parameters, launch.types, strict=False):
         plain = " ".join(re.sub(r"\bconst\b|[*&]", " ", parameter.type).split())
         found = type_.rstrip("*& ")

@@ -18,20 +18,20 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_programs import library, scalars
 from gpuregress.toolchain.host_programs.objects import (
-    Cell,
-    Function,
-    Launch,
+    HostArray,
+    HostCell,
     Listed,
-    Memory,
+    NamedFunction,
     Object,
     Pointer,
     Reference,
+    SeenLaunch,
     Structure,
     axes,
     dim3,
 )
-from gpuregress.toolchain.host_programs.program import HostFunction, Program
-from gpuregress.toolchain.host_programs.scalars import Scalar, constant, named
+from gpuregress.toolchain.host_programs.program import HostFiles, HostFunction, ParameterOfHost
+from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
 _MOST_STEPS = 150_000
 _MOST_CALLS = 24
@@ -63,17 +63,19 @@ class _Exhausted(Exception):
 class Interpreter:
     """A run of a program.
 
+    A constant that device code mentions, too, stays a number: the job cannot change it for the compiled kernel.
+
     Args:
         program: what the files define.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: HostFiles) -> None:
         self.program = program
-        self.launches: list[Launch] = []
-        self.symbols: dict[str, Memory] = {}
+        self.launches: list[SeenLaunch] = []
+        self.symbols: dict[str, HostArray] = {}
         self.fixed: set[str] = set()  # names that decide which launch is made, or fix a template argument
-        self._globals: dict[str, Cell] = {}
-        self._frames: list[dict[str, Cell]] = [self._globals]
+        self._globals: dict[str, HostCell] = {}
+        self._frames: list[dict[str, HostCell]] = [self._globals]
         self._types: dict[str, str] = {}
         self._function: HostFunction | None = None
         self._visited: set[str] = set()
@@ -91,7 +93,7 @@ class Interpreter:
         names = ["main", *self._roots(), *sorted(self.program.launching)]
         for name in names:
             for function in self.program.functions.get(name, ()):
-                if name in self._visited and name != "main":
+                if name in self._visited:
                     continue
                 self._steps, self._frames, self._types = 0, [self._globals], {}
                 self._unlikely = self._doubts = 0
@@ -123,13 +125,13 @@ class Interpreter:
                 self._steps = 0
 
     def _enumerate(self, node: Node) -> None:
-        following: Scalar = constant(0)
+        following: HostScalar = constant(0)
         for one in grammar.everywhere(node, "enumerator"):
             name, value = one.child_by_field_name("name"), one.child_by_field_name("value")
             given = self.evaluate(value) if value is not None else following
-            number = given if isinstance(given, Scalar) else following
+            number = given if isinstance(given, HostScalar) else following
             if name is not None:
-                self._globals[grammar.text(name)] = Cell(grammar.text(name), "int", constant(number.number))
+                self._globals[grammar.text(name)] = HostCell(grammar.text(name), "int", constant(number.number))
             following = scalars.binary("+", constant(number.number), constant(1))
 
     # ---- functions
@@ -144,14 +146,16 @@ class Interpreter:
         """
         if len(self._expanding) > _MOST_CALLS or self._expanding.count(function.name) > 2:
             return None
-        frame: dict[str, Cell] = {}
+        frame: dict[str, HostCell] = {}
         types = {name: text for name, text in zip(function.template, template, strict=False) if name}
         for number, parameter in enumerate(function.parameters):
             node = given[number] if given is not None and number < len(given) else None
-            frame[parameter.name] = self._bound(parameter, node, types, is_called=given is not None)
+            frame[parameter.name] = self._bound(
+                parameter, node, types, is_called=given is not None, is_named=function.name in self.program.launching
+            )
         for name, text in types.items():
             if re.fullmatch(r"-?\d+", text):
-                frame.setdefault(name, Cell(name, "int", constant(int(text))))
+                frame.setdefault(name, HostCell(name, "int", constant(int(text))))
         kept = self._frames, self._types, self._function, self._file, self._line
         self._frames, self._types = [self._globals, frame], types
         self._function, self._file, self._line = function, function.path.name, 0
@@ -168,11 +172,10 @@ class Interpreter:
             self._frames, self._types, self._function, self._file, self._line = kept
         return None
 
-    def _bound(self, parameter: object, node: Node | None, types: dict[str, str], *, is_called: bool) -> Cell:
+    def _bound(
+        self, parameter: ParameterOfHost, node: Node | None, types: dict[str, str], *, is_called: bool, is_named: bool
+    ) -> HostCell:
         """Bind an argument to a parameter, and what it tells of the template's types."""
-        from gpuregress.toolchain.host_programs.program import ParameterOfHost  # noqa: PLC0415
-
-        assert isinstance(parameter, ParameterOfHost)
         if node is None and parameter.default is not None:
             node = parameter.default
         if node is not None:
@@ -184,8 +187,10 @@ class Interpreter:
             pointed = parameter.type.rstrip("*").strip()
             if isinstance(value, Pointer) and value.type and pointed not in types and len(pointed) <= 2:
                 types[pointed] = value.type
-            return Cell(parameter.name, parameter.type, self._named(parameter.name, parameter.type, value, node))
-        return Cell(
+            if is_named or not isinstance(value, HostScalar) or value.op != "number":
+                value = self._named(parameter.name, parameter.type, value, node)
+            return HostCell(parameter.name, parameter.type, value)
+        return HostCell(
             parameter.name, parameter.type, self._unknown_of(parameter.name, parameter.type, is_called=is_called)
         )
 
@@ -199,16 +204,16 @@ class Interpreter:
         if type_.endswith("*") or library.is_tensor(type_):
             if type_.rstrip("* ") in ("char", "FILE", "void") and is_called:
                 return None
-            return Pointer(Memory(name, None, self._place(None), type_.rstrip("*& ")), type_.rstrip("*& "))
+            return Pointer(HostArray(name, None, self._place(None), type_.rstrip("*& ")), type_.rstrip("*& "))
         vector = _VECTOR.search(type_)
         if vector is not None:
             element = vector[1] or vector[2]
-            return Pointer(Memory(name, None, self._place(None), element), element)
+            return Pointer(HostArray(name, None, self._place(None), element), element)
         if type_.replace("const", "").strip() == "dim3":
             return None
         return self.unknown(name, type_)
 
-    def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> Scalar:
+    def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> HostScalar:
         """Make an unknown number with a guess."""
         resolved = self.resolved(type_)
         if _FLOAT.search(resolved):
@@ -268,8 +273,8 @@ class Interpreter:
             raise _Exhausted
 
     @contextmanager
-    def _frame(self) -> Iterator[dict[str, Cell]]:
-        frame: dict[str, Cell] = {}
+    def _frame(self) -> Iterator[dict[str, HostCell]]:
+        frame: dict[str, HostCell] = {}
         self._frames.append(frame)
         try:
             yield frame
@@ -280,12 +285,12 @@ class Interpreter:
         condition = node.child_by_field_name("condition")
         value = self.evaluate(condition) if condition is not None else None
         first, second = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        is_sure = isinstance(value, Scalar) and value.is_known
-        holds = bool(value.number) if isinstance(value, Scalar) else isinstance(value, (Pointer, Reference))
+        is_sure = isinstance(value, HostScalar) and value.is_known
+        holds = bool(value.number) if isinstance(value, HostScalar) else isinstance(value, (Pointer, Reference))
         taken, other = (first, second) if holds else (second, first)
         if is_sure:
             if other is not None:
-                self._look_through(other, value if isinstance(value, Scalar) else None)
+                self._look_through(other, value if isinstance(value, HostScalar) else None)
             if taken is not None:
                 self.execute(taken)
             return
@@ -311,11 +316,11 @@ class Interpreter:
         except _Leave:
             return
 
-    def _fix(self, value: Scalar) -> None:
+    def _fix(self, value: HostScalar) -> None:
         """Note the names that a value depends on: the job must not vary them."""
         self.fixed |= {one.name for one in scalars.leaves(value)}
 
-    def _look_through(self, node: Node, condition: Scalar | None = None) -> None:
+    def _look_through(self, node: Node, condition: HostScalar | None = None) -> None:
         """Run a branch that is not taken for its launches alone."""
         words = set(_WORD.findall(grammar.text(node)))
         has_launch = next(grammar.everywhere(node, "kernel_call_syntax"), None) is not None
@@ -338,7 +343,7 @@ class Interpreter:
         chosen = self._chosen(value, cases)
         for number, case in enumerate(cases):
             if chosen is None or number < chosen:
-                self._look_through(case, value if isinstance(value, Scalar) else None)
+                self._look_through(case, value if isinstance(value, HostScalar) else None)
         if chosen is None:
             return
         left = False
@@ -362,9 +367,9 @@ class Interpreter:
                 default = number
                 continue
             given = self.evaluate(label)
-            if isinstance(value, Scalar) and isinstance(given, Scalar) and value.number == given.number:
+            if isinstance(value, HostScalar) and isinstance(given, HostScalar) and value.number == given.number:
                 return number
-        return default if default is not None or isinstance(value, Scalar) else (0 if cases else None)
+        return default if default is not None or isinstance(value, HostScalar) else (0 if cases else None)
 
     def _loop(self, node: Node) -> None:
         """Run a loop for some turns, one if it launches kernels; what it then computed is not known."""
@@ -384,7 +389,7 @@ class Interpreter:
             for turn in range(1 if has_launch else _MOST_TURNS):
                 if node.type != "do_statement" or turn:
                     value = self.evaluate(condition) if condition is not None else constant(1)
-                    if isinstance(value, Scalar) and not value.number and (value.is_known or turn):
+                    if isinstance(value, HostScalar) and not value.number and (value.is_known or turn):
                         return
                 try:
                     self.execute(body)
@@ -396,22 +401,27 @@ class Interpreter:
                     self.evaluate(update)
             self._forget(before, frame)
 
-    def _mark_loop(self, started: Node, frame: dict[str, Cell]) -> None:
+    def _mark_loop(self, started: Node, frame: dict[str, HostCell]) -> None:
         cells = list(frame.values())
         if not cells and (target := next(grammar.everywhere(started, "assignment_expression"), None)) is not None:
             left = target.child_by_field_name("left")
             cells = [cell] if left is not None and (cell := self.lvalue(left)) is not None else []
         for cell in cells:
-            if isinstance(cell.value, Scalar) and cell.value.op == "number":
-                cell.value = Scalar("loop", cell.value.number)
+            if isinstance(cell.value, HostScalar) and cell.value.op == "number":
+                cell.value = HostScalar("loop", cell.value.number)
 
-    def _forget(self, before: dict[int, Object | None], frame: dict[str, Cell]) -> None:
+    def _forget(self, before: dict[int, Object | None], frame: dict[str, HostCell]) -> None:
         """Make unknown what a loop that was not run to its end has changed."""
         own = {id(cell) for cell in frame.values()}
         for one in self._frames:
             for cell in one.values():
                 value, old = cell.value, before.get(id(cell), cell.value)
-                if id(cell) not in own and isinstance(value, Scalar) and isinstance(old, Scalar) and value != old:
+                if (
+                    id(cell) not in own
+                    and isinstance(value, HostScalar)
+                    and isinstance(old, HostScalar)
+                    and value != old
+                ):
                     cell.value = named(cell.name, old.number, self._file, is_known=False)
 
     # ---- declarations
@@ -429,13 +439,13 @@ class Interpreter:
                 continue
             shape = grammar.text(declarator).partition("=")[0]
             stars = "*" * (shape[: shape.find(name)].count("*") if name in shape else 0)
-            cell = Cell(name, spelled + stars)
+            cell = HostCell(name, spelled + stars)
             cell.value = self._initial(cell, declarator)
             frame = self._frames[-1]
             if frame is not self._globals or name not in frame or frame[name].value is None:
                 frame[name] = cell
 
-    def _initial(self, cell: Cell, declarator: Node) -> Object | None:
+    def _initial(self, cell: HostCell, declarator: Node) -> Object | None:
         value_node = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
         inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
         if declarator.type == "function_declarator":
@@ -458,10 +468,12 @@ class Interpreter:
         if isinstance(value, Pointer) and not value.memory.name:
             value.memory.name = cell.name
         if isinstance(value, Structure):
-            return Structure({name: Cell(name, one.type, one.value) for name, one in value.members.items()}, value.type)
+            return Structure(
+                {name: HostCell(name, one.type, one.value) for name, one in value.members.items()}, value.type
+            )
         return self._converted(cell, value, value_node)
 
-    def _converted(self, cell: Cell, value: Object | None, node: Node) -> Object | None:
+    def _converted(self, cell: HostCell, value: Object | None, node: Node) -> Object | None:
         """Convert an initial value to the type of its variable."""
         if value is None and not cell.type.endswith("*"):
             return self.unknown(cell.name, cell.type, node) if dtype_of_type(cell.type) or "auto" in cell.type else None
@@ -474,7 +486,7 @@ class Interpreter:
 
     def _named(self, name: str, type_: str, value: Object | None, node: Node | None) -> Object | None:
         """Name an integer after its variable, so that it becomes a parameter of the job."""
-        if not isinstance(value, Scalar):
+        if not isinstance(value, HostScalar):
             return value
         resolved = self.resolved(type_)
         if _FLOAT.search(resolved) and "*" not in resolved:
@@ -484,19 +496,20 @@ class Interpreter:
             value = scalars.to_integer(value)
         if value.op == "name" and not value.is_known and value.name in ("unknown", ""):
             return named(name, value.number, value.where or self._place(node), is_known=False)
-        if value.op == "number" and value.is_integer and value.number > 1 and "bool" not in resolved:
+        is_free = self._function is not None or name not in self.program.device_words
+        if is_free and value.op == "number" and value.is_integer and value.number > 1 and "bool" not in resolved:
             return named(name, value.number, self._place(node))
         return value
 
-    def _vector(self, cell: Cell, element: str, node: Node | None) -> Object:
-        pointer = Pointer(Memory(cell.name, None, self._place(node), element), element)
+    def _vector(self, cell: HostCell, element: str, node: Node | None) -> Object:
+        pointer = Pointer(HostArray(cell.name, None, self._place(node), element), element)
         size = library.size_of(self.resolved(element))
         items = [self.evaluate(_expression(one)) for one in node.named_children] if node is not None else []
         if node is not None and node.type in ("argument_list", "parameter_list") and items:
             first = items[0]
-            if isinstance(first, Scalar):
+            if isinstance(first, HostScalar):
                 pointer.memory.bytes = scalars.binary("*", first, constant(size))
-                if len(items) > 1 and isinstance(items[1], Scalar):
+                if len(items) > 1 and isinstance(items[1], HostScalar):
                     pointer.memory.stored, pointer.memory.is_filled = items[1], True
             elif isinstance(first, Pointer):
                 self._copy(pointer.memory, first.memory)
@@ -510,29 +523,29 @@ class Interpreter:
         return pointer
 
     @staticmethod
-    def _copy(memory: Memory, source: Memory) -> None:
+    def _copy(memory: HostArray, source: HostArray) -> None:
         memory.bytes = memory.bytes or source.bytes
         memory.source, memory.is_filled = source, True
 
-    def _array(self, cell: Cell, node: Node, value: Node | None) -> Object | None:
+    def _array(self, cell: HostCell, node: Node, value: Node | None) -> Object | None:
         items = tuple(self.evaluate(one) for one in value.named_children) if value is not None else ()
         if cell.type.startswith(("void", "char")) or any(isinstance(one, (Reference, Pointer)) for one in items):
             return Listed(items)
-        total: Scalar = constant(library.size_of(cell.type))
+        total: HostScalar = constant(library.size_of(cell.type))
         one: Node | None = node
         while one is not None and one.type == "array_declarator":
             size = one.child_by_field_name("size")
             count = self.evaluate(size) if size is not None else constant(max(len(items), 1))
-            total = scalars.binary("*", total, count if isinstance(count, Scalar) else constant(1))
+            total = scalars.binary("*", total, count if isinstance(count, HostScalar) else constant(1))
             one = one.child_by_field_name("declarator")
-        return Pointer(Memory(cell.name, total, self._place(node), cell.type), cell.type)
+        return Pointer(HostArray(cell.name, total, self._place(node), cell.type), cell.type)
 
     def _dim3(self, node: Node | None) -> Object | None:
         if node is None:
             return dim3(())
         if node.type in ("argument_list", "initializer_list", "parameter_list"):
             items = [self.evaluate(_expression(one)) for one in node.named_children]
-            return dim3(tuple(one if isinstance(one, Scalar) else constant(1) for one in items))
+            return dim3(tuple(one if isinstance(one, HostScalar) else constant(1) for one in items))
         value = self.evaluate(node)
         sizes = axes(value)
         return dim3(sizes) if sizes is not None else None
@@ -583,29 +596,36 @@ class Interpreter:
         macro = self.program.macros.get(name)
         if macro is not None and not macro.is_function:
             value = self._expanded(name, macro.body)
-            if isinstance(value, Scalar) and value.op == "number" and value.is_integer and value.number > 1:
+            is_free = name not in self.program.device_words
+            if (
+                is_free
+                and isinstance(value, HostScalar)
+                and value.op == "number"
+                and value.is_integer
+                and value.number > 1
+            ):
                 return named(name, value.number, "")
             return value
         known = library.CONSTANTS.get(name)
         if known is not None:
             return constant(known)
         if self.program.kernel(name) is not None or name in self.program.functions:
-            return Function(name)
+            return NamedFunction(name)
         return None
 
     _on_type_identifier = _on_identifier
 
     def _on_qualified_identifier(self, node: Node) -> Object | None:
         name = grammar.text(node).rpartition("::")[2]
-        if (limit := library.LIMITS.get(name)) is not None:
-            return constant(limit)
         cell = self._cell(name)
-        return cell.value if cell is not None else Function(grammar.text(node)) if self.program.kernel(name) else None
+        return (
+            cell.value if cell is not None else NamedFunction(grammar.text(node)) if self.program.kernel(name) else None
+        )
 
     def _on_template_function(self, node: Node) -> Object | None:
-        return Function(self._instance(node))
+        return NamedFunction(self._instance(node))
 
-    def _cell(self, name: str) -> Cell | None:
+    def _cell(self, name: str) -> HostCell | None:
         for frame in reversed(self._frames):
             if name in frame:
                 return frame[name]
@@ -654,7 +674,7 @@ class Interpreter:
 
     def _cast(self, spelled: str, value: Object | None) -> Object | None:
         type_ = self.resolved(spelled)
-        if isinstance(value, Scalar) and "*" not in type_:
+        if isinstance(value, HostScalar) and "*" not in type_:
             if _FLOAT.search(type_):
                 return scalars.to_float(value)
             return scalars.to_integer(value) if dtype_of_type(type_) is not None else value
@@ -678,7 +698,7 @@ class Interpreter:
     def _on_unary_expression(self, node: Node) -> Object | None:
         argument, operator = node.child_by_field_name("argument"), node.child_by_field_name("operator")
         value = self.evaluate(argument) if argument is not None else None
-        if operator is None or not isinstance(value, Scalar):
+        if operator is None or not isinstance(value, HostScalar):
             is_not = operator is not None and grammar.text(operator) == "!"
             return constant(0) if is_not and isinstance(value, (Pointer, Reference)) else None
         return scalars.unary(grammar.text(operator), value)
@@ -690,9 +710,9 @@ class Interpreter:
             return None
         sign = grammar.text(operator)
         first, second = self.evaluate(left), self.evaluate(right)
-        if isinstance(first, Scalar) and isinstance(second, Scalar):
+        if isinstance(first, HostScalar) and isinstance(second, HostScalar):
             return scalars.binary(sign, first, second)
-        if isinstance(first, Pointer) and isinstance(second, Scalar) and sign in "+-":
+        if isinstance(first, Pointer) and isinstance(second, HostScalar) and sign in "+-":
             return Pointer(first.memory, first.type, scalars.binary(sign, first.offset, second))
         if isinstance(first, (Pointer, Reference)) and sign in ("==", "!="):
             return constant(int(sign == "!="))
@@ -704,7 +724,7 @@ class Interpreter:
         if condition is None or first is None or second is None:
             return None
         value = self.evaluate(condition)
-        if not isinstance(value, Scalar):
+        if not isinstance(value, HostScalar):
             return self.evaluate(second) if value is None else self.evaluate(first)
         rounded = library.rounded_up(value, self.evaluate(first), self.evaluate(second))
         if rounded is not None:
@@ -727,34 +747,34 @@ class Interpreter:
         sign = grammar.text(operator) if operator is not None else "="
         if sign != "=":
             old = cell.value
-            both = isinstance(old, Scalar) and isinstance(value, Scalar)
-            if isinstance(old, Pointer) and isinstance(value, Scalar):
+            both = isinstance(old, HostScalar) and isinstance(value, HostScalar)
+            if isinstance(old, Pointer) and isinstance(value, HostScalar):
                 value = Pointer(old.memory, old.type, scalars.binary(sign[0], old.offset, value))
             else:
-                assert not both or (isinstance(old, Scalar) and isinstance(value, Scalar))
+                assert not both or (isinstance(old, HostScalar) and isinstance(value, HostScalar))
                 value = scalars.binary(sign[:-1], old, value) if both else None  # type: ignore[arg-type]
         elif isinstance(value, Pointer) and not value.memory.name:
             value.memory.name = cell.name
         self.assign(cell, value, node)
         return value
 
-    def assign(self, cell: Cell, value: Object | None, node: Node | None = None) -> None:
+    def assign(self, cell: HostCell, value: Object | None, node: Node | None = None) -> None:
         """Give a variable a value; a guess does not replace what is known where the branch may not be taken."""
         old = cell.value
-        if self._unlikely and old is not None and not (isinstance(old, Scalar) and not old.is_known):
+        if self._unlikely and old is not None and not (isinstance(old, HostScalar) and not old.is_known):
             return
-        is_guess = value is None or (isinstance(value, Scalar) and not value.is_known)
-        if self._doubts and is_guess and isinstance(old, (Scalar, Pointer)):
+        is_guess = value is None or (isinstance(value, HostScalar) and not value.is_known)
+        if self._doubts and is_guess and isinstance(old, (HostScalar, Pointer)):
             return
         if isinstance(value, Structure):
             value = Structure(
-                {name: Cell(name, one.type, one.value) for name, one in value.members.items()}, value.type
+                {name: HostCell(name, one.type, one.value) for name, one in value.members.items()}, value.type
             )
         elif value is None and dtype_of_type(cell.type) and "*" not in cell.type:
             value = self.unknown(cell.name, cell.type, node)
         elif isinstance(value, Pointer) and cell.type.endswith("*") and not cell.type.startswith("void"):
             value = Pointer(value.memory, cell.type[:-1], value.offset)
-        elif isinstance(old, Scalar) and old.op == "loop":
+        elif isinstance(old, HostScalar) and old.op == "loop":
             cell.value = value
             return
         cell.value = self._named(cell.name, cell.type, value, node) if cell.type else value
@@ -762,7 +782,7 @@ class Interpreter:
     def _on_update_expression(self, node: Node) -> Object | None:
         argument = node.child_by_field_name("argument")
         cell = self.lvalue(argument) if argument is not None else None
-        if cell is None or not isinstance(cell.value, Scalar):
+        if cell is None or not isinstance(cell.value, HostScalar):
             return None
         old = cell.value
         cell.value = scalars.binary("+" if "++" in grammar.text(node) else "-", constant(old.number), constant(1))
@@ -782,7 +802,7 @@ class Interpreter:
             if (cell := self.lvalue(argument)) is not None:
                 return Reference(cell)
             value = self.evaluate(argument)
-            return value if isinstance(value, (Function, Pointer)) else None
+            return value if isinstance(value, (NamedFunction, Pointer)) else None
         value = self.evaluate(argument)
         if isinstance(value, Reference):
             return value.cell.value
@@ -792,7 +812,7 @@ class Interpreter:
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         base = self.evaluate(argument) if argument is not None else None
         index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
-        if isinstance(base, Pointer) and isinstance(index, Scalar):
+        if isinstance(base, Pointer) and isinstance(index, HostScalar):
             return Pointer(base.memory, base.type, scalars.binary("+", base.offset, index))
         return base if isinstance(base, Pointer) else None
 
@@ -810,7 +830,7 @@ class Interpreter:
                 cell.value = constant(known)
         return cell.value
 
-    def lvalue(self, node: Node) -> Cell | None:
+    def lvalue(self, node: Node) -> HostCell | None:
         """Find the variable, member or element that an expression names."""
         if node.type in ("identifier", "type_identifier"):
             return self._cell(grammar.text(node))
@@ -830,18 +850,18 @@ class Interpreter:
             return self._subscripted(node)
         return None
 
-    def _subscripted(self, node: Node) -> Cell | None:
+    def _subscripted(self, node: Node) -> HostCell | None:
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         base = self.evaluate(argument) if argument is not None else None
         index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
         if isinstance(base, Pointer):
             return _Stored(base.memory)
-        if isinstance(base, Listed) and isinstance(index, Scalar):
+        if isinstance(base, Listed) and isinstance(index, HostScalar):
             at = int(index.number)
-            return Cell("", "", base.items[at] if 0 <= at < len(base.items) else None)
+            return HostCell("", "", base.items[at] if 0 <= at < len(base.items) else None)
         return None
 
-    def _member(self, node: Node) -> Cell | None:
+    def _member(self, node: Node) -> HostCell | None:
         argument, field = node.child_by_field_name("argument"), node.child_by_field_name("field")
         if argument is None or field is None:
             return None
@@ -850,7 +870,7 @@ class Interpreter:
         if isinstance(base, Reference):
             base = base.cell.value
         if isinstance(base, Structure):
-            return base.members.setdefault(name, Cell(name))
+            return base.members.setdefault(name, HostCell(name))
         return self._cell(name) if grammar.text(argument) == "this" else None
 
     def _on_new_expression(self, node: Node) -> Object | None:
@@ -859,8 +879,8 @@ class Interpreter:
         count = self.evaluate(length) if length is not None else constant(1)
         element = self.resolved(grammar.text(given)) if given is not None else ""
         size = constant(library.size_of(element))
-        total = scalars.binary("*", count, size) if isinstance(count, Scalar) else None
-        return Pointer(Memory("", total, self._place(node), element), element)
+        total = scalars.binary("*", count, size) if isinstance(count, HostScalar) else None
+        return Pointer(HostArray("", total, self._place(node), element), element)
 
     def _on_lambda_expression(self, node: Node) -> Object | None:
         body = node.child_by_field_name("body")
@@ -893,7 +913,7 @@ class Interpreter:
         if macro is not None and macro.is_function:
             return self._macro(node, plain, given)
         cell = self._cell(plain)
-        if cell is not None and isinstance(cell.value, Function):
+        if cell is not None and isinstance(cell.value, NamedFunction):
             plain = cell.value.name.partition("<")[0]
         functions = self.program.functions.get(plain)
         if functions:
@@ -935,7 +955,7 @@ class Interpreter:
             return library.method(self, base, name, given, node)
         if argument is not None and name == "data_ptr":
             element = self._cast_type(called)
-            return Pointer(Memory(grammar.text(argument), None, self._place(node), element), element)
+            return Pointer(HostArray(grammar.text(argument), None, self._place(node), element), element)
         if functions and name in self.program.launching:
             return self.call(functions[0], given)
         for one in given:
@@ -954,7 +974,7 @@ class Interpreter:
         ):
             return self.resolved(spelled)
         value = self.evaluate(node)
-        if isinstance(value, Scalar):
+        if isinstance(value, HostScalar):
             self._fix(value)
             return {"true": "true", "false": "false"}.get(name, str(value.number))
         return self.resolved(spelled)
@@ -969,7 +989,7 @@ class Interpreter:
         values = [self.evaluate(one) for one in configuration]
         name = self._instance(called)
         cell = self._cell(name)
-        if cell is not None and isinstance(cell.value, Function):
+        if cell is not None and isinstance(cell.value, NamedFunction):
             name = cell.value.name
         padded = [*values, None, None, None]
         self.record(name, padded[0], padded[1], padded[2], given, node)
@@ -1022,10 +1042,10 @@ class Interpreter:
         grid, block, shared = configuration
         plain, _, rest = name.partition("<")
         template = tuple(part.strip() for part in split_arguments(rest.rstrip()[:-1])) if rest else ()
-        size = shared if isinstance(shared, Scalar) else constant(0)
-        where, is_likely = self._place(node), not self._unlikely
+        size = shared if isinstance(shared, HostScalar) else constant(0)
+        where, branches = self._place(node), self._unlikely
         self.launches.append(
-            Launch(plain.strip(), template, axes(grid), axes(block), size, arguments, types, texts, where, is_likely)
+            SeenLaunch(plain.strip(), template, axes(grid), axes(block), size, arguments, types, texts, where, branches)
         )
 
     def _type_of(self, node: Node, value: Object | None) -> str:
@@ -1034,7 +1054,7 @@ class Interpreter:
         cell = self.lvalue(node)
         if cell is not None and cell.type:
             return self.resolved(cell.type)
-        if isinstance(value, Scalar):
+        if isinstance(value, HostScalar):
             return "int" if value.is_integer else "double" if "." in grammar.text(node) else "float"
         return ""
 
@@ -1061,17 +1081,17 @@ class Interpreter:
         return macro.body if macro is not None and not macro.is_function and macro.body else word
 
 
-class _Stored(Cell):
+class _Stored(HostCell):
     """An element of an array: the first value that is stored is kept."""
 
     __slots__ = ("_memory",)
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: HostArray) -> None:
         self._memory = memory
         super().__init__("", "", memory.stored)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name == "value" and isinstance(value, Scalar) and self._memory.stored is None:
+        if name == "value" and isinstance(value, HostScalar) and self._memory.stored is None:
             self._memory.stored, self._memory.is_filled = value, True
         super().__setattr__(name, value)
 

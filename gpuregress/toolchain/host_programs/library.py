@@ -4,29 +4,67 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+from tree_sitter import Node
 
 from gpuregress import dtypes
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code import grammar
 from gpuregress.toolchain.host_programs import scalars
 from gpuregress.toolchain.host_programs.objects import (
-    Cell,
-    Function,
+    HostArray,
+    HostCell,
     Listed,
-    Memory,
+    NamedFunction,
     Object,
     Pointer,
     Reference,
     Structure,
     dim3,
 )
-from gpuregress.toolchain.host_programs.scalars import Scalar, constant, named
+from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
-    from gpuregress.toolchain.host_programs.interpreter import Interpreter
+class Run(Protocol):
+    """The interpreter, as far as calls need it."""
+
+    symbols: dict[str, HostArray]
+
+    def evaluate(self, node: Node) -> Object | None:
+        """Compute the value of an expression."""
+
+    def assign(self, cell: HostCell, value: Object | None, node: Node | None = None) -> None:
+        """Give a variable a value."""
+
+    def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> HostScalar:
+        """Make an unknown number with a guess."""
+
+    def resolved(self, text: str) -> str:
+        """Replace the names of template parameters, aliases and macros in a type's text."""
+
+    def record(
+        self,
+        name: str,
+        grid: Object | None,
+        block: Object | None,
+        shared: Object | None,
+        given: Sequence[Node],
+        node: Node,
+    ) -> None:
+        """Note a launch."""
+
+    def record_values(
+        self,
+        name: str,
+        configuration: tuple[Object | None, Object | None, Object | None],
+        arguments: tuple[Object | None, ...],
+        types: tuple[str, ...],
+        texts: tuple[str, ...],
+        node: Node,
+    ) -> None:
+        """Note a launch whose arguments are evaluated."""
+
 
 CONSTANTS: Mapping[str, int | float] = {
     "cudaSuccess": 0,
@@ -41,7 +79,6 @@ CONSTANTS: Mapping[str, int | float] = {
     "FLT_MAX": 3.4028234663852886e38,
     "M_PI": 3.141592653589793,
 }
-LIMITS: Mapping[str, int] = {}
 DEVICE: Mapping[str, int] = {
     "multiProcessorCount": 132,
     "warpSize": 32,
@@ -104,7 +141,7 @@ _CEILINGS = frozenset(
 _TAKES = {"size", "numel"}
 
 
-def number(text: str) -> Scalar | None:
+def number(text: str) -> HostScalar | None:
     """Read a literal of C++."""
     plain = text.replace("'", "").replace("_", "")
     is_hexadecimal = plain.lower().startswith("0x")
@@ -134,9 +171,9 @@ def is_tensor(type_: str) -> bool:
     return _TENSOR.search(type_) is not None
 
 
-def rounded_up(condition: Scalar, first: Object | None, second: Object | None) -> Scalar | None:
+def rounded_up(condition: HostScalar, first: Object | None, second: Object | None) -> HostScalar | None:
     """Return `ceil(a / b)` for `a % b == 0 ? a / b : a / b + 1`; None for any other choice."""
-    if not isinstance(first, Scalar) or not isinstance(second, Scalar):
+    if not isinstance(first, HostScalar) or not isinstance(second, HostScalar):
         return None
     remainder = condition.operands[0] if condition.op in ("==", "!=", ">", "!") and condition.operands else condition
     if remainder.op != "%":
@@ -149,7 +186,7 @@ def rounded_up(condition: Scalar, first: Object | None, second: Object | None) -
     return None
 
 
-def call(run: Interpreter, name: str, given: Sequence[Node], node: Node) -> Object | None:
+def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | None:
     """Call a function that the program does not define.
 
     Args:
@@ -164,7 +201,7 @@ def call(run: Interpreter, name: str, given: Sequence[Node], node: Node) -> Obje
     known = _CALLS.get(name)
     if known is not None:
         return known(run, values, node)
-    numbers = tuple(one for one in values if isinstance(one, Scalar))
+    numbers = tuple(one for one in values if isinstance(one, HostScalar))
     if name in _MATH and numbers and len(numbers) == len(values):
         made = scalars.called(_MATH[name], numbers)
         return scalars.to_float(made) if name in ("sqrt", "sqrtf", "pow", "powf") else made
@@ -189,58 +226,58 @@ def call(run: Interpreter, name: str, given: Sequence[Node], node: Node) -> Obje
     if name.startswith(("cuda", "cu")) and name[4:5].isupper():
         return constant(0)
     # A function that checks what its argument returns, as checkCudaErrors.
-    return constant(0) if values and isinstance(values[0], Scalar) and _is_status(given[0]) else None
+    return constant(0) if values and isinstance(values[0], HostScalar) and _is_status(given[0]) else None
 
 
 def _is_status(node: Node) -> bool:
     return node.type == "call_expression" and grammar.text(node).startswith(("cuda", "cu"))
 
 
-def _place(run: Interpreter, node: Node) -> str:
+def _place(run: Run, node: Node) -> str:
     return run.unknown("", "int", node).where
 
 
-def _pointed(value: Object | None) -> Cell | None:
+def _pointed(value: Object | None) -> HostCell | None:
     return value.cell if isinstance(value, Reference) else None
 
 
-def _allocate(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+def _allocate(run: Run, values: Sequence[Object | None], node: Node) -> Object:
     cell = _pointed(values[0]) if values else None
-    size = values[1] if len(values) > 1 and isinstance(values[1], Scalar) else None
+    size = values[1] if len(values) > 1 and isinstance(values[1], HostScalar) else None
     if cell is not None:
         element = run.resolved(cell.type.removesuffix("*"))
         if cell.type in ("", "void*"):
             element = ""
-        run.assign(cell, Pointer(Memory(cell.name, size, _place(run, node), element), element), node)
+        run.assign(cell, Pointer(HostArray(cell.name, size, _place(run, node), element), element), node)
     return constant(0)
 
 
-def _allocate_pitched(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+def _allocate_pitched(run: Run, values: Sequence[Object | None], node: Node) -> Object:
     cell, pitch = _pointed(values[0]), _pointed(values[1])
     width, height = values[2], values[3]
-    if cell is not None and isinstance(width, Scalar) and isinstance(height, Scalar):
+    if cell is not None and isinstance(width, HostScalar) and isinstance(height, HostScalar):
         rounded = scalars.binary("*", scalars.ceil_of(width, constant(512)), constant(512))
         if pitch is not None:
             pitch.value = rounded
         element = run.resolved(cell.type.removesuffix("*"))
-        memory = Memory(cell.name, scalars.binary("*", rounded, height), _place(run, node), element)
+        memory = HostArray(cell.name, scalars.binary("*", rounded, height), _place(run, node), element)
         run.assign(cell, Pointer(memory, element), node)
     return constant(0)
 
 
-def _host_memory(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object | None:
-    sizes = [one for one in values if isinstance(one, Scalar)]
+def _host_memory(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
+    sizes = [one for one in values if isinstance(one, HostScalar)]
     if len(sizes) != len(values) or not sizes:
         return None
     total = sizes[-1] if len(sizes) == 1 else scalars.binary("*", sizes[0], sizes[1])
-    return Pointer(Memory("", total, _place(run, node)))
+    return Pointer(HostArray("", total, _place(run, node)))
 
 
-def _aligned_memory(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object | None:
+def _aligned_memory(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
     return _host_memory(run, values[1:], node)
 
 
-def _copy(_: Interpreter, values: Sequence[Object | None], __: Node) -> Object | None:
+def _copy(_: Run, values: Sequence[Object | None], __: Node) -> Object | None:
     if len(values) < 3 or not isinstance(values[0], Pointer):
         return constant(0)
     memory = values[0].memory
@@ -251,29 +288,29 @@ def _copy(_: Interpreter, values: Sequence[Object | None], __: Node) -> Object |
     return constant(0)
 
 
-def _set(_: Interpreter, values: Sequence[Object | None], __: Node) -> Object:
-    if len(values) >= 3 and isinstance(values[0], Pointer) and isinstance(values[1], Scalar):
+def _set(_: Run, values: Sequence[Object | None], __: Node) -> Object:
+    if len(values) >= 3 and isinstance(values[0], Pointer) and isinstance(values[1], HostScalar):
         memory = values[0].memory
         memory.is_zeroed = memory.is_zeroed or values[1].number == 0
     return constant(0)
 
 
-def _copy_to_symbol(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+def _copy_to_symbol(run: Run, values: Sequence[Object | None], node: Node) -> Object:
     arguments = node.child_by_field_name("arguments")
     first = grammar.text(arguments.named_children[0]) if arguments is not None else ""
     name = re.sub(r"^.*[&\s(]", "", first).strip(")")
     source = values[1] if len(values) > 1 else None
-    size = values[2] if len(values) > 2 and isinstance(values[2], Scalar) else None
-    memory = Memory(name, size, _place(run, node), is_filled=True)
+    size = values[2] if len(values) > 2 and isinstance(values[2], HostScalar) else None
+    memory = HostArray(name, size, _place(run, node), is_filled=True)
     if isinstance(source, Pointer):
         memory.source = source.memory
-    elif isinstance(source, Reference) and isinstance(source.cell.value, Scalar):
+    elif isinstance(source, Reference) and isinstance(source.cell.value, HostScalar):
         memory.stored = source.cell.value
     run.symbols.setdefault(name, memory)
     return constant(0)
 
 
-def _device_pointer(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+def _device_pointer(run: Run, values: Sequence[Object | None], node: Node) -> Object:
     cell = _pointed(values[0]) if values else None
     if cell is not None and len(values) > 1:
         run.assign(cell, values[1], node)
@@ -281,14 +318,14 @@ def _device_pointer(run: Interpreter, values: Sequence[Object | None], node: Nod
 
 
 def _random(*_: object) -> Object:
-    return Scalar("random", 0, high=2147483647)
+    return HostScalar("random", 0, high=2147483647)
 
 
 def _random_float(*_: object) -> Object:
-    return Scalar("random", 0.0, high=1.0)
+    return HostScalar("random", 0.0, high=1.0)
 
 
-def _device_attribute(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+def _device_attribute(run: Run, values: Sequence[Object | None], node: Node) -> Object:
     cell = _pointed(values[0]) if values else None
     arguments = node.child_by_field_name("arguments")
     texts = [grammar.text(one) for one in arguments.named_children] if arguments is not None else []
@@ -305,15 +342,15 @@ def _device_attribute(run: Interpreter, values: Sequence[Object | None], node: N
     return constant(0)
 
 
-def _device_count(run: Interpreter, values: Sequence[Object | None], node: Node) -> Object:
+def _device_count(run: Run, values: Sequence[Object | None], node: Node) -> Object:
     cell = _pointed(values[0]) if values else None
     if cell is not None:
         run.assign(cell, constant(1), node)
     return constant(0)
 
 
-def _launch_by_pointers(run: Interpreter, values: Sequence[Object | None], node: Node) -> None:
-    kernel = values[0].name if isinstance(values[0], Function) else ""
+def _launch_by_pointers(run: Run, values: Sequence[Object | None], node: Node) -> None:
+    kernel = values[0].name if isinstance(values[0], NamedFunction) else ""
     listed = values[3].items if isinstance(values[3], Listed) else ()
     cells = [one.cell if isinstance(one, Reference) else None for one in listed]
     if kernel:
@@ -327,18 +364,16 @@ def _launch_by_pointers(run: Interpreter, values: Sequence[Object | None], node:
         )
 
 
-def _launch_by_configuration(
-    run: Interpreter, values: Sequence[Object | None], given: Sequence[Node], node: Node
-) -> None:
+def _launch_by_configuration(run: Run, values: Sequence[Object | None], given: Sequence[Node], node: Node) -> None:
     config = values[0].cell.value if isinstance(values[0], Reference) else values[0]
-    kernel = values[1].name if isinstance(values[1], Function) else ""
+    kernel = values[1].name if isinstance(values[1], NamedFunction) else ""
     if kernel and isinstance(config, Structure):
         members = {name: cell.value for name, cell in config.members.items()}
         grid, block, shared = (members.get(one) for one in ("gridDim", "blockDim", "dynamicSmemBytes"))
         run.record(kernel, grid, block, shared, given[2:], node)
 
 
-def method(run: Interpreter, base: Pointer, name: str, given: Sequence[Node], node: Node) -> Object | None:
+def method(run: Run, base: Pointer, name: str, given: Sequence[Node], node: Node) -> Object | None:
     """Call a method of a container or a tensor.
 
     Args:
@@ -358,9 +393,9 @@ def method(run: Interpreter, base: Pointer, name: str, given: Sequence[Node], no
     if name in ("size", "numel") and memory.bytes is not None and not values:
         return scalars.quotient(memory.bytes, size_of(base.type))
     if name in _TAKES:
-        parts = [memory.name, name, *(str(one.number) for one in values if isinstance(one, Scalar))]
+        parts = [memory.name, name, *(str(one.number) for one in values if isinstance(one, HostScalar))]
         return run.unknown("_".join(parts), "int", node)
-    if name in ("resize", "reserve", "assign") and values and isinstance(values[0], Scalar):
+    if name in ("resize", "reserve", "assign") and values and isinstance(values[0], HostScalar):
         memory.bytes = scalars.binary("*", values[0], constant(size_of(base.type)))
         return None
     if name in ("contiguous", "cuda", "to", "clone", "detach", "view", "reshape", "flatten"):
@@ -368,7 +403,7 @@ def method(run: Interpreter, base: Pointer, name: str, given: Sequence[Node], no
     return None
 
 
-_Known = Callable[["Interpreter", Sequence["Object | None"], "Node"], "Object | None"]
+_Known = Callable[[Run, Sequence[Object | None], Node], Object | None]
 _CALLS: Mapping[str, _Known] = {
     "malloc": _host_memory,
     "calloc": _host_memory,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpuregress.toolchain.host_programs.scalars import Scalar, constant
+from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
 
 
 @dataclass(eq=False, slots=True)
-class Memory:
+class HostArray:
     """An array of the program.
 
     Attributes:
@@ -23,15 +23,15 @@ class Memory:
     """
 
     name: str
-    bytes: Scalar | None
+    bytes: HostScalar | None
     where: str
     element: str = ""
-    stored: Scalar | None = None
-    source: Memory | None = None
+    stored: HostScalar | None = None
+    source: HostArray | None = None
     is_filled: bool = False
     is_zeroed: bool = False
 
-    def origins(self) -> tuple[Memory, ...]:
+    def origins(self) -> tuple[HostArray, ...]:
         """Return this array, the one that it was copied from, and so on."""
         found = [self]
         while (source := found[-1].source) is not None and source not in found:
@@ -40,7 +40,7 @@ class Memory:
 
 
 @dataclass(eq=False, slots=True)
-class Cell:
+class HostCell:
     """A variable, a member of a structure, or a value without a name."""
 
     name: str
@@ -52,24 +52,29 @@ class Cell:
 class Pointer:
     """A pointer into an array; `offset` in elements."""
 
-    memory: Memory
+    memory: HostArray
     type: str = ""
-    offset: Scalar = field(default_factory=lambda: constant(0))
+    offset: HostScalar = field(default_factory=lambda: constant(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
     """The address of a variable."""
 
-    cell: Cell
+    cell: HostCell
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
     """A structure with its members, as a `dim3`."""
 
-    members: dict[str, Cell]
+    members: dict[str, HostCell]
     type: str = ""
+
+    def copy(self) -> Structure:
+        """Return a structure with members of its own."""
+        cells = {name: HostCell(name, one.type, one.value) for name, one in self.members.items()}
+        return Structure(cells, self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +85,36 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class NamedFunction:
     """The name of a kernel or function, with its template arguments."""
 
     name: str
 
 
-Object = Scalar | Pointer | Reference | Structure | Listed | Function
+Object = HostScalar | Pointer | Reference | Structure | Listed | NamedFunction
 
 
-def dim3(values: tuple[Scalar, ...]) -> Structure:
+def dim3(values: tuple[HostScalar, ...]) -> Structure:
     """Make a `dim3`; what is not given is 1."""
     padded = (*values, constant(1), constant(1), constant(1))
-    return Structure({axis: Cell(axis, "unsigned", one) for axis, one in zip("xyz", padded, strict=False)}, "dim3")
+    return Structure({axis: HostCell(axis, "unsigned", one) for axis, one in zip("xyz", padded, strict=False)}, "dim3")
 
 
-def axes(value: Object | None) -> tuple[Scalar, Scalar, Scalar] | None:
+def axes(value: Object | None) -> tuple[HostScalar, HostScalar, HostScalar] | None:
     """Return the sizes along x, y, z of a `dim3` or a number; None where they are not known."""
-    if isinstance(value, Scalar):
+    if isinstance(value, HostScalar):
         return value, constant(1), constant(1)
     if isinstance(value, Listed):
-        return axes(dim3(tuple(one for one in value.items if isinstance(one, Scalar))))
+        return axes(dim3(tuple(one for one in value.items if isinstance(one, HostScalar))))
     if not isinstance(value, Structure):
         return None
     found = [cell.value for axis in "xyz" if (cell := value.members.get(axis)) is not None]
-    known = [one for one in found if isinstance(one, Scalar)]
+    known = [one for one in found if isinstance(one, HostScalar)]
     return (known[0], known[1], known[2]) if len(known) == 3 else None
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class SeenLaunch:
     """A launch that the host code makes.
 
     Attributes:
@@ -122,16 +127,16 @@ class Launch:
         types: of the arguments, "" where they are not known.
         texts: of the arguments, as they are spelled.
         where: its place in the source.
-        is_likely: whether the program makes it when it is called without arguments.
+        branches_not_taken: how many branches are around it that the program does not take without arguments.
     """
 
     kernel: str
     template: tuple[str, ...]
-    grid: tuple[Scalar, Scalar, Scalar] | None
-    block: tuple[Scalar, Scalar, Scalar] | None
-    shared: Scalar
+    grid: tuple[HostScalar, HostScalar, HostScalar] | None
+    block: tuple[HostScalar, HostScalar, HostScalar] | None
+    shared: HostScalar
     arguments: tuple[Object | None, ...]
     types: tuple[str, ...]
     texts: tuple[str, ...]
     where: str
-    is_likely: bool
+    branches_not_taken: int

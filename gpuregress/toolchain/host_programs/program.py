@@ -1,4 +1,4 @@
-"""Program of a source for its interpretation: the source, the files that it includes, and its callers beside it."""
+"""HostFiles of a source for its interpretation: the source, its headers, and its callers beside it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class HostFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class ConstantVariable:
     """A `__constant__` variable: its type, and the nodes of its sizes."""
 
     name: str
@@ -69,7 +69,7 @@ class Symbol:
 
 
 @dataclass(slots=True)
-class Program:
+class HostFiles:
     """What the files of a program define.
 
     Attributes:
@@ -91,7 +91,7 @@ class Program:
     enumerators: list[Node] = field(default_factory=list)
     macros: dict[str, Macro] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    symbols: dict[str, Symbol] = field(default_factory=dict)
+    symbols: dict[str, ConstantVariable] = field(default_factory=dict)
     kernels: tuple[Declaration, ...] = ()
     own_kernels: int = 0
     device_words: frozenset[str] = frozenset()
@@ -104,7 +104,7 @@ class Program:
         return next((one for one in self.kernels if one.name.rpartition("::")[2] == last), None)
 
 
-def read(source: Path) -> Program:
+def read(source: Path) -> HostFiles:
     """Read a source and what belongs to it; a file that cannot be read is left out."""
     texts = dict(_included(source, {}))
     first = _Reader(texts)
@@ -123,7 +123,7 @@ def read(source: Path) -> Program:
     return program
 
 
-def _find_kernels(program: Program, source: Path, texts: Mapping[Path, str]) -> None:
+def _find_kernels(program: HostFiles, source: Path, texts: Mapping[Path, str]) -> None:
     own = cxx_declarations.declarations(texts.get(source, ""))
     found = {one.name: one for one in own}
     for path, text in texts.items():
@@ -171,7 +171,7 @@ def _callers(source: Path, launching: set[str], texts: Mapping[Path, str]) -> It
                 yield path
 
 
-def _launching(program: Program) -> set[str]:
+def _launching(program: HostFiles) -> set[str]:
     found = {name for name, functions in program.functions.items() if any(one.has_launch for one in functions)}
     while True:
         more = {
@@ -235,7 +235,7 @@ class _Reader:
 
     def __init__(self, texts: Mapping[Path, str]) -> None:
         self._texts = {path: CxxText(text) for path, text in texts.items()}
-        self.program = Program()
+        self.program = HostFiles()
 
     def read(self) -> None:
         """Read all files."""
@@ -295,7 +295,7 @@ class _Reader:
             name = declarations.declared_name(declarator)
             if name and given is not None:
                 where = f"{path.name}:{node.start_point[0] + 1}"
-                self.program.symbols[name] = Symbol(name, grammar.text(given), tuple(reversed(sizes)), where)
+                self.program.symbols[name] = ConstantVariable(name, grammar.text(given), tuple(reversed(sizes)), where)
 
     def _read_function(self, node: Node, body: Node, path: Path) -> None:
         declarator = node.child_by_field_name("declarator")

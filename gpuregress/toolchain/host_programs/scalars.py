@@ -29,7 +29,7 @@ _LARGEST_SHIFT = 63
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class HostScalar:
     """A number of host code.
 
     Attributes:
@@ -44,7 +44,7 @@ class Scalar:
 
     op: str
     number: Number
-    operands: tuple[Scalar, ...] = ()
+    operands: tuple[HostScalar, ...] = ()
     name: str = ""
     is_known: bool = True
     where: str = ""
@@ -61,17 +61,17 @@ class Scalar:
         return self.number if self.high is None else self.high
 
 
-def constant(number: Number) -> Scalar:
+def constant(number: Number) -> HostScalar:
     """Make a constant."""
-    return Scalar("number", int(number) if isinstance(number, bool) else number)
+    return HostScalar("number", int(number) if isinstance(number, bool) else number)
 
 
-def named(name: str, number: Number, where: str, *, is_known: bool = True) -> Scalar:
+def named(name: str, number: Number, where: str, *, is_known: bool = True) -> HostScalar:
     """Make a named integer of the source, or an unknown value with its guess."""
-    return Scalar("name", number, (), name, is_known, where)
+    return HostScalar("name", number, (), name, is_known, where)
 
 
-def leaves(value: Scalar) -> Iterator[Scalar]:
+def leaves(value: HostScalar) -> Iterator[HostScalar]:
     """List the names that a value is made of, from left to right."""
     if value.op == "name":
         yield value
@@ -79,7 +79,7 @@ def leaves(value: Scalar) -> Iterator[Scalar]:
         yield from leaves(one)
 
 
-def text(value: Scalar, label: Callable[[Scalar], str], rank: int = 0) -> str:
+def text(value: HostScalar, label: Callable[[HostScalar], str], rank: int = 0) -> str:
     """Write a value as an expression of a job.
 
     Args:
@@ -103,7 +103,7 @@ def text(value: Scalar, label: Callable[[Scalar], str], rank: int = 0) -> str:
     return repr(value.number)
 
 
-def binary(op: str, left: Scalar, right: Scalar) -> Scalar:
+def binary(op: str, left: HostScalar, right: HostScalar) -> HostScalar:
     """Apply a binary operator of C++; what has no value, as a division by zero, is unknown."""
     if op in _COMPARISONS:
         return _operation(op, int(_COMPARISONS[op](left.number, right.number)), left, right)
@@ -116,7 +116,7 @@ def binary(op: str, left: Scalar, right: Scalar) -> Scalar:
         return named("unknown", 1, "", is_known=False)
 
 
-def _arithmetic(op: str, left: Scalar, right: Scalar) -> Scalar:
+def _arithmetic(op: str, left: HostScalar, right: HostScalar) -> HostScalar:
     if op in ("<<", ">>"):
         shift = int(right.number)
         if not 0 <= shift <= _LARGEST_SHIFT:
@@ -135,10 +135,10 @@ def _arithmetic(op: str, left: Scalar, right: Scalar) -> Scalar:
     if (op == "*" and left.op == "number" and left.number == 1) or (op == "+" and _is_zero(left)):
         return right
     made = _operation(op, number, left, right)
-    return made if high is None else Scalar("random", number, (left, right), high=high)
+    return made if high is None else HostScalar("random", number, (left, right), high=high)
 
 
-def _ends(op: str, left: Scalar, right: Scalar) -> tuple[Number, Number | None]:
+def _ends(op: str, left: HostScalar, right: HostScalar) -> tuple[Number, Number | None]:
     """Compute with the smallest and, where something is random, with the largest operands."""
     number = _computed(op, left.number, right.number)
     if left.high is None and right.high is None:
@@ -162,14 +162,14 @@ def _computed(op: str, left: Number, right: Number) -> Number:
     raise ValueError(op)
 
 
-def _divided(left: Scalar, right: Scalar) -> Scalar:
+def _divided(left: HostScalar, right: HostScalar) -> HostScalar:
     """Divide integers: `(a + b - 1) / b` rounds up."""
     if right.number == 0:
         raise ZeroDivisionError
     quotient = abs(int(left.number)) // abs(int(right.number))
     number = quotient if (left.number < 0) == (right.number < 0) else -quotient
     if left.high is not None:
-        return Scalar("random", number, (left, right), high=int(left.high) // int(right.number))
+        return HostScalar("random", number, (left, right), high=int(left.high) // int(right.number))
     if left.op == right.op == "number":
         return constant(number)
     if right.op == "number" and right.number == 1:
@@ -181,7 +181,7 @@ def _divided(left: Scalar, right: Scalar) -> Scalar:
     return factor if factor is not None else _operation("//", number, left, right)
 
 
-def _without_factor(left: Scalar, right: Scalar) -> Scalar | None:
+def _without_factor(left: HostScalar, right: HostScalar) -> HostScalar | None:
     """`a` of `a * b / b`."""
     if left.op == "*" and right in left.operands:
         first, second = left.operands
@@ -189,16 +189,16 @@ def _without_factor(left: Scalar, right: Scalar) -> Scalar | None:
     return None
 
 
-def ceil_of(left: Scalar, right: Scalar) -> Scalar:
+def ceil_of(left: HostScalar, right: HostScalar) -> HostScalar:
     """Make `ceil(left / right)` of integers."""
     number = -(-int(left.number) // int(right.number))
     ratio = _operation("/", left.number / right.number, left, right)
     return _operation("ceil", number, ratio)
 
 
-def _rounded_up(left: Scalar, right: Scalar) -> Scalar | None:
+def _rounded_up(left: HostScalar, right: HostScalar) -> HostScalar | None:
     """`a` of `a + b - 1`, in any order, for the divisor `b`."""
-    terms: list[tuple[int, Scalar]] = []
+    terms: list[tuple[int, HostScalar]] = []
     _add_terms(left, 1, terms)
     rest = sum(sign * int(one.number) for sign, one in terms if one.op == "number")
     others = [(sign, one) for sign, one in terms if one.op != "number"]
@@ -214,7 +214,7 @@ def _rounded_up(left: Scalar, right: Scalar) -> Scalar | None:
     return total
 
 
-def _add_terms(value: Scalar, sign: int, terms: list[tuple[int, Scalar]]) -> None:
+def _add_terms(value: HostScalar, sign: int, terms: list[tuple[int, HostScalar]]) -> None:
     if value.op in ("+", "-") and value.operands:
         _add_terms(value.operands[0], sign, terms)
         _add_terms(value.operands[1], sign if value.op == "+" else -sign, terms)
@@ -222,7 +222,7 @@ def _add_terms(value: Scalar, sign: int, terms: list[tuple[int, Scalar]]) -> Non
         terms.append((sign, value))
 
 
-def unary(op: str, value: Scalar) -> Scalar:
+def unary(op: str, value: HostScalar) -> HostScalar:
     """Apply `-`, `+`, `!` or `~`."""
     if op == "-":
         return constant(-value.number) if value.op == "number" else binary("-", constant(0), value)
@@ -233,7 +233,7 @@ def unary(op: str, value: Scalar) -> Scalar:
     return value
 
 
-def called(function: str, arguments: tuple[Scalar, ...]) -> Scalar:
+def called(function: str, arguments: tuple[HostScalar, ...]) -> HostScalar:
     """Apply `ceil`, `floor`, `min`, `max`, `log2`, `sqrt`, `pow`, `abs` or `exp2`."""
     numbers = [one.number for one in arguments]
     try:
@@ -251,31 +251,31 @@ def called(function: str, arguments: tuple[Scalar, ...]) -> Scalar:
         return named("unknown", 1, "", is_known=False)
 
 
-def to_integer(value: Scalar) -> Scalar:
+def to_integer(value: HostScalar) -> HostScalar:
     """Convert to an integer type: towards zero."""
     if value.is_integer:
         return value
     if value.op == "float" and value.operands[0].is_integer:
         return value.operands[0]
     if value.high is not None:
-        return Scalar("random", int(value.number), value.operands, high=int(value.high))
+        return HostScalar("random", int(value.number), value.operands, high=int(value.high))
     return value if math.isinf(value.number) or math.isnan(value.number) else _folded("floor", int(value.number), value)
 
 
-def to_float(value: Scalar) -> Scalar:
+def to_float(value: HostScalar) -> HostScalar:
     """Convert to a floating-point type."""
     if not value.is_integer:
         return value
     if value.high is not None:
-        return Scalar("random", float(value.number), value.operands, high=float(value.high))
+        return HostScalar("random", float(value.number), value.operands, high=float(value.high))
     return constant(float(value.number)) if value.op == "number" else _operation("float", float(value.number), value)
 
 
-def quotient(value: Scalar, divisor: int) -> Scalar:
+def quotient(value: HostScalar, divisor: int) -> HostScalar:
     """Divide a size in bytes by that of an element, with the factors that they share left out."""
     if divisor == 1:
         return value
-    factors: list[Scalar] = []
+    factors: list[HostScalar] = []
     _add_factors(value, factors)
     known = math.prod(int(one.number) for one in factors if one.op == "number")
     shared = math.gcd(known, divisor)
@@ -290,7 +290,7 @@ def quotient(value: Scalar, divisor: int) -> Scalar:
     return binary("/", made, constant(divisor // shared))
 
 
-def _add_factors(value: Scalar, factors: list[Scalar]) -> None:
+def _add_factors(value: HostScalar, factors: list[HostScalar]) -> None:
     if value.op == "*" and value.is_integer:
         for one in value.operands:
             _add_factors(one, factors)
@@ -298,15 +298,15 @@ def _add_factors(value: Scalar, factors: list[Scalar]) -> None:
         factors.append(value)
 
 
-def _is_zero(value: Scalar) -> bool:
+def _is_zero(value: HostScalar) -> bool:
     return value.op == "number" and value.number == 0
 
 
-def _folded(op: str, number: Number, *operands: Scalar) -> Scalar:
+def _folded(op: str, number: Number, *operands: HostScalar) -> HostScalar:
     if all(one.op == "number" for one in operands):
         return constant(number)
     return _operation(op, number, *operands)
 
 
-def _operation(op: str, number: Number, *operands: Scalar) -> Scalar:
-    return Scalar(op, number, operands, is_known=all(one.is_known for one in operands))
+def _operation(op: str, number: Number, *operands: HostScalar) -> HostScalar:
+    return HostScalar(op, number, operands, is_known=all(one.is_known for one in operands))

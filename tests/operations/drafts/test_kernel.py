@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.operations.drafts import kernel
+from gpuregress.toolchain.cxx_declarations import Declaration
+
+
+def test_template_parameters_get_their_defaults_or_a_choice() -> None:
+    declared = Declaration("f", ("typename T", "int TILE = 64", "bool B"), (), 1)
+    assert kernel.instantiate(declared) == ({"T": "float", "TILE": "64", "B": "true"}, "f<float, 64, true>")
+
+
+@pytest.mark.parametrize(("dtype", "fill"), [("bool", "choice"), ("uint8", "integers"), ("float64", "normal")])
+def test_the_fill_of_an_input(dtype: str, fill: str) -> None:
+    assert fill in kernel.default_fill(dtype)

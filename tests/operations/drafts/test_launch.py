@@ -1,0 +1,84 @@
+"""Jobs from launches, as text: nothing is compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuregress.operations.drafts import kernel
+from gpuregress.operations.drafts.host import HostProgram
+from gpuregress.operations.drafts.launch import LaunchDraft
+
+
+@pytest.fixture(autouse=True)
+def without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+
+
+def drafted(folder: Path, text: str) -> tuple[dict[str, Any], str, tuple[str, ...]]:
+    source = folder / "app.cu"
+    source.write_text(text)
+    found = HostProgram(source)
+    facts = found.facts(found.kernels[0])
+    assert facts is not None
+    made = LaunchDraft(found.kernels[0], source, folder / "configs/app.yaml", facts)
+    written = "\n".join(made.lines(()))
+    return yaml.safe_load(written), written, made.needed
+
+
+def test_formulas_sizes_values_and_constants(tmp_path: Path) -> None:
+    job, _, needed = drafted(
+        tmp_path,
+        """#define TILE 16
+__constant__ float taps[2 * TILE + 1];
+template <typename T> __global__ void f(T *out, const T *in, float a, int n) { __shared__ T s[TILE]; }
+int main() {
+    int n = 1000;
+    float h[2 * TILE + 1], *x, *y;
+    for (int i = 0; i < n; i++) h[i] = 1.0f;
+    cudaMemcpyToSymbol(taps, h, sizeof(h));
+    cudaMalloc(&x, 2 * n * sizeof(float));
+    cudaMalloc(&y, n * sizeof(float));
+    cudaMemcpy(x, h, n * sizeof(float), cudaMemcpyHostToDevice);
+    f<<<(n + TILE - 1) / TILE, TILE, TILE * sizeof(float)>>>(y, x, 0.5f, n);
+}
+""",
+    )
+    assert job["parameters"] == {"n": [1000]}
+    assert job["buffers"] == {
+        "out": {"dtype": "float32", "shape": ["n"]},
+        "in": {"dtype": "float32", "shape": ["2 * n"], "fill": {"value": 1.0}},
+        "taps": {"dtype": "float32", "shape": [33], "fill": {"value": 1.0}, "symbol": "taps"},
+    }
+    (launch,) = job["launches"]
+    assert launch == {
+        "kernel": "f<float>",
+        "grid": ["ceil(n / 16)"],
+        "block": [16],
+        "shared": 64,
+        "args": ["out", "in", {"float32": 0.5}, {"int32": "n"}],
+    }
+    assert needed == ()
+
+
+def test_what_is_unknown_is_marked_with_what_is_needed(tmp_path: Path) -> None:
+    job, written, needed = drafted(
+        tmp_path,
+        "struct P { int a; };\n__global__ void f(float *out, int n, P p) {}\n"
+        "void go(float *out, int n, P p) { f<<<n / 32, 32>>>(out, n, p); }\n",
+    )
+    assert job["parameters"] == {"n": [1024]}
+    assert "n: [1024]   # NEEDED: its value; 1024 is a guess" in written
+    assert [one.partition(":")[0] for one in needed] == ["n", "p", "out"]
+
+
+def test_arrays_that_are_the_same_share_a_buffer(tmp_path: Path) -> None:
+    job, _, _ = drafted(
+        tmp_path,
+        "__global__ void f(int *a, int *b) {}\nint main() { int *p; cudaMalloc(&p, 40); f<<<1, 10>>>(p, p); }\n",
+    )
+    assert list(job["buffers"]) == ["a"]
+    assert job["launches"][0]["args"] == ["a", "a"]

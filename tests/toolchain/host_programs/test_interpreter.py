@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuregress.toolchain.host_programs import program, scalars
+from gpuregress.toolchain.host_programs.interpreter import Interpreter, split_arguments
+from gpuregress.toolchain.host_programs.objects import Pointer, SeenLaunch
+from gpuregress.toolchain.host_programs.scalars import HostScalar
+
+KERNEL = "__global__ void k(float *y, const float *x, int n) {}\n"
+
+
+def launches(folder: Path, text: str) -> list[SeenLaunch]:
+    source = folder / "app.cu"
+    source.write_text(text)
+    run = Interpreter(program.read(source))
+    run.run()
+    return run.launches
+
+
+def formula(value: object) -> str:
+    assert isinstance(value, HostScalar)
+    return scalars.text(value, lambda leaf: leaf.name)
+
+
+def test_a_launch_in_main_has_its_formulas(tmp_path: Path) -> None:
+    (launch,) = launches(
+        tmp_path,
+        KERNEL
+        + """#define CHECK(x) do { if ((x) != cudaSuccess) exit(1); } while (0)
+#define DIV_UP(a, b) (((a) + (b) - 1) / (b))
+int main(int argc, char **argv) {
+    int n = 4096;
+    if (argc > 1) n = atoi(argv[1]);
+    size_t bytes = n * sizeof(float);
+    float *x, *y;
+    float *h = (float *)malloc(bytes);
+    for (int i = 0; i < n; i++) h[i] = rand() / (float)RAND_MAX;
+    CHECK(cudaMalloc((void **)&x, bytes));
+    CHECK(cudaMalloc(&y, bytes));
+    cudaMemcpy(x, h, bytes, cudaMemcpyHostToDevice);
+    dim3 threads(128), blocks(DIV_UP(n, threads.x), 2);
+    k<<<blocks, threads, 4 * threads.x>>>(y, x, n);
+}
+""",
+    )
+    assert launch.grid is not None
+    assert launch.block is not None
+    assert [formula(one) for one in launch.grid] == ["ceil(n / 128)", "2", "1"]
+    assert launch.block[0].number == 128
+    assert launch.shared.number == 512
+    assert launch.where == "app.cu:15"
+    y, x, n = launch.arguments
+    assert formula(n) == "n"
+    assert isinstance(x, Pointer)
+    assert isinstance(y, Pointer)
+    assert x.memory.bytes is not None
+    assert formula(scalars.quotient(x.memory.bytes, 4)) == "n"
+    stored = x.memory.origins()[-1].stored
+    assert stored is not None
+    assert (x.memory.is_filled, stored.number, stored.high, y.memory.is_filled) == (True, 0.0, 1.0, False)
+
+
+def test_the_branch_that_is_taken_has_its_template_arguments(tmp_path: Path) -> None:
+    text = """template <typename T, int B> __global__ void k(T *y) {}
+template <class T> void go(int block) {
+    T *y;
+    cudaMalloc(&y, 64 * sizeof(T));
+    switch (block) {
+        case 16: k<T, 16><<<4, block>>>(y); break;
+        default: k<T, 32><<<2, block>>>(y);
+    }
+}
+int main() { go<double>(32); }
+"""
+    found = {one.template: one.branches_not_taken for one in launches(tmp_path, text)}
+    assert found == {("double", "16"): 1, ("double", "32"): 0}
+
+
+def test_a_function_that_nobody_calls_runs_with_unknown_values(tmp_path: Path) -> None:
+    (launch,) = launches(tmp_path, KERNEL + "void go(float *y, float *x, int n) { k<<<(n + 63) / 64, 64>>>(y, x, n); }")
+    assert launch.grid is not None
+    assert formula(launch.grid[0]) == "ceil(n / 64)"
+    assert not launch.grid[0].is_known
+    y = launch.arguments[0]
+    assert isinstance(y, Pointer)
+    assert y.memory.bytes is None
+
+
+def test_values_behind_references_loops_and_functions(tmp_path: Path) -> None:
+    text = (
+        KERNEL
+        + """enum { FIRST = 3, SECOND };
+unsigned up(unsigned a, unsigned b) { return (a % b == 0) ? a / b : a / b + 1; }
+void sizes(int n, int &blocks, dim3 *threads) { blocks = up(n, 128); threads->x = 128; }
+int main() {
+    int blocks = 0, power = 1, n = 1 << 10;
+    dim3 threads;
+    sizes(n, blocks, &threads);
+    while (power < 100) power *= 2;
+    float *p;
+    cudaMallocManaged(&p, n * sizeof(*p));
+    for (int i = 0; i < 3; i++) k<<<blocks, threads>>>(p, p + power, SECOND);
+}
+"""
+    )
+    (launch,) = launches(tmp_path, text)
+    assert launch.grid is not None
+    assert launch.block is not None
+    assert (formula(launch.grid[0]), launch.block[0].number) == ("ceil(n / 128)", 128)
+    x, last = launch.arguments[1:]
+    assert isinstance(x, Pointer)
+    assert isinstance(last, HostScalar)
+    assert (x.offset.number, last.number) == (128, 4)
+
+
+def test_endless_recursion_and_loops_end(tmp_path: Path) -> None:
+    text = KERNEL + "void f(int n) { f(n + 1); for (;;) { n++; } k<<<1, 1>>>(0, 0, n); }\nint main() { f(1); }\n"
+    assert launches(tmp_path, text)
+
+
+def test_template_arguments_are_split_outside_of_brackets() -> None:
+    assert split_arguments("a<b, c>, 3") == ["a<b, c>", " 3"]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.toolchain.host_programs import library, program
+from gpuregress.toolchain.host_programs.interpreter import Interpreter
+from gpuregress.toolchain.host_programs.objects import Pointer
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0x10u", 16), ("1'000", 1000), ("2.5f", 2.5), ("1e3", 1000.0), ("010", 8), ("4ULL", 4)]
+)
+def test_literals(text: str, number: float) -> None:
+    value = library.number(text)
+    assert value is not None
+    assert value.number == number
+    assert isinstance(value.number, type(number))
+
+
+def test_sizes_of_types() -> None:
+    assert [library.size_of(one) for one in ("float", "double*", "float4", "dim3", "Unknown")] == [4, 8, 16, 12, 4]
+
+
+def test_memory_of_thrust_symbols_and_launches_by_pointers(tmp_path: Path) -> None:
+    source = tmp_path / "app.cu"
+    source.write_text("""__constant__ float taps[9];
+__global__ void k(float *y, int n) {}
+int main() {
+    int n = 500;
+    float h[9] = {0};
+    thrust::device_vector<float> v(n, 3.0f);
+    cudaMemcpyToSymbol(taps, h, sizeof(h));
+    float *y = thrust::raw_pointer_cast(v.data());
+    cudaMemset(y, 0, v.size() * sizeof(float));
+    void *args[] = {&y, &n};
+    cudaLaunchCooperativeKernel((void *)k, dim3(2), dim3(64), args, 128, 0);
+}
+""")
+    run = Interpreter(program.read(source))
+    run.run()
+    (launch,) = run.launches
+    assert (launch.kernel, launch.shared.number, launch.texts) == ("k", 128, ("y", "n"))
+    y = launch.arguments[0]
+    assert isinstance(y, Pointer)
+    assert y.memory.bytes is not None
+    assert (y.memory.name, y.memory.bytes.number, y.memory.is_zeroed) == ("v", 2000, True)
+    size = run.symbols["taps"].bytes
+    assert size is not None
+    assert size.number == 36

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuregress.toolchain.host_code.preprocessing import CxxText
+from gpuregress.toolchain.host_programs import program
+
+
+def test_callers_and_headers_of_the_folder_belong_to_the_program(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text('#include "k.h"\n__global__ void k(int n) {}\nvoid go(int n) { k<<<1, T>>>(n); }\n')
+    (tmp_path / "k.h").write_text("#pragma once\n#define T 32\nvoid go(int n);\n")
+    (tmp_path / "main.cpp").write_text('#include "k.h"\nint main() { go(7); }\n')
+    (tmp_path / "other.cpp").write_text("int other() { return 1; }\n")
+    read = program.read(tmp_path / "k.cu")
+    assert [path.name for path in read.files] == ["k.cu", "k.h", "main.cpp"]
+    assert read.launching == {"main", "go"}
+    assert read.macros["T"].body == "32"
+    assert [str(one) for one in read.kernels] == ["k"]
+
+
+def test_constant_memory_and_what_device_code_mentions(tmp_path: Path) -> None:
+    text = "#define R 4\n#define L (2 * R + 1)\nconst int UNUSED = 3;\n__constant__ float taps[L];\n"
+    (tmp_path / "k.cu").write_text(text + "__global__ void k() {}\nenum { A, B };\n")
+    read = program.read(tmp_path / "k.cu")
+    assert read.symbols["taps"].type == "float"
+    assert {"R", "L"} <= read.device_words
+    assert "UNUSED" not in read.device_words
+    assert len(read.enumerators) == 1
+
+
+def test_the_branch_of_another_system_is_left_out() -> None:
+    text = "#ifdef _WIN32\nint a;\n#elif defined(X) && !defined(Y)\nint b;\n#else\nint c;\n#endif\n"
+    assert program.selected(CxxText(text), {"X"}).split() == ["int", "b;"]
+    assert program.selected(CxxText(text), {"X", "Y"}).split() == ["int", "c;"]
