@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     epilog="Example: gpuregress new kernels/mine.cu",
 )
 @click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
-@click.option("--kernel", metavar="NAME", help="Which kernel of the source  [default: the first]")
+@click.option("--kernel", metavar="NAME", help="Only this kernel of the source.")
 @click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, as '*'")
 @click.option(
-    "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: configs/NAME.yaml]"
+    "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: in configs/]"
 )
 @click.option("--device", default="auto", metavar="DEVICE", help="Where the drafts are run: auto, cpu, cuda or cuda:N")
 @click.option("--no-run", "draft_only", is_flag=True, help="Write the drafts and do not run them.")

@@ -34,3 +34,34 @@ def test_a_pattern_writes_the_jobs_that_are_not_there_yet(shop: Workshop) -> Non
     assert (shop.root / "configs/half_of.yaml").read_text() == "# mine\n"
     assert "the jobs of all 2 functions are already there" in shop.fails(2, "new", source, "--function", "*")
     assert "half_of.yaml is already there" in shop.fails(2, "new", source, "--function", "half_of")
+
+
+PROGRAM = """__global__ void twice(float *x, int n) { int i = blockIdx.x * 32 + threadIdx.x; if (i < n) x[i] *= 2; }
+__global__ void broken(float *x, int n) { x[n + threadIdx.x] = 0; }
+int main(int argc, char **argv) {
+    int n = 100;
+    float *x;
+    cudaMalloc(&x, n * sizeof(float));
+    twice<<<(n + 31) / 32, 32>>>(x, n);
+    broken<<<1, argc>>>(x, n);
+}
+"""
+
+
+def test_each_kernel_of_a_program_gets_a_job_which_is_run(shop: Workshop) -> None:
+    shop.write("app/prog.cu", PROGRAM)
+    result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
+    assert result.exit_code == 0
+    assert "a job for twice, from its launch in the host code" in result.stdout
+    assert "needed: argc: its value" in result.stdout
+    assert "new      twice/n=100" in result.stdout
+    assert "fault    broken/" in result.stdout
+    job = (shop.root / "configs/twice.yaml").read_text()
+    assert "grid: [ceil(n / 32)]" in job
+    again = shop.fails(2, "new", str(shop.root / "app/prog.cu"))
+    assert "the jobs of all 2 kernels are already there" in again
+
+
+def test_drafts_are_not_run_where_that_is_said(shop: Workshop) -> None:
+    shop.write("app/prog.cu", PROGRAM)
+    assert "no baseline" not in shop.call("new", str(shop.root / "app/prog.cu"), "--no-run").stdout
