@@ -20,7 +20,7 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD
 from gpuregress.toolchain.host_programs import scalars
-from gpuregress.toolchain.host_programs.objects import HostArray, Object, Pointer, SeenLaunch
+from gpuregress.toolchain.host_programs.objects import ArrayPointer, HostArray, Object, SeenLaunch
 from gpuregress.toolchain.host_programs.program import ConstantVariable, HostFiles
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
 
@@ -170,7 +170,7 @@ class LaunchDraft(KernelDraft):
         name, one = self._named[number]
         if one.pointer:
             value = self._arguments[number]
-            if isinstance(value, Pointer) and value.offset.number != 0:
+            if isinstance(value, ArrayPointer) and value.offset.number != 0:
                 shown = self._formula(value.offset)
                 return self._names[number], f"the host code adds {shown} elements to the pointer; a job cannot"
             return self._names[number], ""
@@ -198,7 +198,7 @@ class LaunchDraft(KernelDraft):
                 continue
             value = self._arguments[number]
             safe = f"{name}_buffer" if name in expressions.RESERVED else name
-            if isinstance(value, Pointer):
+            if isinstance(value, ArrayPointer):
                 safe = by_memory.setdefault(id(value.memory), safe)
             names[number] = safe
         return names
@@ -211,8 +211,8 @@ class LaunchDraft(KernelDraft):
             done.add(buffer)
             name, one = self._named[number]
             value = self._arguments[number]
-            memory = value.memory if isinstance(value, Pointer) else None
-            dtype = self._dtype(one) or (dtype_of_type(value.type) if isinstance(value, Pointer) else None)
+            memory = value.memory if isinstance(value, ArrayPointer) else None
+            dtype = self._dtype(one) or (dtype_of_type(value.type) if isinstance(value, ArrayPointer) else None)
             comment = f"{memory.name}, {memory.where}" if memory is not None and memory.bytes is not None else ""
             if dtype is None:
                 dtype = "uint8"
@@ -265,7 +265,7 @@ class LaunchDraft(KernelDraft):
             if not one.const and self._is_written(name):
                 value = self._arguments[number]
                 dtype = self._dtype(one) or "uint8"
-                fill, _ = self._contents(name, dtype, value.memory if isinstance(value, Pointer) else None)
+                fill, _ = self._contents(name, dtype, value.memory if isinstance(value, ArrayPointer) else None)
                 written[buffer] = written.get(buffer, False) or bool(fill)
         if any(written.values()):
             yield f"dump: [{', '.join(written)}]"

@@ -18,12 +18,12 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_programs import library, scalars
 from gpuregress.toolchain.host_programs.objects import (
+    ArrayPointer,
     HostArray,
     HostCell,
     Listed,
     NamedFunction,
     Object,
-    Pointer,
     Reference,
     SeenLaunch,
     Structure,
@@ -182,10 +182,13 @@ class Interpreter:
             if parameter.is_reference and (cell := self.lvalue(node)) is not None:
                 return cell
             value = self.evaluate(node)
-            if isinstance(value, Pointer) and (plain := parameter.type.rstrip("*").strip()) in self._template_names():
+            if (
+                isinstance(value, ArrayPointer)
+                and (plain := parameter.type.rstrip("*").strip()) in self._template_names()
+            ):
                 types.setdefault(plain, value.type or value.memory.element)
             pointed = parameter.type.rstrip("*").strip()
-            if isinstance(value, Pointer) and value.type and pointed not in types and len(pointed) <= 2:
+            if isinstance(value, ArrayPointer) and value.type and pointed not in types and len(pointed) <= 2:
                 types[pointed] = value.type
             if is_named or not isinstance(value, HostScalar) or value.op != "number":
                 value = self._named(parameter.name, parameter.type, value, node)
@@ -204,11 +207,11 @@ class Interpreter:
         if type_.endswith("*") or library.is_tensor(type_):
             if type_.rstrip("* ") in ("char", "FILE", "void") and is_called:
                 return None
-            return Pointer(HostArray(name, None, self._place(None), type_.rstrip("*& ")), type_.rstrip("*& "))
+            return ArrayPointer(HostArray(name, None, self._place(None), type_.rstrip("*& ")), type_.rstrip("*& "))
         vector = _VECTOR.search(type_)
         if vector is not None:
             element = vector[1] or vector[2]
-            return Pointer(HostArray(name, None, self._place(None), element), element)
+            return ArrayPointer(HostArray(name, None, self._place(None), element), element)
         if type_.replace("const", "").strip() == "dim3":
             return None
         return self.unknown(name, type_)
@@ -286,7 +289,7 @@ class Interpreter:
         value = self.evaluate(condition) if condition is not None else None
         first, second = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         is_sure = isinstance(value, HostScalar) and value.is_known
-        holds = bool(value.number) if isinstance(value, HostScalar) else isinstance(value, (Pointer, Reference))
+        holds = bool(value.number) if isinstance(value, HostScalar) else isinstance(value, (ArrayPointer, Reference))
         taken, other = (first, second) if holds else (second, first)
         if is_sure:
             if other is not None:
@@ -465,7 +468,7 @@ class Interpreter:
                 return self._converted(cell, items[0], value_node)
             return Listed(items) if items and value_node.type != "parameter_list" else Structure({}, cell.type)
         value = self.evaluate(value_node)
-        if isinstance(value, Pointer) and not value.memory.name:
+        if isinstance(value, ArrayPointer) and not value.memory.name:
             value.memory.name = cell.name
         if isinstance(value, Structure):
             return Structure(
@@ -477,11 +480,11 @@ class Interpreter:
         """Convert an initial value to the type of its variable."""
         if value is None and not cell.type.endswith("*"):
             return self.unknown(cell.name, cell.type, node) if dtype_of_type(cell.type) or "auto" in cell.type else None
-        if isinstance(value, Pointer):
+        if isinstance(value, ArrayPointer):
             is_typed = cell.type.endswith("*") and not cell.type.startswith(("void", "auto"))
             element = cell.type[:-1] if is_typed else value.type
             value.memory.element = value.memory.element or element
-            return Pointer(value.memory, element, value.offset)
+            return ArrayPointer(value.memory, element, value.offset)
         return self._named(cell.name, cell.type, value, node)
 
     def _named(self, name: str, type_: str, value: Object | None, node: Node | None) -> Object | None:
@@ -502,7 +505,7 @@ class Interpreter:
         return value
 
     def _vector(self, cell: HostCell, element: str, node: Node | None) -> Object:
-        pointer = Pointer(HostArray(cell.name, None, self._place(node), element), element)
+        pointer = ArrayPointer(HostArray(cell.name, None, self._place(node), element), element)
         size = library.size_of(self.resolved(element))
         items = [self.evaluate(_expression(one)) for one in node.named_children] if node is not None else []
         if node is not None and node.type in ("argument_list", "parameter_list") and items:
@@ -511,14 +514,14 @@ class Interpreter:
                 pointer.memory.bytes = scalars.binary("*", first, constant(size))
                 if len(items) > 1 and isinstance(items[1], HostScalar):
                     pointer.memory.stored, pointer.memory.is_filled = items[1], True
-            elif isinstance(first, Pointer):
+            elif isinstance(first, ArrayPointer):
                 self._copy(pointer.memory, first.memory)
         elif node is not None and node.type == "initializer_list":
             pointer.memory.bytes = constant(len(items) * size)
             pointer.memory.is_filled = True
         elif node is not None:
             value = self.evaluate(node)
-            if isinstance(value, Pointer):
+            if isinstance(value, ArrayPointer):
                 self._copy(pointer.memory, value.memory)
         return pointer
 
@@ -529,7 +532,7 @@ class Interpreter:
 
     def _array(self, cell: HostCell, node: Node, value: Node | None) -> Object | None:
         items = tuple(self.evaluate(one) for one in value.named_children) if value is not None else ()
-        if cell.type.startswith(("void", "char")) or any(isinstance(one, (Reference, Pointer)) for one in items):
+        if cell.type.startswith(("void", "char")) or any(isinstance(one, (Reference, ArrayPointer)) for one in items):
             return Listed(items)
         total: HostScalar = constant(library.size_of(cell.type))
         one: Node | None = node
@@ -538,7 +541,7 @@ class Interpreter:
             count = self.evaluate(size) if size is not None else constant(max(len(items), 1))
             total = scalars.binary("*", total, count if isinstance(count, HostScalar) else constant(1))
             one = one.child_by_field_name("declarator")
-        return Pointer(HostArray(cell.name, total, self._place(node), cell.type), cell.type)
+        return ArrayPointer(HostArray(cell.name, total, self._place(node), cell.type), cell.type)
 
     def _dim3(self, node: Node | None) -> Object | None:
         if node is None:
@@ -678,8 +681,8 @@ class Interpreter:
             if _FLOAT.search(type_):
                 return scalars.to_float(value)
             return scalars.to_integer(value) if dtype_of_type(type_) is not None else value
-        if isinstance(value, Pointer) and type_.endswith("*") and not type_.startswith("void"):
-            return Pointer(value.memory, type_[:-1].replace("const", "").strip(), value.offset)
+        if isinstance(value, ArrayPointer) and type_.endswith("*") and not type_.startswith("void"):
+            return ArrayPointer(value.memory, type_[:-1].replace("const", "").strip(), value.offset)
         return value
 
     def _on_sizeof_expression(self, node: Node) -> Object | None:
@@ -688,7 +691,11 @@ class Interpreter:
         text = grammar.text(named_node).strip("() ") if named_node is not None else ""
         cell = self._cell(text)
         if cell is not None:
-            if isinstance(cell.value, Pointer) and not cell.type.endswith("*") and cell.value.memory.bytes is not None:
+            if (
+                isinstance(cell.value, ArrayPointer)
+                and not cell.type.endswith("*")
+                and cell.value.memory.bytes is not None
+            ):
                 return cell.value.memory.bytes
             return constant(library.size_of(self.resolved(cell.type)))
         if text.startswith("*") and (pointer := self._cell(text.strip("* "))) is not None:
@@ -700,7 +707,7 @@ class Interpreter:
         value = self.evaluate(argument) if argument is not None else None
         if operator is None or not isinstance(value, HostScalar):
             is_not = operator is not None and grammar.text(operator) == "!"
-            return constant(0) if is_not and isinstance(value, (Pointer, Reference)) else None
+            return constant(0) if is_not and isinstance(value, (ArrayPointer, Reference)) else None
         return scalars.unary(grammar.text(operator), value)
 
     def _on_binary_expression(self, node: Node) -> Object | None:
@@ -712,9 +719,9 @@ class Interpreter:
         first, second = self.evaluate(left), self.evaluate(right)
         if isinstance(first, HostScalar) and isinstance(second, HostScalar):
             return scalars.binary(sign, first, second)
-        if isinstance(first, Pointer) and isinstance(second, HostScalar) and sign in "+-":
-            return Pointer(first.memory, first.type, scalars.binary(sign, first.offset, second))
-        if isinstance(first, (Pointer, Reference)) and sign in ("==", "!="):
+        if isinstance(first, ArrayPointer) and isinstance(second, HostScalar) and sign in "+-":
+            return ArrayPointer(first.memory, first.type, scalars.binary(sign, first.offset, second))
+        if isinstance(first, (ArrayPointer, Reference)) and sign in ("==", "!="):
             return constant(int(sign == "!="))
         return None
 
@@ -748,12 +755,12 @@ class Interpreter:
         if sign != "=":
             old = cell.value
             both = isinstance(old, HostScalar) and isinstance(value, HostScalar)
-            if isinstance(old, Pointer) and isinstance(value, HostScalar):
-                value = Pointer(old.memory, old.type, scalars.binary(sign[0], old.offset, value))
+            if isinstance(old, ArrayPointer) and isinstance(value, HostScalar):
+                value = ArrayPointer(old.memory, old.type, scalars.binary(sign[0], old.offset, value))
             else:
                 assert not both or (isinstance(old, HostScalar) and isinstance(value, HostScalar))
                 value = scalars.binary(sign[:-1], old, value) if both else None  # type: ignore[arg-type]
-        elif isinstance(value, Pointer) and not value.memory.name:
+        elif isinstance(value, ArrayPointer) and not value.memory.name:
             value.memory.name = cell.name
         self.assign(cell, value, node)
         return value
@@ -764,7 +771,7 @@ class Interpreter:
         if self._unlikely and old is not None and not (isinstance(old, HostScalar) and not old.is_known):
             return
         is_guess = value is None or (isinstance(value, HostScalar) and not value.is_known)
-        if self._doubts and is_guess and isinstance(old, (HostScalar, Pointer)):
+        if self._doubts and is_guess and isinstance(old, (HostScalar, ArrayPointer)):
             return
         if isinstance(value, Structure):
             value = Structure(
@@ -772,8 +779,8 @@ class Interpreter:
             )
         elif value is None and dtype_of_type(cell.type) and "*" not in cell.type:
             value = self.unknown(cell.name, cell.type, node)
-        elif isinstance(value, Pointer) and cell.type.endswith("*") and not cell.type.startswith("void"):
-            value = Pointer(value.memory, cell.type[:-1], value.offset)
+        elif isinstance(value, ArrayPointer) and cell.type.endswith("*") and not cell.type.startswith("void"):
+            value = ArrayPointer(value.memory, cell.type[:-1], value.offset)
         elif isinstance(old, HostScalar) and old.op == "loop":
             cell.value = value
             return
@@ -802,19 +809,19 @@ class Interpreter:
             if (cell := self.lvalue(argument)) is not None:
                 return Reference(cell)
             value = self.evaluate(argument)
-            return value if isinstance(value, (NamedFunction, Pointer)) else None
+            return value if isinstance(value, (NamedFunction, ArrayPointer)) else None
         value = self.evaluate(argument)
         if isinstance(value, Reference):
             return value.cell.value
-        return value.memory.stored if isinstance(value, Pointer) else None
+        return value.memory.stored if isinstance(value, ArrayPointer) else None
 
     def _element(self, node: Node) -> Object | None:
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         base = self.evaluate(argument) if argument is not None else None
         index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
-        if isinstance(base, Pointer) and isinstance(index, HostScalar):
-            return Pointer(base.memory, base.type, scalars.binary("+", base.offset, index))
-        return base if isinstance(base, Pointer) else None
+        if isinstance(base, ArrayPointer) and isinstance(index, HostScalar):
+            return ArrayPointer(base.memory, base.type, scalars.binary("+", base.offset, index))
+        return base if isinstance(base, ArrayPointer) else None
 
     def _on_subscript_expression(self, node: Node) -> Object | None:
         cell = self.lvalue(node)
@@ -845,7 +852,7 @@ class Interpreter:
             value = self.evaluate(argument) if argument is not None else None
             if isinstance(value, Reference):
                 return value.cell
-            return _Stored(value.memory) if isinstance(value, Pointer) else None
+            return _Stored(value.memory) if isinstance(value, ArrayPointer) else None
         if node.type == "subscript_expression":
             return self._subscripted(node)
         return None
@@ -854,7 +861,7 @@ class Interpreter:
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         base = self.evaluate(argument) if argument is not None else None
         index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
-        if isinstance(base, Pointer):
+        if isinstance(base, ArrayPointer):
             return _Stored(base.memory)
         if isinstance(base, Listed) and isinstance(index, HostScalar):
             at = int(index.number)
@@ -880,7 +887,7 @@ class Interpreter:
         element = self.resolved(grammar.text(given)) if given is not None else ""
         size = constant(library.size_of(element))
         total = scalars.binary("*", count, size) if isinstance(count, HostScalar) else None
-        return Pointer(HostArray("", total, self._place(node), element), element)
+        return ArrayPointer(HostArray("", total, self._place(node), element), element)
 
     def _on_lambda_expression(self, node: Node) -> Object | None:
         body = node.child_by_field_name("body")
@@ -951,11 +958,11 @@ class Interpreter:
         base = self.evaluate(argument) if argument is not None else None
         name = grammar.text(field).partition("<")[0] if field is not None else ""
         functions = self.program.functions.get(name)
-        if isinstance(base, Pointer):
+        if isinstance(base, ArrayPointer):
             return library.method(self, base, name, given, node)
         if argument is not None and name == "data_ptr":
             element = self._cast_type(called)
-            return Pointer(HostArray(grammar.text(argument), None, self._place(node), element), element)
+            return ArrayPointer(HostArray(grammar.text(argument), None, self._place(node), element), element)
         if functions and name in self.program.launching:
             return self.call(functions[0], given)
         for one in given:
@@ -1049,7 +1056,7 @@ class Interpreter:
         )
 
     def _type_of(self, node: Node, value: Object | None) -> str:
-        if isinstance(value, Pointer):
+        if isinstance(value, ArrayPointer):
             return f"{value.type or value.memory.element}*"
         cell = self.lvalue(node)
         if cell is not None and cell.type:

@@ -13,12 +13,12 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code import grammar
 from gpuregress.toolchain.host_programs import scalars
 from gpuregress.toolchain.host_programs.objects import (
+    ArrayPointer,
     HostArray,
     HostCell,
     Listed,
     NamedFunction,
     Object,
-    Pointer,
     Reference,
     Structure,
     dim3,
@@ -248,7 +248,7 @@ def _allocate(run: Run, values: Sequence[Object | None], node: Node) -> Object:
         element = run.resolved(cell.type.removesuffix("*"))
         if cell.type in ("", "void*"):
             element = ""
-        run.assign(cell, Pointer(HostArray(cell.name, size, _place(run, node), element), element), node)
+        run.assign(cell, ArrayPointer(HostArray(cell.name, size, _place(run, node), element), element), node)
     return constant(0)
 
 
@@ -261,7 +261,7 @@ def _allocate_pitched(run: Run, values: Sequence[Object | None], node: Node) -> 
             pitch.value = rounded
         element = run.resolved(cell.type.removesuffix("*"))
         memory = HostArray(cell.name, scalars.binary("*", rounded, height), _place(run, node), element)
-        run.assign(cell, Pointer(memory, element), node)
+        run.assign(cell, ArrayPointer(memory, element), node)
     return constant(0)
 
 
@@ -270,7 +270,7 @@ def _host_memory(run: Run, values: Sequence[Object | None], node: Node) -> Objec
     if len(sizes) != len(values) or not sizes:
         return None
     total = sizes[-1] if len(sizes) == 1 else scalars.binary("*", sizes[0], sizes[1])
-    return Pointer(HostArray("", total, _place(run, node)))
+    return ArrayPointer(HostArray("", total, _place(run, node)))
 
 
 def _aligned_memory(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
@@ -278,10 +278,10 @@ def _aligned_memory(run: Run, values: Sequence[Object | None], node: Node) -> Ob
 
 
 def _copy(_: Run, values: Sequence[Object | None], __: Node) -> Object | None:
-    if len(values) < 3 or not isinstance(values[0], Pointer):
+    if len(values) < 3 or not isinstance(values[0], ArrayPointer):
         return constant(0)
     memory = values[0].memory
-    source = values[1].memory if isinstance(values[1], Pointer) else None
+    source = values[1].memory if isinstance(values[1], ArrayPointer) else None
     memory.is_filled = True
     if source is not None and memory.source is None and memory not in source.origins():
         memory.source = source
@@ -289,7 +289,7 @@ def _copy(_: Run, values: Sequence[Object | None], __: Node) -> Object | None:
 
 
 def _set(_: Run, values: Sequence[Object | None], __: Node) -> Object:
-    if len(values) >= 3 and isinstance(values[0], Pointer) and isinstance(values[1], HostScalar):
+    if len(values) >= 3 and isinstance(values[0], ArrayPointer) and isinstance(values[1], HostScalar):
         memory = values[0].memory
         memory.is_zeroed = memory.is_zeroed or values[1].number == 0
     return constant(0)
@@ -302,7 +302,7 @@ def _copy_to_symbol(run: Run, values: Sequence[Object | None], node: Node) -> Ob
     source = values[1] if len(values) > 1 else None
     size = values[2] if len(values) > 2 and isinstance(values[2], HostScalar) else None
     memory = HostArray(name, size, _place(run, node), is_filled=True)
-    if isinstance(source, Pointer):
+    if isinstance(source, ArrayPointer):
         memory.source = source.memory
     elif isinstance(source, Reference) and isinstance(source.cell.value, HostScalar):
         memory.stored = source.cell.value
@@ -373,7 +373,7 @@ def _launch_by_configuration(run: Run, values: Sequence[Object | None], given: S
         run.record(kernel, grid, block, shared, given[2:], node)
 
 
-def method(run: Run, base: Pointer, name: str, given: Sequence[Node], node: Node) -> Object | None:
+def method(run: Run, base: ArrayPointer, name: str, given: Sequence[Node], node: Node) -> Object | None:
     """Call a method of a container or a tensor.
 
     Args:
@@ -389,7 +389,7 @@ def method(run: Run, base: Pointer, name: str, given: Sequence[Node], node: Node
         function = node.child_by_field_name("function")
         spelled = re.search(r"<\s*([\w: ]+)\s*>$", grammar.text(function)) if function is not None else None
         element = run.resolved(spelled[1]) if spelled is not None else base.type
-        return Pointer(memory, element, base.offset)
+        return ArrayPointer(memory, element, base.offset)
     if name in ("size", "numel") and memory.bytes is not None and not values:
         return scalars.quotient(memory.bytes, size_of(base.type))
     if name in _TAKES:

@@ -49,7 +49,7 @@ class HostCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
+class ArrayPointer:
     """A pointer into an array; `offset` in elements."""
 
     memory: HostArray
@@ -91,7 +91,7 @@ class NamedFunction:
     name: str
 
 
-Object = HostScalar | Pointer | Reference | Structure | Listed | NamedFunction
+Object = HostScalar | ArrayPointer | Reference | Structure | Listed | NamedFunction
 
 
 def dim3(values: tuple[HostScalar, ...]) -> Structure:

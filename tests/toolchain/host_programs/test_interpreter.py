@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gpuregress.toolchain.host_programs import program, scalars
 from gpuregress.toolchain.host_programs.interpreter import Interpreter, split_arguments
-from gpuregress.toolchain.host_programs.objects import Pointer, SeenLaunch
+from gpuregress.toolchain.host_programs.objects import ArrayPointer, SeenLaunch
 from gpuregress.toolchain.host_programs.scalars import HostScalar
 
 KERNEL = "__global__ void k(float *y, const float *x, int n) {}\n"
@@ -52,8 +52,8 @@ int main(int argc, char **argv) {
     assert launch.where == "app.cu:15"
     y, x, n = launch.arguments
     assert formula(n) == "n"
-    assert isinstance(x, Pointer)
-    assert isinstance(y, Pointer)
+    assert isinstance(x, ArrayPointer)
+    assert isinstance(y, ArrayPointer)
     assert x.memory.bytes is not None
     assert formula(scalars.quotient(x.memory.bytes, 4)) == "n"
     stored = x.memory.origins()[-1].stored
@@ -83,7 +83,7 @@ def test_a_function_that_nobody_calls_runs_with_unknown_values(tmp_path: Path) -
     assert formula(launch.grid[0]) == "ceil(n / 64)"
     assert not launch.grid[0].is_known
     y = launch.arguments[0]
-    assert isinstance(y, Pointer)
+    assert isinstance(y, ArrayPointer)
     assert y.memory.bytes is None
 
 
@@ -109,7 +109,7 @@ int main() {
     assert launch.block is not None
     assert (formula(launch.grid[0]), launch.block[0].number) == ("ceil(n / 128)", 128)
     x, last = launch.arguments[1:]
-    assert isinstance(x, Pointer)
+    assert isinstance(x, ArrayPointer)
     assert isinstance(last, HostScalar)
     assert (x.offset.number, last.number) == (128, 4)
 

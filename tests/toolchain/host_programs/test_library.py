@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.toolchain.host_programs import library, program
 from gpuregress.toolchain.host_programs.interpreter import Interpreter
-from gpuregress.toolchain.host_programs.objects import Pointer
+from gpuregress.toolchain.host_programs.objects import ArrayPointer
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ int main() {
     (launch,) = run.launches
     assert (launch.kernel, launch.shared.number, launch.texts) == ("k", 128, ("y", "n"))
     y = launch.arguments[0]
-    assert isinstance(y, Pointer)
+    assert isinstance(y, ArrayPointer)
     assert y.memory.bytes is not None
     assert (y.memory.name, y.memory.bytes.number, y.memory.is_zeroed) == ("v", 2000, True)
     size = run.symbols["taps"].bytes
