@@ -19,16 +19,19 @@ from gpuregress.toolchain.include_scanner import SourceInputs
 _TELLING_CALLS = frozenset(
     {
         *("open", "exec", "eval", "__import__", "import_module", "read_text", "read_bytes", "fromfile", "loadtxt"),
+        *("genfromtxt", "memmap", "listdir", "scandir", "iterdir", "perf_counter", "cpu_count"),
         *("getenv", "popen", "system", "check_output", "check_call", "run", "Popen", "urlopen"),
         *("time", "time_ns", "now", "today", "urandom", "uuid4", "default_rng"),
     }
 )
 _TELLING_MODULES = frozenset({"random", "secrets", "subprocess", "socket", "urllib", "requests"})
 _TELLING_NAMES = frozenset({"environ", "argv"})
-_TELLING_PAIRS = frozenset({("sys", "path"), ("np", "random"), ("numpy", "random"), ("site", "addsitedir")})
+_TELLING_PAIRS = frozenset({("sys", "path"), ("site", "addsitedir"), ("torch", "load")}) | {
+    (module, name) for module in ("np", "numpy") for name in ("load", "random")
+}
 _SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
-_FRAMEWORKS = frozenset({"triton", "numba", "numpy", "torch", "gpuregress"})
-"""Packages that are not looked up: the versions of compilers are part of every key, and the others make no program."""
+_FRAMEWORKS = frozenset({"triton", "numpy", "torch", "gpuregress"})
+"""Packages that are not looked up: Triton's version is part of every key, and the others make no program."""
 
 
 def inputs(path: Path) -> SourceInputs:

@@ -69,6 +69,8 @@ def test_a_module_that_appears_later_changes_the_structure(tmp_path: Path) -> No
         ("import os\nn = os.environ['N']\n", "kernel.py:2: environ"),
         ("import sys\nsys.path.insert(0, '../lib')\n", "kernel.py:2: sys.path"),
         ("import numpy as np\nn = np.random.rand()\n", "kernel.py:2: np.random"),
+        ("import numpy as np\nn = np.load('table.npy')\n", "kernel.py:2: np.load"),
+        ("import os\nn = os.listdir()\n", "kernel.py:2: listdir()"),
     ],
 )
 def test_what_reads_more_than_its_text(tmp_path: Path, text: str, why: str) -> None:
@@ -112,6 +114,8 @@ def test_of_installed_packages_the_version_counts(tmp_path: Path, monkeypatch: p
         "nowhere_at_all": "",
         "yaml": metadata.version("PyYAML"),
     }
+    path.write_text("from numba import cuda\n")
+    assert list(source_inputs.packages(source_inputs.inputs(path))) == ["numba"]  # numba-cuda is another package
     path.write_text("import parcel\n")
     found = source_inputs.inputs(path)
     assert found.files == (path,)
