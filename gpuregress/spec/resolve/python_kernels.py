@@ -262,7 +262,7 @@ def check_arguments(
             scope.error(key, f"{text} {len(launch.args)}")
             continue
         for position, (argument, (name, text)) in enumerate(zip(launch.args, kernel.signature.items(), strict=True)):
-            problem = _argument_problem(kernel.language, argument, text, buffers)
+            problem = _offset_problem(argument, text) or _argument_problem(kernel.language, argument, text, buffers)
             if problem:
                 scope.error((*key, position), f"{problem}, and signature.{name} is {text}")
     _check_alignment(scope, kernel, launches, section)
@@ -362,6 +362,15 @@ def _type_problem(language: str, text: str) -> str | None:
         return None
     types = ", ".join((*_NUMBA_TYPES, *_NUMBA_FLOATS))
     return f"unknown type {text!r}; it has {types}, and arrays as float32[:], float32[::1] or float32[:, ::1]"
+
+
+def _offset_problem(argument: records.Argument, text: str) -> str | None:
+    """Explain why an address inside of a buffer cannot be taken; None if it can."""
+    if argument.offset and ("[" in text or text.startswith("tensordesc")):
+        return f"offset {argument.offset} is given: an array or a descriptor is a whole buffer"
+    if argument.offset % _ALIGNMENT and text.endswith(":16"):
+        return f"offset {argument.offset} is no multiple of {_ALIGNMENT}"
+    return None
 
 
 def _argument_problem(

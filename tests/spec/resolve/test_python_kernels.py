@@ -140,6 +140,23 @@ def test_mistakes_with_numba(tmp_path: Path, before: str, after: str, message: s
     assert message in errors(tmp_path, NUMBA.replace(before, after, 1))
 
 
+@pytest.mark.parametrize(
+    ("type_of_y", "message"),
+    [
+        ("*fp32:16", "offset 4 is no multiple of 16, and signature.y is *fp32:16"),
+        ("tensordesc<fp32[8]>", "offset 4 is given: an array or a descriptor is a whole buffer"),
+    ],
+)
+def test_an_address_inside_of_a_buffer(tmp_path: Path, type_of_y: str, message: str) -> None:
+    text = JOB.replace("*fp32", type_of_y).replace("[y, x,", "[{pointer: y, offset: 4}, x,")
+    assert f"job.yaml:12: launches[0].args[0]: {message}" in errors(tmp_path / "triton", text)
+
+
+def test_an_address_inside_of_an_array(tmp_path: Path) -> None:
+    text = NUMBA.replace("[y, {", "[{pointer: y, offset: 4}, {")
+    assert "args[0]: offset 4 is given: an array or a descriptor is a whole buffer" in errors(tmp_path, text)
+
+
 def test_options_of_the_compiler(tmp_path: Path) -> None:
     text = JOB.replace("num_warps:", "compile: {options: [--maxnreg=128, --enable-fp-fusion=false]}\nnum_warps:")
     made = project(tmp_path, job=text)
