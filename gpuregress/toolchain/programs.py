@@ -288,8 +288,7 @@ def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> P
 
 def _is_taken(built: Mapping[str, Any], kernel: PythonKernel, files: SourceInputs) -> bool:
     """Tell whether a program from elsewhere is taken, because this host could not make it, or not as well."""
-    here = source_inputs.packages(files)
-    if any(version and not here.get(name) for name, version in built.get("packages", {}).items()):
+    if source_inputs.lacks(files, built.get("packages", {})):
         return True
     installed = python_compiler.version(kernel.language)
     if kernel.language not in python_compiler.LANGUAGES:

@@ -18,6 +18,7 @@ from typing import Any
 from gpuregress.errors import CompileError, MissingCompiler
 from gpuregress.frozen import dataclass
 from gpuregress.toolchain import cache, compiler_messages
+from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler, source_inputs
 
 _FORM = "configurations 1"
@@ -67,12 +68,20 @@ def configurations(path: Path, function: str, arch: str) -> tuple[Configuration,
     packages = source_inputs.packages(files)
     shared = cache.digest(parts)  # for a host without Triton, or without the packages
     own = cache.digest((*parts, json.dumps(packages))) if packages else shared
-    known = None if files.unknown else cache.load(shared if not compiler.version("triton") else own)
+    known = None if files.unknown else cache.load(own) or _carried(shared, files)
     if known is None:
-        known = {"entries": _read(path, function, arch)}
+        known = {"entries": _read(path, function, arch), "packages": packages}
         for key in () if files.unknown else dict.fromkeys((own, shared)):
             cache.store(key, known, {})
     return _configurations(function, known["entries"])
+
+
+def _carried(key: str, files: SourceInputs) -> dict[str, Any] | None:
+    """The list that another host has read, where this one cannot."""
+    known = cache.load(key)
+    if known is None or not compiler.version("triton"):
+        return known
+    return known if source_inputs.lacks(files, known.get("packages", {})) else None
 
 
 def _configurations(function: str, entries: list[dict[str, Any]]) -> tuple[Configuration, ...]:

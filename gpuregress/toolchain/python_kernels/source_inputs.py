@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -74,6 +74,17 @@ def packages(files: SourceInputs) -> dict[str, str]:
             if not folders or any(_is_installed(folder) for folder in folders):
                 versions[top] = _version(top) if folders else ""
     return versions
+
+
+def lacks(files: SourceInputs, there: Mapping[str, str]) -> bool:
+    """Tell whether this host lacks a package that another one has.
+
+    Args:
+        files: from `inputs`.
+        there: from `packages`, on the other host.
+    """
+    here = packages(files)
+    return any(version and not here.get(name) for name, version in there.items())
 
 
 def _version(package: str) -> str:

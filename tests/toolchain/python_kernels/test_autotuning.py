@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import CompileError, MissingCompiler
-from gpuregress.toolchain.python_kernels import autotuning, compiler
+from gpuregress.toolchain.python_kernels import autotuning, compiler, source_inputs
 from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 TEXT = """\
@@ -51,6 +51,22 @@ def test_configurations_are_read_once(source: Path, monkeypatch: pytest.MonkeyPa
     assert autotuning.configurations(source, "k", "sm_90") == found, "as on a host without Triton"
     with pytest.raises(MissingCompiler, match=r"kernels\.py needs triton, which is not installed: pip install"):
         autotuning.configurations(source, "k", "sm_80")
+
+
+def test_a_list_from_a_host_with_other_packages(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"constants": {"BLOCK": 8}, "settings": {"num_warps": 1, "num_stages": 1}}
+    read: list[str] = []
+
+    def reader(_path: Path, function: str, _arch: str) -> list[object]:
+        read.append(function)
+        return [entry]
+
+    monkeypatch.setattr(autotuning, "_read", reader)
+    monkeypatch.setattr(compiler, "version", lambda _language: "3.9.0")
+    for version, count in (("1.0", 1), ("1.0", 1), ("2.0", 2), ("", 2)):
+        monkeypatch.setattr(source_inputs, "packages", lambda _files, version=version: {"parcel": version})
+        autotuning.configurations(source, "k", "sm_90")
+        assert len(read) == count, version
 
 
 def test_a_file_that_cannot_be_imported(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
