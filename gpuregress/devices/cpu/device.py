@@ -61,7 +61,7 @@ class CpuModule(base.DeviceModule):
         usual: the module of the same program whose variables it shares.
 
     Attributes:
-        of_width: threads of a warp along x -> the module for launches with such warps, where it was needed.
+        variants: schedule -> the module for launches that need it.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class CpuModule(base.DeviceModule):
         self._loaded = llvm_backend.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
-        self.of_width: dict[int, CpuModule] = {}
+        self.variants: dict[Schedule, CpuModule] = {}
         self.variables: dict[str, Region] = allocate_variables(built.facts, space) if usual is None else usual.variables
         self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
@@ -192,18 +192,28 @@ class CpuDevice(base.Device):
         self._modules.append(module)
         return module
 
-    def _for_block(self, module: CpuModule, kernel: str, block: Dim3) -> CpuModule:
-        """The module whose warps are those of a block, where it matters."""
-        width = warp_width(block)
-        if width == module.schedule.warp_width or not module.facts(kernel).assumes_rows:
+    def _for_launch(self, module: CpuModule, kernel: str, block: Dim3, parameters: bytes) -> CpuModule:
+        """The module for a block's warps, and for parameters that hold the same address, where it matters."""
+        facts, schedule = module.facts(kernel), module.schedule
+        if facts.assumes_rows:
+            schedule = replace(schedule, warp_width=warp_width(block))
+        if facts.assumes_distinct:
+            schedule = replace(schedule, aliases=self._aliases(parameters))
+        if schedule == module.schedule:
             return module
-        if width not in module.of_width:
-            schedule = replace(module.schedule, warp_width=width)
+        if schedule not in module.variants:
             built = _built(module.program, module.kernels, schedule)
             other = CpuModule(module.program, built, self._space, schedule, module.kernels, usual=module)
-            module.of_width[width] = other
+            module.variants[schedule] = other
             self._modules.append(other)
-        return module.of_width[width]
+        return module.variants[schedule]
+
+    def _aliases(self, parameters: bytes) -> tuple[tuple[int, int], ...]:
+        """First bytes of parameters that hold an address of a buffer, and of the first one that holds the same."""
+        words = np.frombuffer(parameters[: len(parameters) // 8 * 8], np.uint64)
+        first: dict[int, int] = {}
+        pairs = ((8 * at, 8 * first.setdefault(int(word), at)) for at, word in enumerate(words))
+        return tuple(pair for pair in pairs if pair[0] != pair[1] and self._space.find(int(words[pair[0] // 8])))
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Region:
         """A new buffer, its contents undefined.
@@ -264,7 +274,7 @@ class CpuDevice(base.Device):
             raise DeviceError("the program was not loaded onto the cpu device")
         grid, block, shared = shape.grid, shape.block, shape.shared
         check_launch(self.info, module.kernel(kernel), grid, block, shared)
-        module = self._for_block(module, kernel, block)
+        module = self._for_launch(module, kernel, block, module.pack(kernel, args))
         facts, info = module.facts(kernel), module.kernel(kernel)
         is_resident = facts.cooperative or facts.may_spin
         resident = occupancy.of_launch(self.info.limits, info, block, shared) if is_resident else None

@@ -94,6 +94,7 @@ class _KernelBuilder:
             self.stepped.assumes_rows,
             bool(self.stepped.reads),
             self.body.may_be_suspended and not self.body.is_co_resident,
+            self.stepped.assumes_distinct,
         )
 
     def _uncounted(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ class Schedule:
         card: the architecture whose tensor cores are emulated.
         warp_width: threads of a warp along x: 32 where a warp is a part of a row; 1, 2, 4, 8 or 16 where it is whole
             rows; 0 where it is neither.
+        aliases: first bytes of two parameters that hold the same address, the earlier one behind the other.
     """
 
     last_first: bool = False
@@ -36,6 +37,7 @@ class Schedule:
     counts: bool = True
     card: str = SM_90.name
     warp_width: int = 32
+    aliases: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ class KernelFacts:
         uncounted: source lines of the loops whose instructions are not counted, because they wait for other threads.
         has_copies: whether its threads may issue `cp.async`.
         assumes_rows: whether the code is right only for blocks of the schedule's `warp_width`.
+        assumes_distinct: whether the code may be wrong where two parameters hold one address, but for the `aliases` of
+            the schedule.
         watches_exchanges: whether it looks for values that lanes of a warp exchange with no wait between.
         may_spin: whether its threads may spin until another block has run.
     """
@@ -123,6 +127,7 @@ class KernelFacts:
     assumes_rows: bool = False
     watches_exchanges: bool = False
     may_spin: bool = False
+    assumes_distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ class SteppedKernel:
         reads: the statements that may read it.
         assumes_rows: whether that holds only for warps of the schedule's width.
         contested: the stores that lanes of a warp may make to one address.
+        assumes_distinct: whether that holds only where parameters hold different addresses.
     """
 
     function: Function
@@ -33,6 +34,7 @@ class SteppedKernel:
     reads: frozenset[int] = frozenset()
     assumes_rows: bool = False
     contested: ContestedStores = field(default_factory=ContestedStores)
+    assumes_distinct: bool = False
 
 
 def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
@@ -40,9 +42,15 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
     flow = ControlFlowGraph(function)
     offsets, _ = lay_out(function.parameters)
     private = frozenset(item.name for item in function.variables if item.space == "local")
+    offsets = with_aliases(offsets, schedule.aliases)
     found = lane_dependence(flow, offsets, private, schedule.warp_width, last_first=schedule.last_first)
     if not found.steps and not found.reads:
-        return SteppedKernel(function, assumes_rows=found.assumes_rows, contested=found.contested)
+        return SteppedKernel(
+            function,
+            assumes_rows=found.assumes_rows,
+            contested=found.contested,
+            assumes_distinct=found.assumes_distinct,
+        )
     body: list[Statement] = []
     moved: dict[int, int] = {}
     for index, statement in enumerate(flow.statements):
@@ -52,4 +60,11 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
         body.append(statement)
     writes, reads = (frozenset(moved[index] for index in items) for items in (found.writes, found.reads))
     stepped = replace(function, body=tuple(body))
-    return SteppedKernel(stepped, writes, reads, found.assumes_rows, found.contested.moved(moved))
+    contested = found.contested.moved(moved)
+    return SteppedKernel(stepped, writes, reads, found.assumes_rows, contested, found.assumes_distinct)
+
+
+def with_aliases(offsets: dict[str, int], aliases: tuple[tuple[int, int], ...]) -> dict[str, int]:
+    """The first bytes of parameters, with that of an earlier one for each parameter that holds the same address."""
+    same = dict(aliases)
+    return {name: same.get(first, first) for name, first in offsets.items()}

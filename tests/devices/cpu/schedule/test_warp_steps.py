@@ -45,6 +45,15 @@ extern "C" __global__ void trips(int* y)
     s[t] += s[(t + 5) % 32];
     y[t] = s[t];
 }
+extern "C" __global__ void partners(int* y, const int* x) { int t = threadIdx.x; y[t] = x[t ^ 1] + 1; }
+extern "C" __global__ void cleared(volatile int* y, const int* x)
+{
+    __shared__ volatile int s[64];
+    int t = threadIdx.x, place = x[t];
+    s[t] = 7;
+    s[place] = 100;
+    y[t] = s[t];
+}
 extern "C" __global__ void scatter(int* y)
 {
     int t = threadIdx.x + (threadIdx.y + threadIdx.z * blockDim.y) * blockDim.x;
@@ -128,6 +137,22 @@ def test_the_lowest_lane_of_the_last_warp_stays(program: Running, kernel: str, b
 def test_the_lowest_lane_stays_in_passes(program: Running) -> None:
     data = [t % 5 for t in range(32)]
     assert _run(program, "scatter_in_passes", (32, 1, 1), data)[0] == [100, 101, 102, *data[3:]]
+
+
+def test_lanes_that_work_in_place_read_before_any_of_them_writes(program: Running) -> None:
+    y, x = program.put("y", np.arange(64, dtype=np.int32)), program.put("x", np.arange(64, dtype=np.int32))
+    for source in (x, y):
+        program.launch("partners", 1, 64, y, source)
+        assert ints(y) == [(t ^ 1) + 1 if source is x else (t ^ 1 ^ 1) + 2 for t in range(64)]
+
+
+def test_a_store_behind_the_stores_of_all_lanes_stays(program: Running) -> None:
+    y, x = program.put("y", np.zeros(64, np.int32)), program.put("x", np.arange(64, dtype=np.int32)[::-1] // 2 * 2)
+    program.launch("cleared", 1, 32, y, x)
+    assert ints(y)[:32] == [7] * 32
+    x.write((np.arange(63, -1, -1, dtype=np.int32) % 32 // 2 * 2).view(np.uint8))
+    program.launch("cleared", 1, 32, y, x)
+    assert ints(y)[:32] == [100, 7] * 16
 
 
 def test_steps_are_inserted_only_where_lanes_depend_on_each_other(program: Running) -> None:

@@ -95,6 +95,11 @@ class Slices:
         of_thread = any(one.startswith(_OF_THREAD) for item in found for one in effects.reads(item))
         return MemoryEffect.UPDATE in effects_ or (counts and of_thread and MemoryEffect.READ not in effects_)
 
+    def is_data(self, name: str) -> bool:
+        """Whether a register depends on what was read from memory."""
+        reads = (item for item in self._slice(name) if info(item).memory is MemoryEffect.READ)
+        return any(space_of(item) not in ("param", "const") for item in reads)
+
     def is_same(self, operand: Operand) -> bool:
         """Whether a value is certainly the same in all lanes: a constant, or a parameter."""
         if isinstance(operand, Register):

@@ -5,13 +5,14 @@ wait before the next lane begins. Both give the same bytes unless two accesses w
 other: one of them writes, and a lane that runs earlier reaches with the later one what a lane that runs later reaches
 with the earlier one. Before the later one of such a pair the lanes of the warp have to wait for each other.
 
-It is assumed that two pointers among a kernel's parameters do not point into the same buffer, that a parameter that
+It is assumed that two pointers among a kernel's parameters do not point into the same buffer, but for those that are
+known to be the same (they have the same first byte here), that a parameter that
 multiplies a row's number is a pitch that no column exceeds, and that what `malloc` returns is the lane's own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +74,7 @@ class LaneDependence:
         reads: the statements that may read it.
         assumes_rows: whether the answer holds only for warps of the width that was asked for.
         contested: the stores that lanes may make to one address. If there are any, steps allow every order of lanes.
+        assumes_distinct: whether the answer may be another one where two parameters hold the same address.
     """
 
     steps: frozenset[int] = frozenset()
@@ -80,6 +82,7 @@ class LaneDependence:
     reads: frozenset[int] = frozenset()
     assumes_rows: bool = False
     contested: ContestedStores = field(default_factory=ContestedStores)
+    assumes_distinct: bool = False
 
 
 def lane_dependence(
@@ -95,12 +98,16 @@ def lane_dependence(
         last_first: whether the last lane runs first.
     """
     accesses = _accesses(flow, parameters, private)
-    if not _may_depend(accesses) or len(flow.blocks) > _MOST_BLOCKS:
+    if len(flow.blocks) > _MOST_BLOCKS:
         return LaneDependence()
+    assumes_distinct = _are_apart(accesses)
+    if not _may_depend(accesses):
+        return LaneDependence(assumes_distinct=assumes_distinct)
     graph = Dominance(flow)
     if not graph.is_reducible:
         return LaneDependence()
-    return _Search(graph, parameters, accesses, width, last_first=last_first).result()
+    found = _Search(graph, parameters, accesses, width, last_first=last_first).result()
+    return replace(found, assumes_distinct=assumes_distinct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +189,13 @@ def _may_depend(accesses: dict[int, _Access]) -> bool:
     return any(item.may_meet(other) for item in written for other in accesses.values())
 
 
+def _are_apart(accesses: dict[int, _Access]) -> bool:
+    """Whether a buffer is written, and one that may be the same by another parameter is accessed."""
+    pointers = [(item.writes, item.objects) for item in accesses.values() if item.space != "shared"]
+    pointers = [(writes, objects) for writes, objects in dict.fromkeys(pointers) if objects is not None]
+    return any(writes and mine.isdisjoint(theirs) for writes, mine in pointers for _, theirs in pointers)
+
+
 @dataclass(slots=True)
 class _Site:
     """An access with what is known of it.
@@ -218,6 +232,7 @@ class _Search:
     ) -> None:
         self._graph, self._flow, self._accesses = graph, graph.flow, accesses
         self._order = _LATER_LANE.T if last_first else _LATER_LANE
+        self._slices = Slices(graph.flow.statements)
         self._values = LaneGraph(graph, parameters)
         self._nodes = {index: self._values.read(item.address.base, index) for index, item in accesses.items()}
         self._conditions = self._read_conditions()
@@ -372,7 +387,7 @@ class _Search:
         """The stores of which nothing shows that each lane has an address of its own."""
         groups: dict[int, int] = {}
         assumes_rows = self._assumes_rows
-        slices = Slices(self._flow.statements)
+        slices = self._slices
         for index, access in self._accesses.items():
             statement = self._flow.statements[index]
             assert isinstance(statement, Instruction)
@@ -469,9 +484,17 @@ class _Search:
         if key not in self._tested:
             first, second = self._site(before), self._site(index)
             active = first.active[:, None] & second.active[None, :]
-            meets = active & _OTHER_LANE & self._overlap(first, second, crossed)
+            certainly = crossed >= 0 or not self._may_overwrite(first, second)
+            meets = active & _OTHER_LANE & self._overlap(first, second, crossed, certainly=certainly)
             self._tested[key] = bool((meets & self._order).any()), bool(meets.any())
         return self._tested[key]
+
+    def _may_overwrite(self, first: _Site, second: _Site) -> bool:
+        """Whether a store goes where data says, and the other one to an address that is known: one clears a table."""
+        known = [not any(atom.varies for key in site.value for atom in key) for site in (first, second)]
+        bases_ = [site.access.address.base for site in (first, second)]
+        is_data = [isinstance(base, Register) and self._slices.is_data(base.name) for base in bases_]
+        return (known[0] and is_data[1]) or (known[1] and is_data[0])
 
     def _overlap(self, first: _Site, second: _Site, crossed: Crossed, *, certainly: bool = True) -> Pairs:
         """Where two accesses may overlap; `certainly`: of two stores only where they do for certain."""

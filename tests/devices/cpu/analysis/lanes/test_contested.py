@@ -68,3 +68,10 @@ def test_values_that_all_lanes_share() -> None:
     slices = Slices(parse(text).functions[0].body or ())
     assert [slices.is_same(Register(name)) for name in ("%r1", "%rd1", "%r2", "%r3")] == [True, True, False, True]
     assert slices.is_same(Integer(3))
+
+
+def test_values_that_depend_on_data() -> None:
+    body = "ld.param.u64 %rd1, [k_param_0]; ld.global.u32 %r1, [%rd1]; add.u32 %r2, %r1, 1; mov.u32 %r3, %tid.x; ret;"
+    head = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k(.param .u64 k_param_0) "
+    slices = Slices(parse(f"{head} {{ .reg .b32 %r<4>; .reg .b64 %rd<2>; {body} }}").functions[0].body or ())
+    assert [slices.is_data(name) for name in ("%rd1", "%r1", "%r2", "%r3")] == [False, True, True, False]

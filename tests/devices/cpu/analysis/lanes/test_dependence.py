@@ -32,6 +32,7 @@ DEPENDENT = {
     "rounds": ("for (int k = 0; k < n; ++k) s[t] = s[(t + 1) & 31] + k;", 2),
     "by_data": ("s[t] = y[t]; y[t] = s[x[t]];", 1),
     "two_writes": ("s[t] = 1; s[t ^ 1] = 2;", 1),
+    "cleared_table": ("s[t] = 0; s[x[t]] = 1;", 1),
     "global": ("y[t] = t; __threadfence(); x[t] = y[t ^ 1];", 1),
     "behind_a_part": ("s[t] = y[t]; if (t < 7) __syncthreads(); y[t] = s[t ^ 1];", 1),
     "places": ("for (int k = 0; k < n; ++k) if (x[32 * k + t]) y[32 * k + t] = atomicAdd(&s[0], 1);", 1),
@@ -63,6 +64,11 @@ def _dependence(text: str, name: str, width: int = 32, *, last_first: bool = Fal
 @pytest.mark.parametrize("name", DISJOINT)
 def test_lanes_that_do_not_depend_on_each_other(tree: str, name: str) -> None:
     assert not _dependence(tree, name).steps
+
+
+@pytest.mark.parametrize(("name", "expected"), [("fields", True), ("two_variables", False), ("tree", False)])
+def test_what_assumes_that_parameters_differ(tree: str, name: str, *, expected: bool) -> None:
+    assert _dependence(tree, name).assumes_distinct is expected
 
 
 @pytest.mark.parametrize("name", DEPENDENT)
