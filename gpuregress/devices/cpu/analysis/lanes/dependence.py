@@ -191,8 +191,8 @@ def _may_depend(accesses: dict[int, _Access]) -> bool:
 
 def _are_apart(accesses: dict[int, _Access]) -> bool:
     """Whether a buffer is written, and one that may be the same by another parameter is accessed."""
-    pointers = [(item.writes, item.objects) for item in accesses.values() if item.space != "shared"]
-    pointers = [(writes, objects) for writes, objects in dict.fromkeys(pointers) if objects is not None]
+    everything = [item for item in accesses.values() if item.space != "shared"]
+    pointers = {(item.writes, item.objects) for item in everything if item.objects is not None}
     return any(writes and mine.isdisjoint(theirs) for writes, mine in pointers for _, theirs in pointers)
 
 
