@@ -368,8 +368,9 @@ def _python_reference(
     )
     if kernel is None:
         return None
-    python_kernels.check_arguments(scope, kernel, launches, buffers, ("reference", name, "launches"))
-    kernel = python_kernels.with_arguments(scope, kernel, files.contents[0], launches, buffers)
+    section = ("reference", name, "launches")
+    python_kernels.check_arguments(scope, kernel, launches, buffers, section)
+    kernel = python_kernels.with_arguments(scope, kernel, files.contents[0], launches, buffers, section)
     return dataclasses.replace(source, digest=files.digest, python=kernel)
 
 

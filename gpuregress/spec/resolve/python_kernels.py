@@ -274,6 +274,7 @@ def with_arguments(
     content: bytes,
     launches: Sequence[records.Launch],
     buffers: Mapping[str, records.Buffer],
+    section: Key = ("launches",),
 ) -> PythonKernel:
     """Return a kernel with the arguments of its launches, where heuristics compute constants from them.
 
@@ -283,18 +284,23 @@ def with_arguments(
         content: of its file.
         launches: those of it.
         buffers: of the case.
+        section: where the launches are in the job.
     """
     if kernel.language != "triton" or "heuristics" not in function_parameters.decorators(content, kernel.function):
         return kernel
     seen = {}
     for launch in {one.origin: one for one in reversed(launches)}.values():
-        pairs = zip(kernel.signature, launch.args, strict=False)
+        pairs = list(zip(kernel.signature, launch.args, strict=False))
+        for at, (_, argument) in enumerate(pairs):
+            if argument.offset:
+                text = f"offset {argument.offset} is given, and heuristics of {kernel.function} see whole buffers"
+                scope.error((*section, launch.origin, "args", at), f"{text}: leave it out")
         seen[launch.origin] = {name: _heuristic_value(argument, buffers) for name, argument in pairs}
     first = min(seen, default=0)
     for origin, arguments in seen.items():
         if arguments != seen[first]:
             text = f"differ from those of launches[{first}], and heuristics of {kernel.function} compute constants from"
-            scope.error(("launches", origin, "args"), f"{text} them: give one launch its own constants")
+            scope.error((*section, origin, "args"), f"{text} them: give one launch its own constants")
     return dataclasses.replace(kernel, arguments=seen.get(first, {}))
 
 

@@ -10,6 +10,8 @@ from gpuregress.records import PythonKernel
 from tests.plan.projects import only, project
 
 KERNEL = """\
+@triton.heuristics({"EVEN": lambda args: True})
+def even(y, EVEN: tl.constexpr): ...
 def scale(y, x, n, BLOCK: tl.constexpr, KIND: tl.constexpr = 0): ...
 def array(y, a): ...
 """
@@ -155,6 +157,14 @@ def test_an_address_inside_of_a_buffer(tmp_path: Path, type_of_y: str, message: 
 def test_an_address_inside_of_an_array(tmp_path: Path) -> None:
     text = NUMBA.replace("[y, {", "[{pointer: y, offset: 4}, {")
     assert "args[0]: offset 4 is given: an array or a descriptor is a whole buffer" in errors(tmp_path, text)
+
+
+def test_an_offset_where_heuristics_see_the_arguments(tmp_path: Path) -> None:
+    inside = "launches: [{grid: [1], args: [{pointer: y, offset: 16}]}]"
+    own = f'{{source: ../kernels/k.py:even, signature: {{y: "*fp32"}}, {inside}}}'
+    text = f"{JOB}reference: {{y: {own}}}\n"
+    message = "job.yaml:13: reference.y.launches[0].args[0]: offset 16 is given, and heuristics of even see whole"
+    assert message in errors(tmp_path, text)
 
 
 def test_options_of_the_compiler(tmp_path: Path) -> None:
