@@ -138,7 +138,9 @@ class LaunchDraft(KernelDraft):
 
     def _formula(self, value: HostScalar) -> str:
         written = scalars.text(value, self._label)
-        return written if len(written) <= 400 else repr(value.number)
+        if len(written) > 400:
+            return repr(value.number)
+        return f'"{written}"' if "," in written else written
 
     def _axes(self, sizes: tuple[HostScalar, HostScalar, HostScalar]) -> str:
         kept = list(sizes)

@@ -82,3 +82,14 @@ def test_arrays_that_are_the_same_share_a_buffer(tmp_path: Path) -> None:
     )
     assert list(job["buffers"]) == ["a"]
     assert job["launches"][0]["args"] == ["a", "a"]
+
+
+def test_a_formula_with_a_comma_is_quoted(tmp_path: Path) -> None:
+    job, _, _ = drafted(
+        tmp_path,
+        "__global__ void f(int *a, int n) {}\nint main() { int n = 300, *p; cudaMalloc(&p, 4 * std::min(n, 64)); "
+        "f<<<std::max(n, 8), 32>>>(p, std::min(n, 64)); }\n",
+    )
+    assert job["buffers"]["a"]["shape"] == ["min(n, 64)"]
+    assert job["launches"][0]["grid"] == ["max(n, 8)"]
+    assert job["launches"][0]["args"][1] == {"int32": "min(n, 64)"}
