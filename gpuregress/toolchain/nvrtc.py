@@ -115,7 +115,7 @@ def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[s
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
 
-_MOST_ATTEMPTS = 4
+_MOST_ATTEMPTS = 5
 _DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
 """Options with which functions without annotation are device code."""
 

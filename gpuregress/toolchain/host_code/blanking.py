@@ -35,6 +35,7 @@ def replacements(text: CxxText, views: Sequence[View], edits: Sequence[Edits], m
     spans = _spans(text, views, edits)
     found = [Replacement(start, end, _NOT_NEWLINE.sub(" ", text.text[start:end])) for start, end in spans]
     found += [Replacement(at, at, ANNOTATION) for one in edits for at in one.annotated]
+    found += [Replacement(at, at, inserted) for one in edits for at, inserted in one.inserted]
     found += [Replacement(one.start(1), one.end(1), " " * len(one[1])) for one in _lambdas(text.code, macros)]
     return sorted(set(found))
 

@@ -187,6 +187,15 @@ class Macros:
         return frozenset(found)
 
     @cached_property
+    def constants(self) -> frozenset[str]:
+        """The specifiers among the macros that may make a function `constexpr`."""
+        found: set[str] = {"constexpr", "consteval"}
+        specifiers = self._made_of(_ONLY_SPECIFIERS)
+        while more := {name for name in specifiers - found if self._words[name] & found}:
+            found |= more
+        return frozenset(found)
+
+    @cached_property
     def _specifier(self) -> re.Pattern[str] | None:
         return _any_of(self._made_of(_ONLY_SPECIFIERS) | _BLANKED, self.named)
 

@@ -3,6 +3,9 @@
 Kernels, device functions and variables are the roots. A type, a constant or an alias stays if they name it, directly or
 through another that stays. Host functions and variables never stay. So only host code goes: what device code could use
 without it is not legal CUDA.
+
+Device code cannot call a host function, but it can depend on its declaration: a constructor changes a class's layout,
+and `decltype` asks what a call would return. Of such functions the declaration stays, without the body.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import field
 
 from gpuregress.frozen import dataclass
 from gpuregress.toolchain.host_code.declarations import Declared, View
@@ -26,15 +30,53 @@ _CONSTANT = re.compile(r"\bconst(?:expr|eval|init)?\b")
 _CONSTEXPR = re.compile(r"\bconst(?:expr|eval)\b")
 _VIRTUAL = re.compile(r"\b(?:virtual|override|final)\b|=\s*0\s*;")
 _KERNEL = re.compile(r"\b__global__\b")
+_EMPTY = re.compile(r"\{\s*\}\s*;?")
+"""A body with which a constructor is one that nvcc allows for variables in the device's memory."""
+_SPECIAL = re.compile(r"~|\boperator\b")
+_PARENTHESIS = re.compile(r"[()]")
+_HOST_TYPE = "gpuregress_host_type"
+"""Parameter of a constructor whose own parameters are the host's: without one, the class might be an aggregate."""
+_FRIEND = re.compile(r"\bfriend\b")
+_DEDUCED = re.compile(r"\bauto\b(?!.*->)", re.DOTALL)
+_UNEVALUATED = re.compile(r"\b(?:decltype|sizeof|noexcept|alignof|requires)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Changes of one view: spans that go, and where an annotation is missing."""
+    """Changes of one view.
+
+    Attributes:
+        removed: spans that go.
+        annotated: offsets where an annotation is missing.
+        kept: spans of device code.
+        inserted: offsets and texts: what ends a declaration whose body goes, or stands for a constructor.
+    """
 
     removed: tuple[tuple[int, int], ...]
     annotated: tuple[int, ...]
     kept: tuple[tuple[int, int], ...]
+    inserted: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class _Changes:
+    """Edits while they are collected."""
+
+    removed: list[tuple[int, int]] = field(default_factory=list)
+    annotated: list[int] = field(default_factory=list)
+    kept: list[tuple[int, int]] = field(default_factory=list)
+    inserted: list[tuple[int, str]] = field(default_factory=list)
+
+    def declare(self, declared: Declared, code: str) -> None:
+        """Let a host function's declaration stay, with its body where that is empty or decides the type."""
+        self.annotated.append(declared.specifiers)
+        is_empty = _EMPTY.fullmatch(code, declared.head_end, declared.end) is not None
+        if declared.is_body and not is_empty and not _DEDUCED.search(declared.head):
+            self.inserted.append((declared.head_end, ";"))
+            self.removed.append((declared.head_end, declared.end))
+
+    def edits(self) -> Edits:
+        return Edits(tuple(self.removed), tuple(self.annotated), tuple(self.kept), tuple(self.inserted))
 
 
 @dataclass(eq=False, slots=True)
@@ -84,6 +126,8 @@ class _Selection:
         self._by_name: defaultdict[str, list[_Candidate]] = defaultdict(list)
         self.reached: set[str] = set()
         self._functions = {name for one in self._all if one.declared.is_device for name in one.declared.names}
+        self._types = {name for one in self._all if one.declared.kind != "function" for name in one.declared.names}
+        self._unevaluated: set[str] = set()
 
     def edits(self, named: Collection[str]) -> list[list[Edits]]:
         for one in self._all:
@@ -96,6 +140,10 @@ class _Selection:
                 one.stays = True
                 pending += self._words(one) if one.declared.kind != "namespace" else ()
         self._reach(pending)
+        while more := [one for one in self._all if not one.stays and self._is_asked_about(one)]:
+            for one in more:
+                one.stays = True
+                self._reach(list(self._words(one)))
         return [[self._of_view(file, number) for number in range(len(views))] for file, views in enumerate(self._files)]
 
     def _reach(self, pending: list[str]) -> None:
@@ -104,7 +152,8 @@ class _Selection:
             if word in self.reached:
                 continue
             self.reached.add(word)
-            pending += self._macros.words(word)
+            for macro in self._macros.named.get(word, ()):
+                pending += self._read(macro.body)
             for one in self._by_name.get(word, ()):
                 if not one.stays:
                     one.stays = True
@@ -136,61 +185,122 @@ class _Selection:
             return True
         if declared.kind == "variable":
             return _CONSTANT.search(declared.head) is not None
-        return declared.kind == "function" and _CONSTEXPR.search(declared.head) is not None
+        return declared.kind == "function" and self._is_constexpr(declared)
+
+    def _is_constexpr(self, declared: Declared) -> bool:
+        words = WORD.findall(declared.head)
+        return any(_CONSTEXPR.fullmatch(word) or word in self._macros.constants for word in words)
+
+    def _is_asked_about(self, one: _Candidate) -> bool:
+        """Tell whether an operand that is not evaluated, as of `decltype`, names a host function."""
+        declared = one.declared
+        if declared.kind not in ("function", "prototype") or (one.file, declared.start) in self._dropped:
+            return False
+        if self._unevaluated.isdisjoint(declared.names) or _FRIEND.search(declared.head):
+            return False
+        return not any(re.search(rf"::\s*~?{re.escape(name)}\b", declared.head) for name in declared.names)
+
+    def _read(self, text: str) -> list[str]:
+        """List the words of a text, and note those of operands that are not evaluated."""
+        for match in _UNEVALUATED.finditer(text):
+            self._unevaluated.update(WORD.findall(_operand(text, match)))
+        return WORD.findall(text)
 
     def _words(self, one: _Candidate) -> Iterator[str]:
-        """List the words of a declaration, without those of a class's members that go."""
-        at = one.declared.start
-        for start, end in sorted(_without_inner(_member_edits(one.declared)[0])):
-            yield from WORD.findall(without_strings(one.code[at:start]))
+        """List the words of a declaration, without those of a class's members that may go."""
+        declared = one.declared
+        is_declared_only = declared.is_body and not (declared.is_device or self._is_constexpr(declared))
+        last = declared.head_end if is_declared_only and not _DEDUCED.search(declared.head) else declared.end
+        at = declared.start
+        for start, end in sorted(_without_inner(self._host_members(declared))):
+            yield from self._read(without_strings(one.code[at:start]))
             at = end
-        yield from WORD.findall(without_strings(one.code[at : one.declared.end]))
+        yield from self._read(without_strings(one.code[at:last]))
+
+    def _host_members(self, declared: Declared) -> Iterator[tuple[int, int]]:
+        for one in declared.members:
+            if one.kind == "class":
+                yield from self._host_members(one)
+            elif is_host_member(one) and not self._is_annotated(one):
+                yield one.start, one.end
 
     def _of_view(self, file: int, number: int) -> Edits:
-        removed: list[tuple[int, int]] = []
-        annotated: list[int] = []
-        kept: list[tuple[int, int]] = []
+        changes = _Changes()
         for one in self._all:
             if (one.file, one.view) != (file, number):
                 continue
             declared = one.declared
             if not one.stays or (file, declared.start) in self._dropped:
                 if declared.kind != "assertion" and not _KERNEL.search(one.code, declared.start, declared.end):
-                    removed.append((declared.start, declared.end))
+                    changes.removed.append((declared.start, declared.end))
             elif declared.kind == "class":
-                gone, missing = _member_edits(declared)
-                removed += gone
-                annotated += missing
-                kept += [(member.start, member.end) for member in declared.members if member.is_device]
+                self._edit_members(file, declared, one.code, changes)
+                changes.kept += [(member.start, member.end) for member in declared.members if member.is_device]
             elif declared.is_device:
-                kept.append((declared.start, declared.end))
-            elif declared.kind == "function":
-                annotated.append(declared.specifiers)
-        return Edits(tuple(removed), tuple(annotated), tuple(kept))
+                changes.kept.append((declared.start, declared.end))
+            elif declared.kind == "function" and self._is_constexpr(declared):
+                changes.annotated.append(declared.specifiers)
+            elif declared.kind in ("function", "prototype"):
+                changes.declare(declared, one.code)
+        return changes.edits()
+
+    def _edit_members(self, file: int, declared: Declared, code: str, changes: _Changes) -> None:
+        """Change the members of a class that lack an annotation."""
+        for one in declared.members:
+            if one.kind == "class":
+                self._edit_members(file, one, code, changes)
+            if not is_host_member(one):
+                continue
+            is_dropped = (file, one.start) in self._dropped
+            is_constructor = not set(one.names).isdisjoint(declared.names) and "~" not in one.head
+            if self._is_annotated(one) and not is_dropped:
+                changes.annotated.append(one.specifiers)
+            elif not is_dropped and self._stays(one, declared):
+                changes.declare(one, code)
+            else:
+                changes.removed.append((one.start, one.end))
+                if is_constructor:
+                    name = next(name for name in one.names if name in declared.names)
+                    changes.inserted.append((one.start, f"{ANNOTATION}{name}(struct {_HOST_TYPE}_{one.start}*);"))
+
+    def _is_annotated(self, member: Declared) -> bool:
+        return self._is_constexpr(member) or _VIRTUAL.search(member.head) is not None
+
+    def _stays(self, member: Declared, declared: Declared) -> bool:
+        """Tell whether device code can depend on a host member's declaration, whose types it must know."""
+        if _FRIEND.search(member.head):
+            return False
+        is_special = not set(member.names).isdisjoint(declared.names) or _SPECIAL.search(member.head)
+        if not is_special and self.reached.isdisjoint(member.names):
+            return False
+        words = set(WORD.findall(member.head)) - set(member.names) - set(declared.names)
+        return not (words & self._types) - self.reached and ("std" not in words or "std" in self.reached)
+
+
+def is_host_member(member: Declared) -> bool:
+    """Tell whether a member of a class is a function without an annotation, and no defaulted one."""
+    if member.is_device or member.kind not in ("function", "prototype"):
+        return False
+    if member.kind == "prototype":
+        return "(" in member.head  # else `friend class S;`
+    return member.is_body
 
 
 def _is_device(declared: Declared) -> bool:
     return declared.is_device or any(_is_device(one) for one in declared.members)
 
 
-def _member_edits(declared: Declared) -> tuple[list[tuple[int, int]], list[int]]:
-    """The members of a class that are the host's, and those which lack an annotation."""
-    removed: list[tuple[int, int]] = []
-    annotated: list[int] = []
-    for one in declared.members:
-        if one.kind == "class":
-            gone, missing = _member_edits(one)
-            removed += gone
-            annotated += missing
-        if one.is_device or one.kind not in ("function", "prototype") or not (one.is_body or one.kind == "prototype"):
-            continue
-        if one.kind == "prototype" and "(" not in one.head:
-            continue  # friend class S;
-        if _CONSTEXPR.search(one.head) or _VIRTUAL.search(one.head):
-            annotated.append(one.specifiers)
-        else:
-            removed.append((one.start, one.end))
-    return removed, annotated
+def _operand(text: str, match: re.Match[str]) -> str:
+    """What stands in parentheses behind `decltype`; of `requires` and `sizeof x`, all that follows."""
+    start = match.end()
+    if match[0] == "requires" or not text[start:].lstrip().startswith("("):
+        return text[start:]
+    depth = 0
+    for one in _PARENTHESIS.finditer(text, start):
+        depth += 1 if one[0] == "(" else -1
+        if depth == 0:
+            return text[start : one.end()]
+    return text[start:]
 
 
 def _without_inner(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ made the file's path there. A file that includes such a file is a text, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from gpuregress.frozen import dataclass
 from gpuregress.toolchain import include_scanner
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import blanking, declarations, reachability
-from gpuregress.toolchain.host_code.declarations import View
+from gpuregress.toolchain.host_code.declarations import Declared, View
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros
 
 _MANY_FILES = 40
@@ -127,17 +127,25 @@ class UnitBuilder:
             self._views = [views or self._parsed(text) for views, text in zip(self._views, self._texts, strict=True)]
             return True
         found = {
-            (number, declared.start)
+            (number, at)
             for file, line in errors
             for number, own in enumerate(self._files)
             if own == file
             for view in self._views[number]
             for declared in view.declarations
-            if _can_go(declared, view, line)
+            for at in self._host_code(number, declared, view, line)
         }
         new = found - self._dropped
         self._dropped |= new
         return bool(new) or may_lack
+
+    def _host_code(self, number: int, declared: Declared, view: View, line: int) -> list[int]:
+        """The offsets of what can go of a declaration in a line: its host members first, then all of it."""
+        if not _is_in(declared, view, line):
+            return []
+        members = [one.start for one in _host_members(declared) if _is_in(one, view, line)]
+        left = [at for at in members if (number, at) not in self._dropped]
+        return left or ([declared.start] if _can_go(declared) else [])
 
     def _parsed(self, text: CxxText) -> tuple[View, ...]:
         return declarations.views(text, self._macros)
@@ -186,8 +194,17 @@ def _renamed(targets: Sequence[_Include], paths: Collection[Path], *, is_text: b
     ]
 
 
-def _can_go(declared: declarations.Declared, view: View, line: int) -> bool:
-    if declared.is_device or declared.kind == "assertion" or any(one.is_device for one in declared.members):
-        return False
+def _can_go(declared: Declared) -> bool:
+    return not (declared.is_device or declared.kind == "assertion" or any(one.is_device for one in declared.members))
+
+
+def _is_in(declared: Declared, view: View, line: int) -> bool:
     first = view.code.count("\n", 0, declared.start) + 1
     return first <= line <= first + view.code.count("\n", declared.start, declared.end)
+
+
+def _host_members(declared: Declared) -> Iterator[Declared]:
+    for one in declared.members:
+        yield from _host_members(one)
+        if reachability.is_host_member(one):
+            yield one

@@ -13,8 +13,9 @@ def kept(text: str, *named: str) -> str:
     plain = list(views[0].code)
     for start, end in edits.removed:
         plain[start:end] = " " * (end - start)
-    for at in sorted(edits.annotated, reverse=True):
-        plain.insert(at, "@")
+    inserted = [*edits.inserted, *((at, "@") for at in edits.annotated)]
+    for at, what in sorted(inserted, reverse=True):
+        plain.insert(at, what)
     return " ".join("".join(plain).split())
 
 
@@ -70,7 +71,8 @@ struct S {
 };
 __global__ void k(S s) {}
 """
-    expected = "struct S { S() = default; __device__ int get() const { return a; } @virtual int shape() = 0; int a; };"
+    expected = "struct S { @S(int a) ; S() = default; __device__ int get() const { return a; }"
+    expected += " @virtual int shape() = 0; int a; };"
     assert kept(text) == f"{expected} __global__ void k(S s) {{}}"
 
 
@@ -103,3 +105,41 @@ static_assert(sizeof(int) == 4);
         *(True, True, False),
         True,
     ]
+
+
+def test_special_members_are_declared_because_layout_and_traits_depend_on_them() -> None:
+    text = "struct S { S(int a) : x(a) {} ~S() { free(p); } S& operator=(const S& o) { return *this; } int x; };"
+    text += " __device__ S* s;"
+    declared = "struct S { @S(int a) ; @~S() ; @S& operator=(const S& o) ; int x; }; __device__ S* s;"
+    assert kept(text) == declared
+
+
+def test_an_empty_constructor_stays_empty() -> None:
+    assert kept("struct S { S() {} }; __device__ S s;") == "struct S { @S() {} }; __device__ S s;"
+
+
+def test_a_constructor_with_types_of_the_host_becomes_another() -> None:
+    text = "struct H { int n; }; struct S { S(H h) { f(h); } int x; }; __device__ S* s;"
+    assert kept(text) == (
+        "struct S { __host__ __device__ S(struct gpuregress_host_type_32*); int x; }; __device__ S* s;"
+    )
+
+
+def test_host_members_that_device_code_may_ask_about_are_declared() -> None:
+    text = "struct V { int size() const { return n; } auto begin() { return p; } int other() { return 1; } };"
+    text += " __device__ int f(V v) { return sizeof(v.size()) + sizeof(v.begin()); }"
+    assert kept(text).startswith("struct V { @int size() const ; @auto begin() { return p; } };")
+
+
+def test_host_functions_named_by_an_operand_that_is_not_evaluated_are_declared() -> None:
+    text = "char test(int) { return 0; } long other(int) { return 0; } template <class T> long test(T);"
+    text += " S::test() {} __device__ int f() { return sizeof(test(1)) + other; }"
+    expected = (
+        "@char test(int) ; template <class T> @long test(T); __device__ int f() { return sizeof(test(1)) + other; }"
+    )
+    assert kept(text) == expected
+
+
+def test_a_macro_may_make_a_function_constexpr() -> None:
+    text = "#define CXX17 constexpr\nCXX17 auto f() { return 1; } using T = decltype(f()); __device__ T t;"
+    assert kept(text).startswith("@CXX17 auto f() { return 1; }")

@@ -76,3 +76,13 @@ def test_headers_of_a_large_library_are_parsed_only_where_the_compiler_refuses_t
     assert not built.unit().headers
     assert built.drop({(tmp_path / "h1.h", 1)})
     assert len(built.unit().headers) == 50
+
+
+def test_members_of_the_host_are_dropped_before_their_class(tmp_path: Path) -> None:
+    k = "struct S {\n  S(Unknown u) { f(u); }\n  __device__ int f();\n};\n__global__ void k(S* s) {}\n"
+    built = builder(tmp_path, k=k)
+    assert "  __host__ __device__ S(Unknown u) ;" in built.unit().text
+    assert built.drop({(tmp_path / "k.cu", 2)})
+    assert "S(struct gpuregress_host_type_" in built.unit().text
+    assert "Unknown" not in built.unit().text
+    assert not built.drop({(tmp_path / "k.cu", 2)})
