@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from gpuregress.frozen import dataclass
-from gpuregress.toolchain.host_code import grammar
+from gpuregress.toolchain.host_code import device_spans, grammar
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, has_annotation, without_strings
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _KINDS: dict[str, Kind] = {
     "expression_statement": "macro",
     "call_expression": "macro",
 }
+_ARGUMENTS = re.compile(r"(?<!<)<[^<>;{}\n]*>(?=>>(?!>))")
+"""Template arguments before `>>`, which the grammar would take for the end of a launch with it."""
 _NAMES = ("identifier", "type_identifier", "field_identifier", "namespace_identifier", "operator_name")
 
 
@@ -67,17 +70,21 @@ class View:
 
     Attributes:
         code: what this view shows.
+        bare: the same without the contents of strings.
         parsed: the same without annotations, attributes and the contents of strings.
         tree: of `parsed`.
         declarations: at namespace scope.
         namespaces: the names of namespaces that it opens.
+        device: spans of device code.
     """
 
     code: str
+    bare: str
     parsed: str
     tree: Node
     declarations: tuple[Declared, ...]
     namespaces: frozenset[str]
+    device: tuple[tuple[int, int], ...]
 
 
 def views(text: CxxText, macros: Macros) -> tuple[View, ...]:
@@ -86,12 +93,14 @@ def views(text: CxxText, macros: Macros) -> tuple[View, ...]:
 
 
 def _view(code: str, macros: Macros) -> View:
-    plain = macros.without_specifiers(without_strings(code))
-    parsed = macros.without_brackets(plain)
+    bare = without_strings(code)
+    plain = macros.without_specifiers(bare)
+    parsed = _ARGUMENTS.sub(lambda match: " " * len(match[0]), macros.without_brackets(plain))
     tree = grammar.root(parsed)
-    reader = _Reader(code, plain, macros.annotations)
+    reader = _Reader(bare, plain, macros.annotations)
     found = tuple(reader.below(tree))
-    return View(code, parsed, tree, found, frozenset(reader.namespaces))
+    device = device_spans.device_spans(bare, macros)
+    return View(code, bare, parsed, tree, found, frozenset(reader.namespaces), device)
 
 
 class _Reader:

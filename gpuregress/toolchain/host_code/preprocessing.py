@@ -109,10 +109,13 @@ class CxxText:
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:
-        """The directives, in order."""
+        """The directives, in order; a raw string has none."""
+        text = self._uncommented
+        raw = [one.span() for one in _LEXICAL.finditer(text) if one["raw"] is not None]
         return tuple(
             Directive(one["word"], one["rest"], one.start(), one.end())
-            for one in _DIRECTIVE.finditer(self._uncommented)
+            for one in _DIRECTIVE.finditer(text)
+            if not any(start < one.start() < end for start, end in raw)
         )
 
     @cached_property
@@ -194,6 +197,16 @@ class Macros:
         while more := {name for name in specifiers - found if self._words[name] & found}:
             found |= more
         return frozenset(found)
+
+    @cached_property
+    def braces(self) -> Mapping[str, int]:
+        """The macros that open more braces than they close, or fewer: by how many."""
+        found: dict[str, int] = {}
+        for name, macros in self.named.items():
+            for body in (_LEXICAL.sub(_blank_string, one.body) for one in macros):
+                if surplus := body.count("{") - body.count("}"):
+                    found[name] = surplus
+        return found
 
     @cached_property
     def _specifier(self) -> re.Pattern[str] | None:

@@ -11,13 +11,14 @@ and `decltype` asks what a call would return. Of such functions the declaration 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field
 
 from gpuregress.frozen import dataclass
 from gpuregress.toolchain.host_code.declarations import Declared, View
-from gpuregress.toolchain.host_code.preprocessing import WORD, Macros, without_strings
+from gpuregress.toolchain.host_code.preprocessing import WORD, Macros
 
 ANNOTATION = "__host__ __device__ "
 """Put before a `constexpr` function, which device code may call (nvcc --expt-relaxed-constexpr)."""
@@ -33,6 +34,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 _EMPTY = re.compile(r"\{\s*\}\s*;?")
 """A body with which a constructor is one that nvcc allows for variables in the device's memory."""
 _SPECIAL = re.compile(r"~|\boperator\b")
+_STATIC = re.compile(r"(?:inline\s+)?static\b")
 _PARENTHESIS = re.compile(r"[()]")
 _HOST_TYPE = "gpuregress_host_type"
 """Parameter of a constructor whose own parameters are the host's: without one, the class might be an aggregate."""
@@ -75,8 +77,20 @@ class _Changes:
             self.inserted.append((declared.head_end, ";"))
             self.removed.append((declared.head_end, declared.end))
 
-    def edits(self) -> Edits:
-        return Edits(tuple(self.removed), tuple(self.annotated), tuple(self.kept), tuple(self.inserted))
+    def edits(self, device: Sequence[tuple[int, int]]) -> Edits:
+        """Return the edits outside of device code: what the grammar found within it is no declaration."""
+        starts = [start for start, _ in device]
+
+        def is_outside(at: int) -> bool:
+            number = bisect_left(starts, at) - 1
+            return number < 0 or device[number][1] <= at
+
+        return Edits(
+            tuple((start, end) for start, end in self.removed if is_outside(start) and is_outside(end)),
+            tuple(filter(is_outside, self.annotated)),
+            tuple(self.kept),
+            tuple((at, text) for at, text in self.inserted if is_outside(at)),
+        )
 
 
 @dataclass(eq=False, slots=True)
@@ -118,7 +132,7 @@ class _Selection:
         self._files, self._macros, self._dropped = files, macros, dropped
         self._namespaces = _NAMESPACES.union(*(view.namespaces for views in files for view in views))
         self._all = [
-            _Candidate(file, number, declared, view.code)
+            _Candidate(file, number, declared, view.bare)
             for file, views in enumerate(files)
             for number, view in enumerate(views)
             for declared in view.declarations
@@ -213,9 +227,9 @@ class _Selection:
         last = declared.head_end if is_declared_only and not _DEDUCED.search(declared.head) else declared.end
         at = declared.start
         for start, end in sorted(_without_inner(self._host_members(declared))):
-            yield from self._read(without_strings(one.code[at:start]))
+            yield from self._read(one.code[at:start])
             at = end
-        yield from self._read(without_strings(one.code[at:last]))
+        yield from self._read(one.code[at:last])
 
     def _host_members(self, declared: Declared) -> Iterator[tuple[int, int]]:
         for one in declared.members:
@@ -242,13 +256,15 @@ class _Selection:
                 changes.annotated.append(declared.specifiers)
             elif declared.kind in ("function", "prototype"):
                 changes.declare(declared, one.code)
-        return changes.edits()
+        return changes.edits(self._files[file][number].device)
 
     def _edit_members(self, file: int, declared: Declared, code: str, changes: _Changes) -> None:
         """Change the members of a class that lack an annotation."""
         for one in declared.members:
             if one.kind == "class":
                 self._edit_members(file, one, code, changes)
+            if _is_static_variable(one):
+                changes.removed.append((one.start, one.end))
             if not is_host_member(one):
                 continue
             is_dropped = (file, one.start) in self._dropped
@@ -284,6 +300,15 @@ def is_host_member(member: Declared) -> bool:
     if member.kind == "prototype":
         return "(" in member.head  # else `friend class S;`
     return member.is_body
+
+
+def _is_static_variable(member: Declared) -> bool:
+    return (
+        member.kind == "variable"
+        and not member.is_device
+        and _STATIC.match(member.head) is not None
+        and _CONSTANT.search(member.head) is None
+    )
 
 
 def _is_device(declared: Declared) -> bool:

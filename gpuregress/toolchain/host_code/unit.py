@@ -82,6 +82,7 @@ class UnitBuilder:
         self._keeps = keeps
         pairs = zip(self._texts, self._files, strict=True)
         self._included = [self._targets(text, file.parent) for text, file in pairs]
+        self._leave_fragments()
         self._dropped: set[tuple[int, int]] = set()
         self._withholds = self._is_refused = False
 
@@ -125,6 +126,7 @@ class UnitBuilder:
         if self._is_partial:
             self._is_partial = False
             self._views = [views or self._parsed(text) for views, text in zip(self._views, self._texts, strict=True)]
+            self._leave_fragments()
             return True
         found = {
             (number, at)
@@ -149,6 +151,23 @@ class UnitBuilder:
 
     def _parsed(self, text: CxxText) -> tuple[View, ...]:
         return declarations.views(text, self._macros)
+
+    def _leave_fragments(self) -> None:
+        """Leave files that are included within a declaration, and what they include: they hold no declarations."""
+        numbers = {file.resolve(): number for number, file in enumerate(self._files)}
+        pending = [
+            one.path
+            for views, targets in zip(self._views, self._included, strict=True)
+            for one in targets
+            if any(_is_within(view, one.start) for view in views)
+        ]
+        left: set[int] = set()
+        while pending:
+            number = numbers.get(path) if (path := pending.pop()) is not None else None
+            if number and number not in left:
+                left.add(number)
+                self._views[number] = ()
+                pending += [one.path for one in self._included[number]]
 
     def _changed(self, changes: Sequence[Sequence[blanking.Replacement]]) -> set[int]:
         """The included files that are not given to the compiler as they are on disk."""
@@ -192,6 +211,11 @@ def _renamed(targets: Sequence[_Include], paths: Collection[Path], *, is_text: b
         for one in targets
         if one.path is not None and (is_text or one.path in paths)
     ]
+
+
+def _is_within(view: View, offset: int) -> bool:
+    spans = [*view.device, *((one.start, one.end) for one in view.declarations)]
+    return any(start < offset < end for start, end in spans)
 
 
 def _can_go(declared: Declared) -> bool:

@@ -70,3 +70,8 @@ def test_a_macro_may_annotate() -> None:
         "#define FN __device__ inline\n#define K(n) __global__ void n(int* x)\nFN int f() { return 1; }\nK(k) {}"
     )
     assert [one.is_device for one in found] == [True, True]
+
+
+def test_three_closing_brackets_are_no_launch() -> None:
+    text = "template <class T> __device__ A<B<C<T>>> f(A<B<C<T>>> a) { return {}; } int g() { return 1; }"
+    assert [(one.kind, one.names) for one in read(text)] == [("function", ("f",)), ("function", ("g",))]

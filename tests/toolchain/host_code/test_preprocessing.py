@@ -91,3 +91,9 @@ def test_host_alone_is_no_annotation_of_device_code() -> None:
     assert not has_annotation("__host__ int f()", frozenset())
     assert has_annotation("__host__ __device__ int f()", frozenset())
     assert has_annotation("HD int f()", frozenset({"HD"}))
+
+
+def test_a_raw_string_has_no_directives() -> None:
+    text = CxxText('#define N 1\nconst char* s = R"x(\n#define N 2\n#if 0\n)x";\n')
+    assert [one.rest for one in text.directives] == [" N 1"]
+    assert not text.conditionals

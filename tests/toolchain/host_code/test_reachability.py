@@ -140,6 +140,20 @@ def test_host_functions_named_by_an_operand_that_is_not_evaluated_are_declared()
     assert kept(text) == expected
 
 
+def test_nothing_within_device_code_is_removed_where_the_grammar_fails() -> None:
+    text = "#define BEGIN(n) __global__ void n(int* o) {\n#define END }\nBEGIN(k)\n o[0] = 1;\n o[1] = 2;\nEND"
+    assert kept(text) == "BEGIN(k) o[0] = 1; o[1] = 2; END"
+
+
+def test_variables_of_classes_go() -> None:
+    text = "struct S { static int n; static const int m = 1; int x; }; __device__ S* s;"
+    assert kept(text) == "struct S { static const int m = 1; int x; }; __device__ S* s;"
+
+
+def test_code_in_a_string_of_the_host_is_no_kernel() -> None:
+    assert kept('const char* s = "__global__ void f() {}"; __device__ int x;') == "__device__ int x;"
+
+
 def test_a_macro_may_make_a_function_constexpr() -> None:
     text = "#define CXX17 constexpr\nCXX17 auto f() { return 1; } using T = decltype(f()); __device__ T t;"
     assert kept(text).startswith("@CXX17 auto f() { return 1; }")

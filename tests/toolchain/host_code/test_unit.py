@@ -86,3 +86,10 @@ def test_members_of_the_host_are_dropped_before_their_class(tmp_path: Path) -> N
     assert "S(struct gpuregress_host_type_" in built.unit().text
     assert "Unknown" not in built.unit().text
     assert not built.drop({(tmp_path / "k.cu", 2)})
+
+
+def test_a_file_included_within_a_declaration_is_left_as_it_is(tmp_path: Path) -> None:
+    k = '__global__ void k(int* o)\n{\n#include "a.h"\n}\nint main() {}\n'
+    unit = builder(tmp_path, k=k, a='o[0] = 1;\n#include "b.h"\n', b="f(1);\n").unit()
+    assert not unit.headers
+    assert "main" not in unit.text

@@ -1,0 +1,51 @@
+"""Spans of device code by its annotations and brackets, which hold where the grammar misreads a declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gpuregress.toolchain.host_code.preprocessing import Macros
+
+_DEVICE = r"__(?:global|device|constant|shared|managed)__"
+_BRACKETS = r"[(){}\[\];]"
+_GOES_ON = re.compile(r"\s*[,{]")
+_BODY = re.compile(r"\s*\{")
+
+
+def device_spans(bare: str, macros: Macros) -> tuple[tuple[int, int], ...]:
+    """Find what each annotation begins: up to its semicolon, or to the end of its body.
+
+    Args:
+        bare: a view without the contents of strings.
+        macros: those that annotate are as annotations; some open or close a body.
+    """
+    annotation = re.compile(rf"\b(?:{'|'.join((_DEVICE, *map(re.escape, sorted(macros.annotations))))})\b")
+    names = "".join(rf"|\b{re.escape(name)}\b" for name in sorted(macros.braces))
+    brackets = re.compile(_BRACKETS + names)
+    found: list[tuple[int, int]] = []
+    at = 0
+    while (first := annotation.search(bare, at)) is not None:
+        is_call = first[0] in macros.named and bare[first.end() :].lstrip().startswith("(")
+        at = _end(bare, first.start(), brackets, macros.braces, is_call=is_call)
+        at = max(at, first.end())
+        found.append((first.start(), at))
+    return tuple(found)
+
+
+def _end(bare: str, start: int, brackets: re.Pattern[str], braces: Mapping[str, int], *, is_call: bool) -> int:
+    """The offset behind the declaration that begins at an offset; a macro's call alone may be one."""
+    depth = 0
+    for one in brackets.finditer(bare, start):
+        if one[0] == ";" and depth == 0:
+            return one.end()
+        depth += braces.get(one[0], 1 if one[0] in "([{" else 0 if one[0] == ";" else -1)
+        if depth < 0:
+            return one.start()
+        if depth == 0 and one[0] == ")" and is_call:
+            if not _BODY.match(bare, one.end()):
+                return one.end()
+            is_call = False
+        if depth == 0 and (one[0] == "}" or one[0] in braces) and not _GOES_ON.match(bare, one.end()):
+            return one.end()
+    return len(bare)
