@@ -1,4 +1,4 @@
-"""Spans of device code by its annotations and brackets, which hold where the grammar misreads a declaration."""
+"""Spans of device code by annotations and brackets, also where the grammar misreads it."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ class _Selection:
 
     def _stays(self, member: Declared, declared: Declared) -> bool:
         """Tell whether device code can depend on a host member's declaration, whose types it must know."""
-        if _FRIEND.search(member.head):
+        if _FRIEND.search(member.head) or not self._macros.named.keys().isdisjoint(member.names):
             return False
         is_special = not set(member.names).isdisjoint(declared.names) or _SPECIAL.search(member.head)
         if not is_special and self.reached.isdisjoint(member.names):
@@ -299,7 +299,7 @@ def is_host_member(member: Declared) -> bool:
         return False
     if member.kind == "prototype":
         return "(" in member.head  # else `friend class S;`
-    return member.is_body
+    return member.is_body or _VIRTUAL.search(member.head) is not None
 
 
 def _is_static_variable(member: Declared) -> bool:

@@ -150,7 +150,10 @@ class UnitBuilder:
         return left or ([declared.start] if _can_go(declared) else [])
 
     def _parsed(self, text: CxxText) -> tuple[View, ...]:
-        return declarations.views(text, self._macros)
+        try:
+            return declarations.views(text, self._macros)
+        except RecursionError:  # nested a thousand times: the compiler may take it as it is
+            return ()
 
     def _leave_fragments(self) -> None:
         """Leave files that are included within a declaration, and what they include: they hold no declarations."""

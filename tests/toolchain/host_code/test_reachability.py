@@ -157,3 +157,13 @@ def test_code_in_a_string_of_the_host_is_no_kernel() -> None:
 def test_a_macro_may_make_a_function_constexpr() -> None:
     text = "#define CXX17 constexpr\nCXX17 auto f() { return 1; } using T = decltype(f()); __device__ T t;"
     assert kept(text).startswith("@CXX17 auto f() { return 1; }")
+
+
+def test_virtual_members_that_are_defaulted_are_annotated() -> None:
+    text = "struct S { virtual ~S() = default; }; __device__ S* s;"
+    assert kept(text) == "struct S { @virtual ~S() = default; }; __device__ S* s;"
+
+
+def test_a_macro_among_members_is_no_declaration() -> None:
+    text = "#define CHECK(x) static_assert(sizeof(x))\nstruct S { CHECK(int); int x; };"
+    assert "@CHECK" not in kept(f"{text} __device__ void f(S s) {{ CHECK(char); }}")

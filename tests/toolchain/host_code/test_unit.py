@@ -93,3 +93,8 @@ def test_a_file_included_within_a_declaration_is_left_as_it_is(tmp_path: Path) -
     unit = builder(tmp_path, k=k, a='o[0] = 1;\n#include "b.h"\n', b="f(1);\n").unit()
     assert not unit.headers
     assert "main" not in unit.text
+
+
+def test_what_is_nested_too_deeply_to_be_read_stays_as_it_is(tmp_path: Path) -> None:
+    k = "namespace n {" * 1500 + "int h();" + "}" * 1500 + "\n"
+    assert builder(tmp_path, k=k).unit().text == k
