@@ -354,7 +354,8 @@ class CpuDevice(base.Device):
         function, program = module.function(facts), module.module_facts
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
         machine, arena = machines[0], self._arenas[0]
-        bulk = BulkCopies(machine, self._space, program.shared, [site.mnemonic for site in program.sites])
+        mnemonics = [site.mnemonic for site in program.sites]
+        bulk = BulkCopies(machine, self._space, program.shared, mnemonics, in_cluster=facts.in_cluster)
         calls = Syscalls(machine, self._space, facts.local_bytes, bulk)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()

@@ -11,7 +11,7 @@ import math
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
+from gpuregress.devices.cpu.analysis.cluster_size import cluster_size, is_explicit
 from gpuregress.devices.cpu.analysis.divergent_barriers import divergent_barriers
 from gpuregress.devices.cpu.analysis.footprint import footprint
 from gpuregress.devices.cpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
@@ -95,6 +95,7 @@ class _KernelBuilder:
             bool(self.stepped.reads),
             self.body.may_be_suspended and not self.body.is_co_resident,
             self.stepped.assumes_distinct,
+            in_cluster=is_explicit(self.function),
         )
 
     def _uncounted(self) -> tuple[str, ...]:

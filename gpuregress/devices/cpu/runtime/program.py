@@ -110,6 +110,7 @@ class KernelFacts:
             the schedule.
         watches_exchanges: whether it looks for values that lanes of a warp exchange with no wait between.
         may_spin: whether its threads may spin until another block has run.
+        in_cluster: whether it is launched in clusters, of one block or more.
     """
 
     symbol: str
@@ -128,6 +129,7 @@ class KernelFacts:
     watches_exchanges: bool = False
     may_spin: bool = False
     assumes_distinct: bool = False
+    in_cluster: bool = False
 
 
 @dataclass(frozen=True, slots=True)

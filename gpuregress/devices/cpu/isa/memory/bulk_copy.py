@@ -72,6 +72,7 @@ def send(
     slots = entry_alloca(b.function, ir.ArrayType(I64, 4 + len(wide)), align=8)
     for index, value in enumerate((site, *addresses, i64(len(wide)), *wide)):
         b.store(value, at(b, slots, 8 * index))
+    set_field(b, emitter.view.machine, "fault_site", site)
     call_python(emitter, BULK_SEND, slots)
 
 

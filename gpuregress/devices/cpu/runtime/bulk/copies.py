@@ -137,6 +137,7 @@ class BulkCopies:
         space: all regions.
         shared: the shared variables of the program.
         mnemonics: of each site, by its number.
+        in_cluster: whether the launch is one in clusters, of one block or more.
     """
 
     def __init__(
@@ -145,10 +146,12 @@ class BulkCopies:
         space: AddressSpace,
         shared: Sequence[SharedVariable],
         mnemonics: Sequence[str],
+        *,
+        in_cluster: bool = True,
     ) -> None:
         self._machine, self._space = machine, space
         self._shared = [(item.address, machine.dynamic_size if item.size < 0 else item.size) for item in shared]
-        self._mnemonics = mnemonics
+        self._mnemonics, self._in_cluster = mnemonics, in_cluster
         self._loads: dict[int, list[_Load]] = {}
         self._groups: dict[tuple[int, int], _Groups] = {}
         self.lost = 0
@@ -189,18 +192,29 @@ class BulkCopies:
         Args:
             site: its number.
             target: host address.
-            barrier: host address of its mbarrier.
+            barrier: host address of an mbarrier; that at the same place of the target's block is signalled.
             values: the elements' bits.
+
+        Raises:
+            KernelFault: the launch has no clusters.
         """
+        self._check_cluster(self._mnemonics[site])
         machine, words = self._machine, self._mnemonics[site].split(".")
         machine.bulk_copies = 1
         type_ = words[-1]
         width = int(type_.lstrip("bsuf")) // 8
         data = np.frombuffer(b"".join(value.to_bytes(8, "little")[:width] for value in values), np.uint8)
-        block = max(host for host in self._shared_hosts() if host <= target)
+        block, other = (max(host for host in self._shared_hosts() if host <= item) for item in (target, barrier))
+        barrier += block - other
         reduction = (words[-2], type_) if words[0] == "red" else ("", "")
         self._loads.setdefault(barrier, []).append(_Load(target, data, block, reduction, is_store=True))
         machine.pending_loads += 1
+
+    def _check_cluster(self, mnemonic: str) -> None:
+        """Refuse a copy between blocks, or to the own one by that way, where there are no clusters: measured."""
+        if not self._in_cluster:
+            text = "the launch has no clusters; __cluster_dims__(1, 1, 1) makes one of each block"
+            raise KernelFault("illegal-instruction", f"{mnemonic}: {text}")
 
     def arrive(self, barrier: int) -> None:
         """Complete the copies that signal an mbarrier.
@@ -255,6 +269,8 @@ class BulkCopies:
 
     def _load(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> None:
         target, given = next(values), None
+        if form.source == "shared":
+            self._check_cluster(mnemonic)
         if form.axes:
             given, origin, start = self._tensor(form, values, mnemonic)
             barrier = next(values)
@@ -278,6 +294,8 @@ class BulkCopies:
         target, barrier = ends
         places, size = (None, len(data)) if given is None else _places(given, len(data), target)
         host, block = self._in_shared(target, size, "write", CHUNK if given is None else _TILE_ALIGNMENT)
+        # That of the target's block, whichever the instruction names: measured.
+        barrier = _moved(barrier, target - SHARED_WINDOW >> CLUSTER_SHIFT)
         signalled, _ = self._in_shared(barrier, _BARRIER_BYTES, "atomic access", _BARRIER_BYTES)
         if places is not None and size == len(data):
             stored = np.empty_like(data)

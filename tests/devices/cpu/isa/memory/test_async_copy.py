@@ -16,8 +16,13 @@ extern "C" __global__ void copies(int* y, const int4* x, int n) {
   __syncthreads();
   y[t] = box[31 - t].x + box[31 - t].y + box[31 - t].z + box[31 - t].w;
 }
+extern "C" __global__ void unclustered() {
+  __shared__ int box; __shared__ unsigned long long gate;
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.s32 [%0], 1, [%1];"
+               :: "r"(where(&box)), "r"(where(&gate)) : "memory");
+}
 // Each thread stores a pair of words and adds one to a sum.
-extern "C" __global__ void sent(int* y, int words, int waits) {
+extern "C" __global__ void __cluster_dims__(1, 1, 1) sent(int* y, int words, int waits) {
   __shared__ int2 box[32]; __shared__ int sum; __shared__ unsigned long long gate;
   int t = threadIdx.x;
   box[t] = make_int2(-1, -2);
@@ -75,3 +80,9 @@ def test_a_wait_for_more_stores_than_there_are_is_a_deadlock(program: Running) -
     with pytest.raises(KernelFault) as caught:
         program.launch("sent", 1, 32, program.put("y", np.zeros(96, np.int32)), np.int32(31), np.int32(1))
     assert caught.value.kind == "deadlock"
+
+
+def test_asynchronous_stores_need_a_launch_in_clusters(program: Running) -> None:
+    message = r"^st\.async\.\S+: the launch has no clusters; __cluster_dims__\(1, 1, 1\).*k\.cu:\d+"
+    with pytest.raises(KernelFault, match=message):
+        program.launch("unclustered", 1, 1)
