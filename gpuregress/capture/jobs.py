@@ -90,7 +90,7 @@ def write(
         layout, result = _laid_out(launch, types, found, symbols, scratch, seconds)
     _refuse_what_was_cut(launch, result)
     _refuse_addresses(launch, layout)
-    remarks = list(_remarks(launch, layout, found, result))
+    remarks = list(_remarks(launch, layout, found, result, with_origin=source is None))
     texts, more = arguments.write(launch, layout, types, entry.parameters if entry else ())
     remarks += more
     on_gpu = "" if found or source else "there is no PTX of the kernel, only machine code"
@@ -294,11 +294,13 @@ def _cut_request(launch: CapturedLaunch, ptx: Path, layout: Layout) -> replays.R
     return replace(_request(launch, ptx, (), notes=False), memories=tuple(memories), patches=patches)
 
 
-def _remarks(launch: CapturedLaunch, layout: Layout, found: FoundPtx | None, result: Replay) -> Iterator[str]:
+def _remarks(
+    launch: CapturedLaunch, layout: Layout, found: FoundPtx | None, result: Replay, *, with_origin: bool
+) -> Iterator[str]:
     if launch.error or not launch.finished:
         how = f"ended with {launch.error}" if launch.error else "did not come back"
         yield f"the launch {how}: there is no result to compare with"
-    if found is not None:
+    if found is not None and with_origin:
         yield f"PTX from {found.origin}"
     kept = {one.region for one in layout.buffers}
     for number, region in enumerate(launch.regions):
