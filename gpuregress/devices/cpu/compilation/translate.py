@@ -14,6 +14,7 @@ from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
 from gpuregress.devices.cpu.functions.inlining import inlined
+from gpuregress.devices.cpu.isa.arithmetic.constant_divisors import with_constant_divisors
 from gpuregress.devices.cpu.isa.matrix.mma_batches import is_followed, with_batches
 from gpuregress.devices.cpu.isa.matrix.wgmma_results import with_results
 from gpuregress.devices.cpu.isa.memory.dynamic_stack import with_stack
@@ -44,10 +45,8 @@ def translate(
         DeviceError: there is no such kernel.
     """
     needed = replace(tree, functions=tuple(item for item in tree.functions if not item.is_skipped))
-    unit = Unit(
-        with_results(inlined(with_warp_barriers(with_batches(with_stack(with_addresses(needed))), is_followed))),
-        schedule,
-    )
+    whole = inlined(with_warp_barriers(with_batches(with_stack(with_addresses(needed))), is_followed))
+    unit = Unit(with_constant_divisors(with_results(whole)), schedule)
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)

@@ -28,7 +28,7 @@ from gpuregress.devices.cpu.isa.arithmetic.ieee754 import (
 )
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import type_of
-from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.ptx.tree import Float, Instruction
 
 _INFINITY = 0x7F800000
 _SIGN = 0x80000000
@@ -116,6 +116,11 @@ def _rcp(emit: Emit, value: ir.Value) -> ir.Value:
     scaled = _scale(emit, _look_up(emit, "rcp_0", x.mantissa), builder.neg(x.exponent))
     size = _choose(emit, scaled, (x.zero, I32(_INFINITY)), (x.infinite, I32(0)))
     return float_of(emit, builder.select(x.nan, I32(NAN_F32), builder.or_(size, x.sign)))
+
+
+def _constant_rcp(emit: Emit, value: ir.Value) -> ir.Value:
+    """The reciprocal of a constant as ptxas (CUDA 13.0) computes it: correctly rounded; the unit's may be one off."""
+    return flush(emit, emit.builder.fdiv(F32(1.0), flush(emit, value)))
 
 
 def _by_parity(emit: Emit, x: _Number, name: str, parity: ir.Value) -> ir.Value:
@@ -308,6 +313,8 @@ def rcp(emit: Emit, instruction: Instruction) -> None:
     """`rcp.approx{.ftz}.f32`, `rcp.approx.ftz.f64`."""
     if type_of(instruction) == "f64":
         _high_word(emit, instruction, _rcp64)
+    elif isinstance(instruction.operands[1], Float):
+        _unary(emit, instruction, _constant_rcp, lambda emit, value: emit.builder.fdiv(F32(1.0), value))
     else:
         _unary(emit, instruction, _rcp, _rcp_full)
 
@@ -326,6 +333,7 @@ def divide(emit: Emit, instruction: Instruction) -> None:
     """`div.approx{.ftz}.f32`, `div.full{.ftz}.f32`: a times the unit's reciprocal of b, both scaled into its range.
 
     As ptxas (CUDA 13.0, sm_90) makes it: only `.full` scales large divisors, only the forms without `.ftz` small ones.
+    It computes the reciprocal of a constant itself.
     """
     builder, flushed = emit.builder, "ftz" in instruction.modifiers
     a, b = read_all(emit, instruction, "f32")
@@ -340,7 +348,8 @@ def divide(emit: Emit, instruction: Instruction) -> None:
         a, b = _scaled(emit, a, condition, factor), _scaled(emit, b, condition, factor)
     if flushed:
         a, b = flush(emit, a), flush(emit, b)
-    reciprocal = _rcp(emit, b)
+    is_constant = isinstance(instruction.operands[2], Float)
+    reciprocal = _constant_rcp(emit, b) if is_constant else _rcp(emit, b)
     result = builder.fmul(a, reciprocal)
     if flushed:
         result = flush_by(emit, result, builder.fmul(builder.fpext(a, F64), builder.fpext(reciprocal, F64)))
