@@ -1,8 +1,9 @@
 """Order of the sides of a branch that the lanes of a warp take differently.
 
 An H200 first ran the side of fewer lanes; of sides with as many lanes, or with predicates in place of a branch, the one
-behind the branch. Here the order is fixed: the side behind the branch, but in a chain of cases the one that is left
-first. Lanes wait for the others where the sides join, and behind a loop until the last lane has left it.
+behind the branch. The sides alternate at each `YIELD`, which ptxas puts into some loops. Here the order is fixed: the
+side behind the branch, but in a chain of cases the one that is left first. Lanes wait for the others where the sides
+join, and behind a loop until the last lane has left it.
 """
 
 from __future__ import annotations

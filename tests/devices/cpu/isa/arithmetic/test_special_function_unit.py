@@ -272,3 +272,13 @@ def test_approximate_divisions_are_near(lanes: Lanes, name: str) -> None:
     top = np.array([1.5e38], np.float32)
     expected = 1.0 if "full" in name else 0.0  # the manual: for 2^126 < |b| < 2^128 div.approx gives 0
     assert _f(_run(lanes, name, _b(top), _b(top)))[0] == pytest.approx(expected)
+
+
+def test_reciprocals_of_constants_are_correctly_rounded() -> None:
+    """As ptxas computes them; the unit's reciprocal of 37 is another."""
+    names = ("div.approx.f32", "div.full.f32", "div.approx.ftz.f32", "div.full.ftz.f32")
+    programs = {name: (f"{name} %d, %a, 0f42140000", {"%a": "f32"}, {"%d": "f32"}) for name in names}
+    programs |= {name: (f"{name} %d, 0f42140000", {"%a": "f32"}, {"%d": "f32"}) for name in ("rcp.approx.f32",)}
+    lanes = Lanes({f"f{number}": program for number, program in enumerate(programs.values())})
+    one = np.array([0x3F800000], np.uint32)
+    assert {int(lanes.run(name, one)[0][0]) for name in lanes.programs} == {0x3CDD67C9}
