@@ -29,8 +29,9 @@ def _propagated(function: Function) -> Function:
 
 
 def _is_approximate(item: Statement) -> bool:
-    is_division = isinstance(item, Instruction) and item.opcode in _DIVISOR and type_of(item) == "f32"
-    return is_division and not {"approx", "full"}.isdisjoint(item.modifiers)
+    if not isinstance(item, Instruction) or item.opcode not in _DIVISOR or type_of(item) != "f32":
+        return False
+    return not {"approx", "full"}.isdisjoint(item.modifiers)
 
 
 def _with_constant(item: Statement, definitions: dict[str, Instruction]) -> Statement:
