@@ -297,6 +297,8 @@ def is_host_member(member: Declared) -> bool:
     """Tell whether a member of a class is a function without an annotation, and no defaulted one."""
     if member.is_device or member.kind not in ("function", "prototype"):
         return False
+    if member.head.count("(") != member.head.count(")"):
+        return False  # a macro's call with braces among its arguments
     if member.kind == "prototype":
         return "(" in member.head  # else `friend class S;`
     return member.is_body or _VIRTUAL.search(member.head) is not None
