@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 _LONGEST = 100
 """Characters of a kernel's name."""
+_MOST = 1_000_000_000
+"""Launches of a kernel that an option may count."""
+
+
+def _application(_: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse an application without a name; its own arguments may be empty."""
+    if not words[0].strip():
+        raise click.BadParameter("it is empty", param=parameter)
+    return words
 
 
 @click.command(
@@ -25,9 +34,11 @@ _LONGEST = 100
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
 @click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern.")
-@click.option("--nth", metavar="N", type=click.IntRange(1), help="Keep the Nth launch of each kernel.")
-@click.option("--every", metavar="N", type=click.IntRange(1), help="Keep every Nth launch, from the first on.")
-@click.option("--max", "most", metavar="M", type=click.IntRange(0), help="Keep the first M launches  [default: 1]")
+@click.option("--nth", metavar="N", type=click.IntRange(1, _MOST), help="Keep the Nth launch of each kernel.")
+@click.option("--every", metavar="N", type=click.IntRange(1, _MOST), help="Keep every Nth launch, from the first on.")
+@click.option(
+    "--max", "most", metavar="M", type=click.IntRange(0, _MOST), help="Keep the first M launches  [default: 1]"
+)
 @click.option(
     "--max-bytes", metavar="B", default="1GiB", help="Bytes of contents that are kept of each kernel  [default: 1GiB]"
 )
@@ -37,12 +48,14 @@ _LONGEST = 100
 @click.option(
     "--replay",
     metavar="SECONDS",
-    type=click.FloatRange(0),
-    default=60.0,
+    type=click.IntRange(0, 86_400),
+    default=60,
     help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
 )
 @click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
-@click.argument("command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED)
+@click.argument(
+    "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=_application
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -53,7 +66,7 @@ def command(
     most: int | None,
     max_bytes: str,
     source: Path | None,
-    replay: float,
+    replay: int,
     sync: bool,
     command: tuple[str, ...],
 ) -> int:

@@ -168,7 +168,8 @@ launches:
   - kernel: f
     grid: [1]
     block: [n]
-    args: [x, {int32: n}, {float4: [0, 0, 1, 0.5]}, null, {struct: [x, {int32: n}]}, {pointer: {tensormap: a}}]
+    args: [x, {int32: n}, {float4: [0, 0, 1, 0.5]}, null, {struct: [x, {int32: n}]}, {pointer: {tensormap: a}},
+           {pointer: x, offset: 64}]
 """,
     "Rule": """
 compare:
