@@ -94,7 +94,15 @@ def is_array(value: Any) -> bool:
     if isinstance(value, np.generic):
         return False
     names = ("__cuda_array_interface__", "__array_interface__", "__dlpack__")
-    return isinstance(value, np.ndarray) or any(hasattr(value, name) for name in names)
+    return isinstance(value, np.ndarray) or any(_has(value, name) for name in names)
+
+
+def _has(value: Any, name: str) -> bool:
+    """Tell whether an array offers a protocol; Torch raises a RuntimeError where its tensor has a gradient."""
+    try:
+        return hasattr(value, name)
+    except Exception:  # noqa: BLE001 - any refusal of another library: the next protocol is tried
+        return False
 
 
 def view(value: Any) -> ArrayBytes:
@@ -108,10 +116,11 @@ def view(value: Any) -> ArrayBytes:
     """
     if isinstance(value, np.ndarray):
         return _of_numpy(value, value)
-    if hasattr(value, "__cuda_array_interface__"):
+    if _has(value, "__cuda_array_interface__"):
         return _of_interface(value, value.__cuda_array_interface__)
-    if hasattr(value, "__array_interface__"):
-        return _of_numpy(np.asarray(value), value)
+    if _has(value, "__array_interface__"):
+        array = np.asarray(value)  # may be all that holds the memory, where the interface is made anew when asked
+        return _of_numpy(array, (array, value))
     try:
         exported = dlpack.export(value)
     except (BufferError, RuntimeError) as error:

@@ -82,7 +82,7 @@ class Kernel:
         )
         self._programs: dict[tuple[tuple[str, ...], Dim3 | None], Program] = {}
         entry = self._program((), None).entries[name]
-        self.signature: Signature = signature.of(entry, name, kernel_source.text_of(path))
+        self.signature: Signature = signature.of(entry, name, kernel_source.text_of(path), self._source.defines)
 
     @property
     def device(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from gpuregress import dtypes
 from gpuregress.api import arrays
 from gpuregress.api.arrays import ArrayBytes
 from gpuregress.records import Argument, Entry, Parameter
-from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain import cxx_aliases, cxx_declarations
+from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
 
@@ -80,35 +81,42 @@ class Signature:
             raise TypeError(f"{self} takes {len(self.parameters)} arguments; {len(given)} were given")
 
 
-def of(entry: Entry, kernel: str, text: str) -> Signature:
+def of(entry: Entry, kernel: str, text: str, defines: Mapping[str, str] | None = None) -> Signature:
     """Return the signature of a compiled kernel.
 
     Args:
         entry: of the program.
         kernel: its C++ name.
         text: of its source; "" for PTX.
+        defines: macros of the compilation.
     """
-    written = _declared(kernel, text, len(entry.parameters))
+    declared = _declared(kernel, text, len(entry.parameters))
+    written = _written(kernel, declared) if declared else []
+    pointees = cxx_aliases.pointees(kernel, declared, cxx_aliases.aliases([text], defines or {})) if declared else ()
     parameters = []
     for position, compiled in enumerate(entry.parameters):
         type_ = written[position] if written else ""
         pointee = type_.rstrip().removesuffix("*") if compiled.kind == "pointer" else type_
         known = dtype_of_type(pointee.replace("const", " ")) if type_ and "*" not in pointee else None
+        if known is None and pointees and compiled.kind == "pointer":
+            known = pointees[position]
         parameters.append(KernelParameter(position, compiled, type_, known or ""))
     return Signature(kernel, tuple(parameters))
 
 
-def _declared(kernel: str, text: str, count: int) -> list[str]:
-    """The C++ types of a kernel's parameters; [] where the source does not tell them."""
+def _declared(kernel: str, text: str, count: int) -> Declaration | None:
+    """The kernel in the source; None where that is not told."""
     plain = cxx_declarations.strip_template_arguments(kernel)
     matches = [
         one
         for one in cxx_declarations.declarations(text)
         if plain in (one.name, one.name.rpartition("::")[2]) and len(one.parameters) == count
     ]
-    if len(matches) != 1:
-        return []
-    (declared,) = matches
+    return matches[0] if len(matches) == 1 else None
+
+
+def _written(kernel: str, declared: Declaration) -> list[str]:
+    """The C++ types of a kernel's parameters."""
     given = _template_arguments(kernel)
     names = [words.split()[-1] if words.split() else "" for words in declared.template]
     meant = dict(zip(names, given, strict=False))

@@ -26,6 +26,8 @@ from gpuregress.records import Rule
 _SUFFIX = ".dump"
 _BOUNDS = ("rtol", "atol", "ulp", "nan")
 _KEYS = ("rtol", "atol", "ulp", "nan", "order")
+_OWNERS = pytest.StashKey[dict[Path, str]]()
+"""Path of baselines, without the array's name → the test of this session that checked them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +82,15 @@ class KernelRegression:
             nan: of arrays of floats: whether a NaN equals a NaN.
             order: `any` compares the values in any order.
             rules: array's name → `rtol`, `atol`, `ulp`, `nan`, `order` for it alone.
-            basename: of the files, the test's name where not given. A further check with the same one is compared with
-                the same baselines, and never replaces them.
+            basename: of the files, the test's name where not given. A further check with the same one, of this test or
+                of another one in its file, is compared with the same baselines, and never replaces them.
             named: further arrays.
         """
         __tracebackhide__ = True
         base = re.sub(r"[\W]", "_", self._request.node.name) if basename is None else basename
-        is_first = base not in self._checked
+        owners = self._request.config.stash.setdefault(_OWNERS, {})
+        owner = owners.setdefault(self._folder / base, self._request.node.nodeid)
+        is_first = base not in self._checked and owner == self._request.node.nodeid
         self._checked.add(base)
         common = {"rtol": rtol, "atol": atol, "ulp": ulp, "nan": nan, "order": order}
         given = [
@@ -127,7 +131,7 @@ class KernelRegression:
     def _report(self, written: list[Path], texts: list[str], *, is_new: bool, is_first: bool) -> None:
         __tracebackhide__ = True
         if texts:
-            more = "" if is_first else "; another check of this test has the same name: give it a basename= of its own"
+            more = "" if is_first else "; another check has the same name: give it a basename= of its own"
             texts.append(f"to accept it: pytest --gpuregress-accept{more}")
         if written and not self._accepts:
             what = "no baseline yet; written, see whether it is right" if is_new else "--force-regen: written anew"

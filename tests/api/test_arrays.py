@@ -93,6 +93,32 @@ def test_a_library_that_exports_nothing_is_told_in_its_own_words() -> None:
         arrays.view(WithGradient())
 
 
+def test_a_refusal_of_one_protocol_leads_to_the_next() -> None:
+    class OnGpuWithGradient:
+        @property
+        def __cuda_array_interface__(self) -> object:
+            raise RuntimeError("requires grad")
+
+        def __dlpack__(self, **_version: object) -> object:
+            raise BufferError("use tensor.detach()")
+
+    assert arrays.is_array(OnGpuWithGradient())
+    with pytest.raises(ValueError, match=r"use tensor\.detach"):
+        arrays.view(OnGpuWithGradient())
+
+
+def test_memory_that_an_interface_makes_anew_is_kept() -> None:
+    class Image:
+        @property
+        def __array_interface__(self) -> dict[str, Any]:
+            return {"shape": (4096,), "typestr": "|u1", "data": bytes([7]) * 4096, "version": 3}
+
+    view = arrays.view(Image())
+    others = [bytes([1]) * 4096 for _ in range(64)]  # would take its place
+    assert (view.read() == 7).all(), others
+    assert view.is_read_only
+
+
 def test_overlap_is_a_byte_in_common() -> None:
     array = np.arange(10, dtype=np.int32)
     whole, first, last, empty = (arrays.view(one) for one in (array, array[:5], array[5:], array[:0]))

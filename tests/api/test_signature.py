@@ -51,6 +51,14 @@ def test_template_arguments_stand_in_for_the_parameters() -> None:
     assert [made(name).dtype for name in ("y", "x", "a", "n", "p")] == ["float32", "float32", "float32", "uint8", ""]
 
 
+def test_an_alias_is_what_it_stands_for() -> None:
+    text = "typedef double real;\n" + TEXT.replace("Real *__restrict__ y", "real *y").replace(
+        "const Real *x", "const T *x"
+    )
+    known = {one.name: one.dtype for one in signature.of(ENTRY, "axpy<float, 3>", text, {"T": "int"}).parameters}
+    assert (known["y"], known["x"], known["a"]) == ("float64", "int32", "float32")
+
+
 def test_without_a_source_the_compiled_code_tells() -> None:
     assert str(signature.of(ENTRY, "axpy", "")).startswith("axpy(y (pointer), x (pointer), a (float), n (integer)")
 

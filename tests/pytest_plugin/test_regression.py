@@ -89,7 +89,7 @@ def test_a_check_that_means_nothing_is_refused(tmp_path: Path, tmp_path_factory:
     for words in (
         "kernel_regression: no array is given",
         "x (baseline): 1 of 1 differ",
-        "another check of this test has the same name: give it a basename= of its own",
+        "another check has the same name: give it a basename= of its own",
         "x: its dtype is object: a kernel cannot read Python objects",
         "rtol of x is 2: it must be below 1",
         "rules['x']: unknown tol; the keys are rtol, atol, ulp, nan, order",
@@ -98,3 +98,25 @@ def test_a_check_that_means_nothing_is_refused(tmp_path: Path, tmp_path_factory:
         assert words in text
     assert "Traceback" not in text
     assert "During handling" not in text
+
+
+SAME_NAME = """
+class TestFirst:
+    def test_sum(self, kernel_regression):
+        kernel_regression.check(x=[1.0])
+
+class TestSecond:
+    def test_sum(self, kernel_regression):
+        kernel_regression.check(x=[2.0])
+"""
+
+
+def test_a_test_never_replaces_the_baselines_of_another_one(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    scratch = tmp_path_factory.mktemp("scratch")
+    (tmp_path / "test_same.py").write_text(SAME_NAME)
+    code, text = inside.run(tmp_path, scratch, "--gpuregress-accept")
+    assert (code, "1 failed, 1 passed" in text) == (1, True), text
+    assert "another check has the same name: give it a basename= of its own" in text
+    assert (tmp_path / "test_same/test_sum.x.dump").read_text() == "# gpuregress 1 float64 [1]\n1.0\n"
