@@ -82,7 +82,7 @@ def draft_kernels(
     if not declared and kernel is None:
         return (_draft_function(source, text, functions, functions[0], target or default),)
     chosen = declared if kernel is None and target is None else (_choose(declared, kernel, source),)
-    paths = [target or (default if len(declared) == 1 else _kernel_path(project, one)) for one in chosen]
+    paths = [target or (default if len(declared) == 1 else _kernel_path(project, one, declared)) for one in chosen]
     if all(path.exists() for path in paths):
         if len(paths) == 1:
             _refuse_existing(paths[0])
@@ -117,8 +117,13 @@ def _draft_kernel(
     return Draft(path, str(kernel), others, functions, needed=needed, is_launched=facts is not None)
 
 
-def _kernel_path(project: Project, kernel: Declaration) -> Path:
-    return project.configs / f"{kernel.name.rpartition('::')[2]}.yaml"
+def _kernel_path(project: Project, kernel: Declaration, declared: Sequence[Declaration]) -> Path:
+    """Name a kernel's job after it; those of one name in several namespaces are told apart."""
+    name = kernel.name.rpartition("::")[2]
+    same = [one for one in declared if one.name.rpartition("::")[2] == name]
+    if len({one.name for one in same}) > 1:
+        name = kernel.name.strip(":").replace("::", "_")
+    return project.configs / f"{name}.yaml"
 
 
 def _host_program(source: Path) -> HostProgram | None:

@@ -118,3 +118,10 @@ def test_a_job_for_a_kernel_in_python(project: Project) -> None:
     path.write_text("def (\n")
     with pytest.raises(UsageError, match="is not Python"):
         new.draft(project, path, target=project.configs / "other.yaml")
+
+
+def test_kernels_of_one_name_have_a_job_each(project: Project) -> None:
+    text = "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(float *y) {} }"
+    made = new.draft_kernels(project, source(project, text))
+    assert [one.path.name for one in made] == ["a_f.yaml", "b_f.yaml"]
+    assert not [one for one in made if one.is_kept]

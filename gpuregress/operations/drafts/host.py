@@ -66,7 +66,7 @@ class HostProgram:
             if one.kernel.rpartition("::")[2] == name and least <= len(one.arguments) <= count
         ]
         if own:
-            return min(own, key=lambda one: (one.branches_not_taken, not _is_whole(one)))
+            return min(own, key=lambda one: (not _is_named(one, kernel), one.branches_not_taken, not _is_whole(one)))
         types = [one.type for one in kernel.parameters]
         for launch in self._run.launches:
             other = self.program.kernel(launch.kernel)
@@ -77,6 +77,11 @@ class HostProgram:
 
 def _is_whole(launch: SeenLaunch) -> bool:
     return launch.grid is not None and launch.block is not None
+
+
+def _is_named(launch: SeenLaunch, kernel: Declaration) -> bool:
+    """Tell whether a launch spells a kernel's name, not that of one in another namespace."""
+    return f"::{kernel.name}".endswith(f"::{launch.kernel.strip(':')}")
 
 
 def include_folders(files: Sequence[Path]) -> tuple[Path, ...]:

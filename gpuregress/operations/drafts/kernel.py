@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -49,7 +50,7 @@ class KernelDraft:
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
         yield f"# A first job for {self._declaration}: hold every line against what the kernel expects."
-        yield f"source: {self._source}"
+        yield f"source: {quoted(self._source)}"
         yield "parameters:                         # every combination is a case"
         for extent in self._extents:
             yield f"  {extent}: {'[1000, 4096]' if self._is_flat else '[100, 256]'}"
@@ -58,7 +59,7 @@ class KernelDraft:
         yield "buffers:"
         yield from self._buffers()
         yield "launches:"
-        yield f"  - kernel: {self._kernel}"
+        yield f"  - kernel: {quoted(self._kernel)}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
         yield "    # shared: 4 * block              # bytes of dynamic shared memory, for an extern __shared__ array"
@@ -163,6 +164,16 @@ def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
         chosen[name] = default or ("float" if is_type else "true" if kind.startswith("bool") else "128")
     arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
     return chosen, declaration.name + arguments
+
+
+def quoted(text: str) -> str:
+    """Write a name or a path as a scalar of YAML.
+
+    Args:
+        text: what is written.
+    """
+    is_plain = re.fullmatch(r"[\w./][\w./<>():+ -]*", text) and not re.search(r": |:$|^\s|\s$|^[\d.]+$", text)
+    return text if is_plain else json.dumps(text)
 
 
 def default_fill(dtype: str) -> str:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
-from gpuregress.operations.drafts.kernel import KernelDraft, default_fill
+from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, quoted
 from gpuregress.spec import expressions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD
-from gpuregress.toolchain.host_programs import scalars
+from gpuregress.toolchain.host_programs import library, scalars
 from gpuregress.toolchain.host_programs.objects import ArrayPointer, HostArray, Object, SeenLaunch
 from gpuregress.toolchain.host_programs.program import ConstantVariable, HostFiles
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
@@ -86,10 +86,10 @@ class LaunchDraft(KernelDraft):
         like = "" if self._launch.kernel.rpartition("::")[2] == self._last_name() else f" of {self._launch.kernel}"
         yield f"# A job for {self._declaration}, from the launch{like} at {self._launch.where}."
         yield "# Hold every line against what the kernel expects."
-        yield f"source: {self._source}"
+        yield f"source: {quoted(self._source)}"
         if self._facts.include:
             folder = self._target.absolute().parent
-            listed = ", ".join(os.path.relpath(one, folder) for one in self._facts.include)
+            listed = ", ".join(quoted(os.path.relpath(one, folder)) for one in self._facts.include)
             yield f"compile: {{include: [{listed}]}}"
         if self._parameters:
             yield "parameters:                         # every combination is a case"
@@ -138,7 +138,7 @@ class LaunchDraft(KernelDraft):
 
     def _formula(self, value: HostScalar) -> str:
         written = scalars.text(value, self._label)
-        if len(written) > 400:
+        if len(written) > 400 and value.is_known:
             return repr(value.number)
         return f'"{written}"' if "," in written else written
 
@@ -151,7 +151,7 @@ class LaunchDraft(KernelDraft):
     # ---- launch
 
     def _launched(self) -> Iterator[str]:
-        yield f"  - kernel: {_quoted(self._kernel)}"
+        yield f"  - kernel: {quoted(self._kernel)}"
         for key, sizes in (("grid", self._launch.grid), ("block", self._launch.block)):
             if sizes is None:
                 guess = "[1]" if key == "grid" else "[256]"
@@ -173,8 +173,9 @@ class LaunchDraft(KernelDraft):
         if one.pointer:
             value = self._arguments[number]
             if isinstance(value, ArrayPointer) and value.offset.number != 0:
-                shown = self._formula(value.offset)
-                return self._names[number], f"the host code adds {shown} elements to the pointer; a job cannot"
+                element = constant(library.size_of(value.type or value.memory.element))
+                offset = self._formula(scalars.binary("*", value.offset, element))
+                return f"{{pointer: {self._names[number]}, offset: {offset}}}", ""
             return self._names[number], ""
         value, dtype = self._arguments[number], self._dtype(one)
         if isinstance(value, HostScalar) and dtype is not None and not _VECTOR.fullmatch(dtype):
@@ -183,7 +184,10 @@ class LaunchDraft(KernelDraft):
                 shown = self._formula(made)
                 return f"{{{dtype}: {shown}}}", ""
             if dtype == "bool":
-                return f"{{bool: {'true' if value.number else 'false'}}}", ""
+                guess = "" if value.is_known else f"NEEDED: its value ({value.where or 'unknown'})"
+                if guess:
+                    self._notes.append(f"{name}: its value ({self._launch.where})")
+                return f"{{bool: {'true' if value.number else 'false'}}}", guess
             return f"{{{dtype}: {self._formula(scalars.to_integer(value))}}}", ""
         spelled = self._launch.texts[number] if number < len(self._launch.texts) else name
         self._notes.append(f"{name}: its value (argument {spelled!r} at {self._launch.where})")
@@ -366,7 +370,3 @@ def _deduced(declaration: Declaration, launch: SeenLaunch, name: str) -> str:
         if plain == name and dtype_of_type(found) is not None:
             return found
     return ""
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"' if re.search(r"[{}\[\]&*#]|: |, ", name) else name

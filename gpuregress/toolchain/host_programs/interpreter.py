@@ -34,6 +34,7 @@ from gpuregress.toolchain.host_programs.program import HostFiles, HostFunction, 
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
 _MOST_STEPS = 150_000
+_MOST_STEPS_OF_LOOP = 20_000
 _MOST_CALLS = 24
 _MOST_TURNS = 70
 _MOST_LAUNCHES = 2000
@@ -53,7 +54,11 @@ class _Return(Exception):
 
 
 class _Leave(Exception):
-    """A `break` or `continue`."""
+    """A `break`, or a `continue` outside of a loop that runs."""
+
+
+class _Continue(_Leave):
+    """A `continue`."""
 
 
 class _Exhausted(Exception):
@@ -82,6 +87,7 @@ class Interpreter:
         self._doubts = 0  # branches around that may not be taken
         self._unlikely = 0  # branches around that are not taken
         self._steps = 0
+        self._limit = _MOST_STEPS
         self._line = 0  # of the call of a macro whose text runs
         self._file = program.files[0].name if program.files else ""
         self._texts: dict[str, Node | None] = {}
@@ -101,6 +107,7 @@ class Interpreter:
                     self.call(function, None)
                 except (_Exhausted, RecursionError):
                     continue
+        self._steps = 0  # what is evaluated later has steps of its own
 
     def _roots(self) -> list[str]:
         """List the launching functions that no other one calls."""
@@ -224,6 +231,18 @@ class Interpreter:
         guess = GUESS if "bool" not in resolved else 0
         return named(name, guess, self._place(node), is_known=False)
 
+    def extents(self, items: Sequence[Object | None], node: Node) -> tuple[HostScalar, ...]:
+        """Return the sizes of a `dim3`; one that is not known has a guess.
+
+        Args:
+            items: its arguments.
+            node: of the arguments.
+        """
+        return tuple(
+            one if isinstance(one, HostScalar) else named(f"size_{axis}", 1, self._place(node), is_known=False)
+            for axis, one in zip("xyz", items, strict=False)
+        )
+
     def _place(self, node: Node | None) -> str:
         line = self._line or (node.start_point[0] + 1 if node is not None else 0)
         if not line and self._function is not None:
@@ -254,7 +273,7 @@ class Interpreter:
                 raise _Return(value)
         elif kind in ("break_statement", "continue_statement"):
             if not self._unlikely:
-                raise _Leave
+                raise _Leave if kind == "break_statement" else _Continue
         elif kind in ("expression_statement", "labeled_statement", "try_statement", "case_statement"):
             for child in node.named_children:
                 self.execute(child) if child.type.endswith("statement") else self.evaluate(child)
@@ -272,7 +291,7 @@ class Interpreter:
 
     def _step(self) -> None:
         self._steps += 1
-        if self._steps > _MOST_STEPS:
+        if self._steps > self._limit:
             raise _Exhausted
 
     @contextmanager
@@ -359,6 +378,8 @@ class Interpreter:
                 for child in case.named_children:
                     if label is None or child.start_byte != label.start_byte:
                         self.execute(child)
+            except _Continue:
+                raise
             except _Leave:
                 left = True
 
@@ -376,8 +397,7 @@ class Interpreter:
 
     def _loop(self, node: Node) -> None:
         """Run a loop for some turns, one if it launches kernels; what it then computed is not known."""
-        body, update = node.child_by_field_name("body"), node.child_by_field_name("update")
-        condition = node.child_by_field_name("condition")
+        body = node.child_by_field_name("body")
         if body is None:
             return
         with self._frame() as frame:
@@ -389,20 +409,41 @@ class Interpreter:
                 set(_WORD.findall(grammar.text(body))) & self.program.launching
             )
             before = {id(cell): cell.value for one in self._frames for cell in one.values()}
-            for turn in range(1 if has_launch else _MOST_TURNS):
-                if node.type != "do_statement" or turn:
-                    value = self.evaluate(condition) if condition is not None else constant(1)
-                    if isinstance(value, HostScalar) and not value.number and (value.is_known or turn):
-                        return
-                try:
-                    self.execute(body)
-                except _Leave:
-                    return
-                if node.type == "for_range_loop":
-                    return
-                if update is not None:
-                    self.evaluate(update)
-            self._forget(before, frame)
+            limit = self._limit
+            if not has_launch:
+                self._limit = min(limit, self._steps + _MOST_STEPS_OF_LOOP)
+            try:
+                is_ended = self._turns(node, 1 if has_launch else _MOST_TURNS)
+            except _Exhausted:
+                if limit != _MOST_STEPS or self._limit == limit:
+                    raise
+                is_ended = False
+            finally:
+                self._limit = limit
+            if not is_ended:
+                self._forget(before, frame)
+
+    def _turns(self, node: Node, most: int) -> bool:
+        """Run the turns of a loop; tell whether it ends by itself."""
+        body, update = node.child_by_field_name("body"), node.child_by_field_name("update")
+        condition = node.child_by_field_name("condition")
+        assert body is not None
+        for turn in range(most):
+            if node.type != "do_statement" or turn:
+                value = self.evaluate(condition) if condition is not None else constant(1)
+                if isinstance(value, HostScalar) and not value.number and (value.is_known or turn):
+                    return True
+            try:
+                self.execute(body)
+            except _Continue:
+                pass
+            except _Leave:
+                return True
+            if node.type == "for_range_loop":
+                return True
+            if update is not None:
+                self.evaluate(update)
+        return False
 
     def _mark_loop(self, started: Node, frame: dict[str, HostCell]) -> None:
         cells = list(frame.values())
@@ -548,7 +589,7 @@ class Interpreter:
             return dim3(())
         if node.type in ("argument_list", "initializer_list", "parameter_list"):
             items = [self.evaluate(_expression(one)) for one in node.named_children]
-            return dim3(tuple(one if isinstance(one, HostScalar) else constant(1) for one in items))
+            return dim3(self.extents(items, node))
         value = self.evaluate(node)
         sizes = axes(value)
         return dim3(sizes) if sizes is not None else None
@@ -792,7 +833,9 @@ class Interpreter:
         if cell is None or not isinstance(cell.value, HostScalar):
             return None
         old = cell.value
-        cell.value = scalars.binary("+" if "++" in grammar.text(node) else "-", constant(old.number), constant(1))
+        moved = scalars.binary("+" if "++" in grammar.text(node) else "-", constant(old.number), constant(1))
+        is_loop = old.is_known or old.op == "loop"
+        cell.value = moved if is_loop else named(cell.name, moved.number, self._place(node), is_known=False)
         return old
 
     def _on_comma_expression(self, node: Node) -> Object | None:

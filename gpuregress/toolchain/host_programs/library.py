@@ -40,6 +40,9 @@ class Run(Protocol):
     def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> HostScalar:
         """Make an unknown number with a guess."""
 
+    def extents(self, items: Sequence[Object | None], node: Node) -> tuple[HostScalar, ...]:
+        """Return the sizes of a `dim3`; one that is not known has a guess."""
+
     def resolved(self, text: str) -> str:
         """Replace the names of template parameters, aliases and macros in a type's text."""
 
@@ -208,7 +211,7 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
     if name in _CEILINGS and len(numbers) == 2 and numbers[1].number:
         return scalars.ceil_of(*numbers)
     if name == "dim3":
-        return dim3(numbers)
+        return dim3(run.extents(values, node))
     if name in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel") and len(values) >= 4:
         _launch_by_pointers(run, values, node)
         return constant(0)

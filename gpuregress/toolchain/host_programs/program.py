@@ -166,7 +166,11 @@ def _callers(source: Path, launching: set[str], texts: Mapping[Path, str]) -> It
         return
     for path in beside[:200]:
         if path.suffix in _SUFFIXES and path not in texts and path.is_file():
-            words = set(WORD.findall(path.read_text(encoding="utf-8", errors="replace")[:_MOST_CHARACTERS]))
+            try:
+                with path.open(encoding="utf-8", errors="replace") as file:
+                    words = set(WORD.findall(file.read(_MOST_CHARACTERS)))
+            except OSError:
+                continue
             if words & launching:
                 yield path
 

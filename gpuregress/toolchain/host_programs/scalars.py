@@ -26,6 +26,8 @@ _COMPARISONS: dict[str, Callable[[Number, Number], bool]] = {
 }
 _BITS: dict[str, Callable[[int, int], int]] = {"&": operator.and_, "|": operator.or_, "^": operator.xor}
 _LARGEST_SHIFT = 63
+_MOST_BITS = 128
+_MOST_TERMS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class HostScalar:
         is_known: whether no guess is part of it.
         where: of a `name`, its place in the source.
         high: the other end of the range of what is random; `number` is its value for the smallest random number.
+        terms: how many numbers and names are in its formula.
     """
 
     op: str
@@ -49,6 +52,7 @@ class HostScalar:
     is_known: bool = True
     where: str = ""
     high: Number | None = None
+    terms: int = 1
 
     @property
     def is_integer(self) -> bool:
@@ -100,7 +104,13 @@ def text(value: HostScalar, label: Callable[[HostScalar], str], rank: int = 0) -
         return f"({written})" if own < rank else written
     if value.op in ("ceil", "floor", "min", "max", "log2"):
         return f"{value.op}({', '.join(text(one, label) for one in value.operands)})"
-    return repr(value.number)
+    return repr(value.number) if value.is_known else label(_guess(value))
+
+
+def _guess(value: HostScalar) -> HostScalar:
+    """Name a value that has no formula and that depends on a guess."""
+    first = next(one for one in leaves(value) if not one.is_known)
+    return named(f"of_{first.name}" if first.name else "value", value.number, first.where, is_known=False)
 
 
 def binary(op: str, left: HostScalar, right: HostScalar) -> HostScalar:
@@ -135,7 +145,7 @@ def _arithmetic(op: str, left: HostScalar, right: HostScalar) -> HostScalar:
     if (op == "*" and left.op == "number" and left.number == 1) or (op == "+" and _is_zero(left)):
         return right
     made = _operation(op, number, left, right)
-    return made if high is None else HostScalar("random", number, (left, right), high=high)
+    return made if high is None else HostScalar("random", number, high=high)
 
 
 def _ends(op: str, left: HostScalar, right: HostScalar) -> tuple[Number, Number | None]:
@@ -154,6 +164,8 @@ def _computed(op: str, left: Number, right: Number) -> Number:
     if op == "-":
         return left - right
     if op == "*":
+        if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > _MOST_BITS:
+            raise OverflowError
         return left * right
     if op == "/":
         return left / right
@@ -245,7 +257,7 @@ def called(function: str, arguments: tuple[HostScalar, ...]) -> HostScalar:
             return _folded(function, min(numbers) if function == "min" else max(numbers), *arguments)
         if function == "log2":
             return _folded(function, math.log2(numbers[0]), *arguments)
-        simple: dict[str, Callable[..., Number]] = {"sqrt": math.sqrt, "pow": pow, "abs": abs, "exp2": math.exp2}
+        simple: dict[str, Callable[..., Number]] = {"sqrt": math.sqrt, "pow": math.pow, "abs": abs, "exp2": math.exp2}
         return _folded(function, simple[function](*numbers), *arguments)
     except (ArithmeticError, ValueError, TypeError, KeyError):
         return named("unknown", 1, "", is_known=False)
@@ -309,4 +321,8 @@ def _folded(op: str, number: Number, *operands: HostScalar) -> HostScalar:
 
 
 def _operation(op: str, number: Number, *operands: HostScalar) -> HostScalar:
-    return HostScalar(op, number, operands, is_known=all(one.is_known for one in operands))
+    """Make an operation; a formula that is too long to write is its number, or an unknown value."""
+    is_known, terms = all(one.is_known for one in operands), sum(one.terms for one in operands)
+    if terms > _MOST_TERMS:
+        return constant(number) if is_known else named("unknown", number, "", is_known=False)
+    return HostScalar(op, number, operands, is_known=is_known, terms=terms)

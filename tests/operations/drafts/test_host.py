@@ -25,3 +25,27 @@ def test_a_kernel_without_a_launch_takes_that_of_one_with_its_parameters(tmp_pat
     assert f is not None
     assert g is not None
     assert (f.launch, h) == (g.launch, None)
+
+
+def test_kernels_of_one_name_have_the_launches_of_their_namespaces(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(int *y) {} }\n"
+        "int main() { int *y; cudaMalloc(&y, 64); a::f<<<2, 8>>>(y); b::f<<<3, 8>>>(y); }\n"
+    )
+    found = host.HostProgram(source)
+    grids = [facts.launch.grid for one in found.kernels if (facts := found.facts(one)) is not None]
+    assert [grid[0].number for grid in grids if grid is not None] == [2, 3]
+
+
+def test_a_program_that_takes_too_many_steps(tmp_path: Path) -> None:
+    loops = 12 * "for (int a = 0; a < n; a++) for (int b = 0; b < n; b++) for (int c = 0; c < n; c++) h[a] += b * c;\n"
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "__constant__ float w[2 * 8];\n__global__ void f(int *y) {}\n"
+        f"int main() {{ int n = 512; float *h; int *y; f<<<n, 8>>>(y); {loops} }}\n"
+    )
+    found = host.HostProgram(source)
+    facts = found.facts(found.kernels[0])
+    assert facts is not None
+    assert facts.sizes["w"].number == 16

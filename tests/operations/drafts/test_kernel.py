@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from gpuregress.operations.drafts import kernel
 from gpuregress.toolchain.cxx_declarations import Declaration
@@ -14,3 +15,11 @@ def test_template_parameters_get_their_defaults_or_a_choice() -> None:
 @pytest.mark.parametrize(("dtype", "fill"), [("bool", "choice"), ("uint8", "integers"), ("float64", "normal")])
 def test_the_fill_of_an_input(dtype: str, fill: str) -> None:
     assert fill in kernel.default_fill(dtype)
+
+
+@pytest.mark.parametrize(
+    "text", ["../a b.cu", "a #1.cu", "a: b.cu", "[a], {b}.cu", "-a.cu", "f<int, 3>", "'\"\\.cu", "12"]
+)
+def test_names_and_paths_are_scalars_of_yaml(text: str) -> None:
+    assert yaml.safe_load(f"x: {kernel.quoted(text)}") == {"x": text}
+    assert yaml.safe_load(f"[{kernel.quoted(text)}]") == [text]

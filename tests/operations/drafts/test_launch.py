@@ -93,3 +93,24 @@ def test_a_formula_with_a_comma_is_quoted(tmp_path: Path) -> None:
     assert job["buffers"]["a"]["shape"] == ["min(n, 64)"]
     assert job["launches"][0]["grid"] == ["max(n, 8)"]
     assert job["launches"][0]["args"][1] == {"int32": "min(n, 64)"}
+
+
+def test_what_depends_on_a_guess_and_has_no_formula_is_needed(tmp_path: Path) -> None:
+    job, text, needed = drafted(
+        tmp_path,
+        "__global__ void f(int *a, bool b) {}\nvoid g(int *p, int n, bool b) { f<<<n & ~31, 32>>>(p, b); }\n",
+    )
+    (name,) = job["parameters"]
+    assert job["launches"][0]["grid"] == [name]
+    assert "# NEEDED" in next(line for line in text.splitlines() if line.startswith(f"  {name}:"))
+    assert [one for one in needed if one.startswith(f"{name}: ")]
+    assert [one for one in needed if one.startswith("b: ")]
+
+
+def test_a_pointer_behind_the_beginning_of_its_buffer(tmp_path: Path) -> None:
+    job, _, _ = drafted(
+        tmp_path,
+        "__global__ void f(int *a) {}\n"
+        "int main() { int n = 300, *p; cudaMalloc(&p, 4 * n); f<<<1, 32>>>(p + n / 3); }\n",
+    )
+    assert job["launches"][0]["args"] == [{"pointer": "a", "offset": "n // 3 * 4"}]

@@ -121,3 +121,52 @@ def test_endless_recursion_and_loops_end(tmp_path: Path) -> None:
 
 def test_template_arguments_are_split_outside_of_brackets() -> None:
     assert split_arguments("a<b, c>, 3") == ["a<b, c>", " 3"]
+
+
+def test_continue_goes_on_with_the_next_turn(tmp_path: Path) -> None:
+    (launch,) = launches(
+        tmp_path,
+        KERNEL + "int main() { float *y; int t = 0; for (int i = 0; i < 8; i++) { if (i % 2) continue; t += 3; }\n"
+        "k<<<t, 32>>>(y, y, t); }\n",
+    )
+    assert launch.grid is not None
+    assert launch.grid[0].number == 12
+
+
+def test_an_unknown_number_stays_unknown_behind_an_increment(tmp_path: Path) -> None:
+    (launch,) = launches(tmp_path, KERNEL + "void f(float *y, int n) { n++; k<<<n, 32>>>(y, y, n); }\n")
+    assert launch.grid is not None
+    assert not launch.grid[0].is_known
+
+
+def test_an_unknown_size_of_a_dim3_keeps_its_axis(tmp_path: Path) -> None:
+    for grid in ("dim3(blocks_of(n), 4)", "g"):
+        (launch,) = launches(
+            tmp_path,
+            KERNEL + f"int main() {{ float *y; int n = 9; dim3 g(blocks_of(n), 4); k<<<{grid}, 32>>>(y, y, n); }}\n",
+        )
+        assert launch.grid is not None
+        assert [one.is_known for one in launch.grid] == [False, True, True]
+        assert launch.grid[1].number == 4
+
+
+def test_a_launch_behind_loops_that_would_take_long(tmp_path: Path) -> None:
+    loops = "for (int a = 0; a < n; a++) for (int b = 0; b < n; b++) for (int c = 0; c < n; c++) h[a] += b * c;\n"
+    text = f"int main() {{ int n = 512; float *h, *y; {4 * loops} k<<<n, 32>>>(y, y, n); }}\n"
+    assert [one.kernel for one in launches(tmp_path, KERNEL + text)] == ["k"]
+
+
+def test_numbers_and_formulas_that_would_explode_end(tmp_path: Path) -> None:
+    (launch,) = launches(
+        tmp_path,
+        KERNEL
+        + """int main() {
+    float *y; int n = 3, m = 5, b = 7;
+    for (int i = 0; i < 60; i++) { b *= b; }
+    for (int i = 0; i < 60; i++) { n = m + n; m = n + m; }
+    k<<<(n + m - 1) / m, 32, pow(10, 1000000000)>>>(y, y, b);
+}
+""",
+    )
+    assert launch.grid is not None
+    assert len(formula(launch.grid[0])) < 5000
