@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from gpuregress.operations import new_function, new_python
 from gpuregress.operations.drafts.host import HostProgram
 from gpuregress.operations.drafts.kernel import KernelDraft
 from gpuregress.operations.drafts.launch import LaunchDraft
+from gpuregress.plan import job_names
 from gpuregress.project import Project
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
@@ -51,7 +53,7 @@ def draft(project: Project, source: Path, *, kernel: str | None = None, target: 
         UsageError: no such source or kernel, or the job's file is already there.
         StorageError: no space, no permission.
     """
-    path = target if target is not None else project.configs / f"{source.stem}.yaml"
+    path = target if target is not None else _job_path(project, source.stem)
     return draft_kernels(project, source, kernel=kernel, target=path)[0]
 
 
@@ -78,7 +80,7 @@ def draft_kernels(
     functions = declarations.device_functions([text])
     if not declared and not functions:
         raise UsageError(f"{source} has no __global__ function and no __device__ function: there is nothing to test")
-    default = project.configs / f"{source.stem}.yaml"
+    default = _job_path(project, source.stem)
     if not declared and kernel is None:
         return (_draft_function(source, text, functions, functions[0], target or default),)
     chosen = declared if kernel is None and target is None else (_choose(declared, kernel, source),)
@@ -123,7 +125,13 @@ def _kernel_path(project: Project, kernel: Declaration, declared: Sequence[Decla
     same = [one for one in declared if one.name.rpartition("::")[2] == name]
     if len({one.name for one in same}) > 1:
         name = kernel.name.strip(":").replace("::", "_")
-    return project.configs / f"{name}.yaml"
+    return _job_path(project, name)
+
+
+def _job_path(project: Project, name: str) -> Path:
+    """Return the file of a job; what its name must not have is left out."""
+    safe = re.sub(r"[^A-Za-z0-9_.+-]+", "_", name).lstrip(".+-")[: job_names.MAX_LENGTH].rstrip(".")
+    return project.configs / f"{safe if job_names.job_name_problem(safe) is None else f'job_{safe[:90]}'}.yaml"
 
 
 def _host_program(source: Path) -> HostProgram | None:
@@ -191,7 +199,7 @@ def _draft_python(project: Project, source: Path, text: str, kernel: str | None,
     if kernel is not None and kernel not in names:
         raise UsageError(f"{source} has no kernel {kernel!r}; it has: {', '.join(names)}")
     chosen = found[names.index(kernel) if kernel is not None else 0]
-    path = target if target is not None else project.configs / f"{source.stem}.yaml"
+    path = target if target is not None else _job_path(project, source.stem)
     _refuse_existing(path)
     others = tuple(name for name in names if name != chosen.name)
     relative = os.path.relpath(source.absolute(), path.absolute().parent)

@@ -125,3 +125,12 @@ def test_kernels_of_one_name_have_a_job_each(project: Project) -> None:
     made = new.draft_kernels(project, source(project, text))
     assert [one.path.name for one in made] == ["a_f.yaml", "b_f.yaml"]
     assert not [one for one in made if one.is_kept]
+
+
+@pytest.mark.parametrize("name", ["k #1.cu", "a: [b].cu", "-x.cu", "aux.cu", "ü.cu", f"{'long' * 30}.cu"])
+def test_a_file_with_an_odd_name_has_a_valid_job(project: Project, name: str) -> None:
+    path = project.root / name
+    path.write_text(f"{SOURCES['plain']}\nint main() {{ float *x; f<<<1, 64>>>(x, x, 2.0f, 64); }}\n")
+    made = new.draft(project, path)
+    (case,) = plan.make(project, (str(made.path),)).cases
+    assert Path(case.source.path).name == name

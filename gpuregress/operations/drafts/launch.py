@@ -203,7 +203,7 @@ class LaunchDraft(KernelDraft):
             if not one.pointer:
                 continue
             value = self._arguments[number]
-            safe = f"{name}_buffer" if name in expressions.RESERVED else name
+            safe = f"{name}_buffer" if name in (*expressions.RESERVED, "null") else name
             if isinstance(value, ArrayPointer):
                 safe = by_memory.setdefault(id(value.memory), safe)
             names[number] = safe
