@@ -216,6 +216,9 @@ def test_trusted_kernels_of_another_language(shop: Workshop) -> None:
 def test_a_numba_kernel_on_a_card(shop: Workshop) -> None:
     if not compiler.version("numba"):
         pytest.skip("numba-cuda is not installed (numba.cuda of Numba alone does not do): gpuregress[numba]")
+    imported = subprocess.run([sys.executable, "-c", "import numba.cuda"], capture_output=True, text=True, check=False)
+    if imported.returncode:
+        pytest.skip(f"the installed Numba cannot be imported: {imported.stderr.splitlines()[-1]}")
     shop.write("kernels/rows.py", NUMBA)
     shop.write("configs/rows.yaml", ROWS)
     for command in ((*RUN, "rows"), ("accept", "--all"), ("run", "--device", "cuda", "rows")):
