@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gpuregress import plan, project
 from gpuregress.dump import reader
-from gpuregress.errors import UsageError
+from gpuregress.errors import NothingToDo, UsageError
 from gpuregress.project import Project
 from gpuregress.records import Case, RunSummary, Verdict
 from gpuregress.report import terminal
@@ -208,11 +208,13 @@ def run(
     Raises:
         JobErrors: the one case contradicts its kernel; of several cases, such a one is an `error`.
         NothingToDo: there is no case.
-        UsageError: the cases belong to several projects.
+        UsageError: the cases belong to several projects, or two different ones have one name.
         DeviceError: there is no such device.
     """
-    chosen = tuple(_changed(case, repeat, timeout) for case in _cases(cases))
-    home = _project(chosen)
+    given = tuple(_changed(case, repeat, timeout) for case in _cases(cases))
+    if not given:
+        raise NothingToDo("there is no case to run")
+    home, chosen = _project(given), tuple(_once(given))
     names = tuple(case.name for case in chosen)
     request = RunRequest(names, device=device, jobs=jobs, fail_fast=fail_fast)
     machinery = session.Machinery(planner=plan.of_cases(chosen))
@@ -232,6 +234,17 @@ def _cases(given: Runnable | Iterable[Runnable | Job]) -> Iterator[Case]:
             yield from _cases(one)
 
 
+def _once(cases: Iterable[Case]) -> Iterator[Case]:
+    """Each case once, where it was given several times."""
+    known: dict[str, Case] = {}
+    for case in cases:
+        if case.name not in known:
+            known[case.name] = case
+            yield case
+        elif known[case.name] != case:
+            raise UsageError(f"two different cases are called {case.name}: run one after the other")
+
+
 def _changed(case: Case, repeat: int | None, timeout: float | None) -> Case:
     if repeat is not None:
         case = dataclasses.replace(case, repeat=repeat)
@@ -245,4 +258,5 @@ def _project(cases: Sequence[Case]) -> Project:
     homes = {found.root: found for found in map(project.find, folders)}
     if len(homes) > 1:
         raise UsageError(f"the cases belong to several projects: {', '.join(map(str, homes))}")
-    return next(iter(homes.values()), None) or project.find(Path.cwd())
+    (home,) = homes.values()
+    return home

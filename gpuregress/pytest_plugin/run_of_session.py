@@ -291,8 +291,11 @@ def begin(session: pytest.Session, selected: Sequence[tuple[Project, Case]]) -> 
         selected: the cases, each with its project.
     """
     cases: dict[Path, tuple[Project, list[Case]]] = {}
+    known = set[tuple[Path, str]]()
     for home, case in selected:
-        cases.setdefault(home.root, (home, []))[1].append(case)
+        if (home.root, case.name) not in known:  # pytest --keep-duplicates has a case twice
+            known.add((home.root, case.name))
+            cases.setdefault(home.root, (home, []))[1].append(case)
     options = session.config.option
     jobs = int(getattr(session.config, "workerinput", {}).get("workercount", 0)) or None
     wanted = Wanted(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpuregress
+from gpuregress.errors import NothingToDo
 from tests.workshop import Workshop
 
 
@@ -64,3 +65,12 @@ def test_a_wrong_job_tells_its_line(fake_shop: Workshop) -> None:
     path = fake_shop.job(("block: [32]", "blocks: [32]"))
     with pytest.raises(gpuregress.JobErrors, match=r"scale.yaml:\d+: launches\[0\]"):
         gpuregress.load_job(path)
+
+
+def test_a_case_is_run_once_and_its_name_is_that_of_one_case(job: gpuregress.Job) -> None:
+    results = gpuregress.run([job, job[0]], device="cpu")
+    assert [result.case for result in results] == list(job)
+    with pytest.raises(gpuregress.UsageError, match="two different cases are called"):
+        gpuregress.run([job[0], dataclasses.replace(job[0], repeat=7)], device="cpu")
+    with pytest.raises(NothingToDo, match="no case to run"):
+        gpuregress.run([], device="cpu")
