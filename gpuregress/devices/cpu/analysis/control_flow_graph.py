@@ -30,6 +30,7 @@ class ControlFlowGraph:
         waiting_heads: the first blocks of those of them that another thread ends: their number of iterations may depend
             on the order of the threads.
         waiting_blocks: all blocks of the latter.
+        spinning_blocks: all blocks of the loops of `spins`.
         spin_reads: back edge of a loop that may wait -> the statement by which it sees what other threads write.
         spin_effects: statements of such loops that change more than registers, or read a clock.
         waits: the statements at which a thread may have to wait.
@@ -49,6 +50,7 @@ class ControlFlowGraph:
         }
         self._connect()
         self.waiting_heads, self.waiting_blocks = set[int](), set[int]()
+        self.spinning_blocks = set[int]()
         self.spin_reads: dict[tuple[int, int], int] = {}
         self.spin_effects: set[int] = set()
         self.spins = self._spinning_edges()
@@ -135,6 +137,7 @@ class ControlFlowGraph:
         loops = {edge: natural_loop(predecessors, *edge) for edge in self._back_edges()}
         spins = {edge for edge, loop in loops.items() if self._depends(loop, tainted)}
         for edge in spins:
+            self.spinning_blocks |= loops[edge]
             inside = [
                 at for index in sorted(loops[edge]) for at in range(self.blocks[index].start, self.blocks[index].end)
             ]

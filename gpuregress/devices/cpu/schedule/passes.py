@@ -301,14 +301,17 @@ class Passes(BlockSchedule):
         """Save the registers that live and have changed, leave the pass, and continue in a new block."""
         body, b = self.body, emitter.builder
         number = len(self.resumes) + 1
+        steps = kind == STEP and self._is_spinning(emitter)
         for name in sorted(registers.live & registers.dirty):
             if name not in self.rematerializer:
                 slot, type_ = emitter.home(name)
                 value = b.load(slot, typ=type_)
-                if self.stall is not None and kind == YIELD:
+                if self.stall is not None and (steps or kind == YIELD):
                     self.stall.compare(b, value, body.slots.restore(b, self._elements, name, type_))
                 body.slots.save(b, self._elements, name, value)
-        if self.stall is not None and kind != YIELD:
+        if self.stall is not None and steps:
+            self.stall.note_step(b)
+        elif self.stall is not None and kind != YIELD:
             self.stall.note_arrival(b)
         state = number if kind == YIELD else ~number
         b.store(i32(state), self._elements.fixed(b, "state"))
@@ -330,6 +333,10 @@ class Passes(BlockSchedule):
                 value = body.slots.restore(emitter.builder, self._elements, name, type_)
                 emitter.builder.store(value, slot)
         self.rematerializer.rematerialize(emitter, registers.needed)
+
+    def _is_spinning(self, emitter: Services) -> bool:
+        """Whether a thread stands inside a loop that spins, and its block may be suspended there."""
+        return self.body.may_be_suspended and emitter.flow.block_at(emitter.index) in emitter.flow.spinning_blocks
 
     def _meeting(self, emitter: Services) -> int:
         """Whether a warp must execute a wait together, and whether its lanes must have come to as many joins."""

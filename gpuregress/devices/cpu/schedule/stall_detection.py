@@ -18,19 +18,25 @@ class StallDetector:
 
     A pass changes something if a thread comes to another wait than the end of an iteration of a loop that spins, or
     ends; if it has changed memory in such a loop; or if a register that it keeps has changed since it was last there.
+    A pass in which lanes go in step inside such a loop is a part of an iteration: that it changes nothing says nothing.
 
     Args:
         b: where the block begins or goes on.
     """
 
     def __init__(self, b: ir.IRBuilder) -> None:
-        self._arrived, self._changed = Cell(b, i32(0)), Cell(b, i32(0))
+        self._arrived, self._changed, self._stepped = (Cell(b, i32(0)) for _ in range(3))
         self._unchanged, self._spinning, self._advanced = (Cell(b, i32(0)) for _ in range(3))
 
     def begin_pass(self, b: ir.IRBuilder) -> None:
         """Begin a pass: nothing has changed in it."""
         self._arrived.set(i32(0), b)
         self._changed.set(i32(0), b)
+        self._stepped.set(i32(0), b)
+
+    def note_step(self, b: ir.IRBuilder) -> None:
+        """Note that a thread waits for a step of its warp inside a loop that spins."""
+        self._stepped.set(i32(1), b)
 
     def note_arrival(self, b: ir.IRBuilder) -> None:
         """Note that a thread waits for others, or has exited."""
@@ -51,8 +57,9 @@ class StallDetector:
         """Go to `suspend` where the block is stalled or has spun for long; else to the next pass."""
         moved = b.or_(self._arrived.get(b), self._changed.get(b))
         self._advanced.set(b.or_(self._advanced.get(b), moved), b)
-        for cell, ends in ((self._unchanged, moved), (self._spinning, self._arrived.get(b))):
-            cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), i32(1))), b)
+        whole = b.xor(self._stepped.get(b), i32(1))
+        for cell, ends, one in ((self._unchanged, moved, whole), (self._spinning, self._arrived.get(b), i32(1))):
+            cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), one)), b)
         is_stalled = b.icmp_unsigned(">=", self._unchanged.get(b), i32(UNCHANGED_PASSES))
         is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(SPINNING_PASSES))
         b.cbranch(b.or_(is_stalled, is_long), suspend, pass_head)

@@ -27,10 +27,14 @@ def test_loops_that_only_count_are_not() -> None:
     assert not _spins("red.global.add.u32 [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
 
 
+def _graph(text: str) -> ControlFlowGraph:
+    head = ".visible .entry k(.param .u64 q) { .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<4>;"
+    return ControlFlowGraph(function(f"{head} ld.param.u64 %rd1, [q]; {text} ret; }}"))
+
+
 def _waiting(text: str) -> tuple[int, int]:
     """The number of loops that another thread ends, and that of their blocks."""
-    head = ".visible .entry k(.param .u64 q) { .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<4>;"
-    graph = ControlFlowGraph(function(f"{head} ld.param.u64 %rd1, [q]; {text} ret; }}"))
+    graph = _graph(text)
     return len(graph.waiting_heads), len(graph.waiting_blocks)
 
 
@@ -39,6 +43,8 @@ def test_only_loops_that_another_thread_ends_are_waiting() -> None:
     around = f"M: {spin} add.s32 %r2, %r2, 1; setp.lt.s32 %p2, %r2, 9; @%p2 bra M;"
     assert _waiting(spin) == (1, 1)
     assert _waiting(around) == (1, 1), "the outer loop counts to nine"
+    assert len(_graph(spin).spinning_blocks) == 1
+    assert len(_graph(around).spinning_blocks) == 3, "the outer loop yields as well"
     assert _waiting("L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0; @%p1 ret; bra L;") == (1, 2)
     assert _waiting("L: add.s32 %r2, %r2, 1; setp.lt.s32 %p2, %r2, 9; @%p2 bra L;") == (0, 0)
 

@@ -12,8 +12,15 @@ from gpuregress.devices.cpu.runtime.llvm_backend import LoadedCode, compile_obje
 from gpuregress.devices.cpu.schedule.stall_detection import SPINNING_PASSES, UNCHANGED_PASSES, StallDetector
 
 
-def _passes(*, arrives: bool = False, changes: bool = False, compares: tuple[int, int] = (1, 1)) -> int:
-    """Passes until a block is suspended in which each pass does the same; 10,000 at most."""
+def _passes(*, arrives: bool = False, changes: bool = False, steps: int = 0, compares: tuple[int, int] = (1, 1)) -> int:
+    """Passes until a block is suspended in which each pass does the same; 10,000 at most.
+
+    Args:
+        arrives: whether a thread comes to another wait than the end of an iteration.
+        changes: whether a thread changes memory.
+        steps: passes out of each ten in which lanes go in step.
+        compares: a register's value now and before.
+    """
     module = ir.Module("passes")
     function = ir.Function(module, ir.FunctionType(I32, ()), "run")
     b = open_function(function)
@@ -27,6 +34,8 @@ def _passes(*, arrives: bool = False, changes: bool = False, compares: tuple[int
         stall.note_arrival(b)
     if changes:
         stall.note_change(b)
+    with b.if_then(b.icmp_unsigned("<", b.urem(count.get(b), i32(10)), i32(steps))):
+        stall.note_step(b)
     stall.compare(b, i32(compares[0]), i32(compares[1]))
     over, going = (function.append_basic_block(name) for name in ("over", "going"))
     b.cbranch(b.icmp_unsigned(">=", count.get(b), i32(10_000)), over, going)
@@ -48,3 +57,9 @@ def test_a_block_whose_threads_only_count() -> None:
 
 def test_a_block_whose_threads_come_somewhere() -> None:
     assert _passes(arrives=True) == 10_000
+
+
+def test_steps_inside_a_loop_that_spins() -> None:
+    assert _passes(steps=5) == 17, "passes 5 to 9 and 15 to 17"
+    assert _passes(steps=10) == _passes(steps=10, changes=True) == SPINNING_PASSES
+    assert _passes(steps=10, arrives=True) == 10_000

@@ -31,6 +31,14 @@ extern "C" __global__ void counting(volatile int* flag, int* out)
     if (blockIdx.x == 0) { while (flag[0] == 0) ++spins; out[0] = spins > 100; }
     if (blockIdx.x == 5) flag[0] = 1;
 }
+extern "C" __global__ void finding(volatile int* flag, int* out, int wanted)
+{
+    int found = 0;
+    if (blockIdx.x == 0) {
+        while (found < wanted) { int value = flag[0]; if (value == 1) { flag[0] = 0; found++; } }
+        out[0] = found;
+    } else { flag[0] = 1; out[1] = 1; }
+}
 extern "C" __global__ void never(volatile int* flag, int* out)
 {
     if (threadIdx.x < 2) while (flag[0] == 0) {}
@@ -75,6 +83,16 @@ def test_a_thread_that_counts_while_it_spins(program: Running) -> None:
     flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
     program.launch("counting", 8, 1, flag, out)
     assert ints(out) == [1]
+
+
+@pytest.mark.parametrize("threads", [1, 32])
+def test_a_loop_that_ends_by_a_counter(program: Running, threads: int) -> None:
+    flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(2, np.int32))
+    program.launch("finding", 2, threads, flag, out, np.int32(1))
+    assert ints(flag) == [0]
+    assert ints(out) == [1, 1]
+    with pytest.raises(KernelFault, match=r"threads? 0(-31)? spins? on flag, k.cu"):
+        program.launch("finding", 2, threads, flag, out, np.int32(2))
 
 
 def test_waiting_for_nobody(program: Running) -> None:
