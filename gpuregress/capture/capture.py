@@ -139,7 +139,6 @@ def _write_jobs(
             refused[shown] = f"{target.job} is already there, was not written by a capture, and is left as it is"
             continue
         try:
-            _clear(target.folder)
             written.append(jobs.write(launch, of_process[launch.process], target, own, seconds))
         except CannotCapture as error:
             refused[shown] = str(error)
@@ -163,12 +162,3 @@ def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLau
 def _is_foreign(path: Path) -> bool:
     """Whether a file is there that no capture wrote."""
     return path.exists() and not storage.read_bytes(path).startswith(job_text.MARK.encode())
-
-
-def _clear(folder: Path) -> None:
-    """Make an empty folder for a job's files."""
-    with storage.disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in folder.iterdir():
-            if path.name.endswith((".bin", ".ptx", ".cubin")):
-                path.unlink()

@@ -44,10 +44,10 @@ class JobParts:
 def lines(parts: JobParts) -> Iterator[str]:
     """The job, line by line."""
     launch, layout = parts.launch, parts.layout
-    yield f"{MARK}: launch {launch.number} of {parts.origin}"
+    yield f"{MARK}: launch {launch.number} of {_one_line(parts.origin)}"
     for remark in parts.remarks:
-        yield f"# {remark}"
-    yield f"source: {parts.source}"
+        yield f"# {_one_line(remark)}"
+    yield f"source: {quoted(parts.source)}"
     yield "buffers:" if layout.buffers else "buffers: {}"
     for buffer in layout.buffers:
         yield f"  {buffer.name}: {{{', '.join(_buffer(parts, buffer))}}}"
@@ -70,6 +70,11 @@ def lines(parts: JobParts) -> Iterator[str]:
     if parts.on_gpu_only:
         yield f"devices: [cuda]                     # {parts.on_gpu_only}"
     yield "tags: [captured]"
+
+
+def _one_line(text: str) -> str:
+    """Text that a comment may hold: the words of an application's command may have several lines."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
 def dumped(layout: Layout) -> list[JobBuffer]:

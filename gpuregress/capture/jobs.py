@@ -83,6 +83,11 @@ def write(
     found = _with_cluster(found, launch)
     types = _types(launch, found, source)
     entry = ptx_declarations.parse(found.text).entries.get(launch.kernel) if found else None
+    if entry is not None and len(entry.parameters) != len(launch.parameters):
+        counts = f"{len(launch.parameters)}, and its PTX has {len(entry.parameters)}"
+        raise CannotCapture(
+            f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) told {counts}"
+        )
     used = _used_words(found.text, launch.kernel) if found else None
     _refuse_objects(found, used, launch)
     symbols = [one.symbol for one in launch.regions if one.symbol and (used is None or one.symbol in used)]
@@ -94,6 +99,9 @@ def write(
     texts, more = arguments.write(launch, layout, types, entry.parameters if entry else ())
     remarks += more
     on_gpu = "" if found or source else "there is no PTX of the kernel, only machine code"
+    if not (source or found or launch.cubin or launch.given):
+        raise CannotCapture("neither its PTX nor its machine code was found")
+    _clear(target.folder)  # not before it is sure that there is a job: an earlier one would lose its files
     name = _own_source(target, launch, found, source)
     kernel = signature.short_name(launch.kernel) if source else launch.kernel
     parts = job_text.JobParts(
@@ -123,6 +131,8 @@ def _refuse_what_was_not_kept(launch: CapturedLaunch) -> None:
     missing = [one for one in launch.regions if one.before is None and not one.symbol]
     if missing:
         raise CannotCapture(f"memory at 0x{missing[0].start:x} could not be read before the launch")
+    if launch.finished and not launch.error and any(one.before and not one.after for one in launch.regions):
+        raise CannotCapture("its result could not be kept: memory could not be read, or the disk is full")
     if not launch.parameters and not launch.regions and launch.error:
         raise CannotCapture(f"it was launched after {launch.error}")
 
@@ -344,11 +354,19 @@ def _own_source(target: Target, launch: CapturedLaunch, found: FoundPtx | None, 
         storage.write_atomic(path, found.text.encode())
         return path
     code = launch.cubin or launch.given
-    if code is None:
-        raise CannotCapture("neither its PTX nor its machine code was found")
+    assert code is not None, "a launch without any is refused"
     path = target.folder / "kernel.cubin"
     storage.write_atomic(path, storage.read_bytes(code))
     return path
+
+
+def _clear(folder: Path) -> None:
+    """Make an empty folder for a job's files."""
+    with storage.disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            if path.name.endswith((".bin", ".ptx", ".cubin")):
+                path.unlink()
 
 
 def _write_contents(target: Target, launch: CapturedLaunch, layout: Layout) -> None:

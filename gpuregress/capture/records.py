@@ -196,7 +196,7 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
     maps = folder / f"{number}.maps"
     return CapturedProcess(
         number,
-        tuple(map(str, about.get("command", ()))),
+        tuple(_bytes_text(str(word)) for word in about.get("command", ())),
         str(about.get("device", "")),
         str(about.get("architecture", "")),
         f"{version // 1000}.{version % 1000 // 10}" if version else "",
@@ -251,6 +251,11 @@ def _region(folder: Path, stem: str, item: dict[str, Any], *, is_good: bool) -> 
         int(item.get("holds", 0)),
         int(item.get("holds_at", 0)),
     )
+
+
+def _bytes_text(text: str) -> str:
+    """Text whose letters stand for the bytes of UTF-8."""
+    return text.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def _dim3(values: list[int]) -> Dim3:

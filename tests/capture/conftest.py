@@ -22,7 +22,7 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     driver = folder / "libcuda.so.1"
     shared = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", str(FAKE / "driver.c"), "-o", str(driver), "-ldl", "-lm"]
     subprocess.run(["cc", "-O1", *shared], check=True)
-    linked = [str(FAKE / "application.c"), "-o", str(folder / "app"), f"-L{folder}", "-l:libcuda.so.1"]
+    linked = [str(FAKE / "application.c"), "-o", str(folder / "app"), "-lpthread", f"-L{folder}", "-l:libcuda.so.1"]
     subprocess.run(["cc", "-O1", *linked, f"-Wl,-rpath,{folder}"], check=True)
     (folder / "kernels.ptx").write_bytes((FAKE / "kernels.ptx").read_bytes())
     (folder / "cubin").write_bytes(fake_cubin(KERNELS, {"factor": 16, "counter": 4}))

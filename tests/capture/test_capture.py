@@ -148,3 +148,38 @@ def test_a_source_that_is_not_there_is_told_before_anything_runs(tmp_path: Path)
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
     with pytest.raises(UsageError, match=r"there is no file .*gone\.cu"):
         capture.capture(project, ["true"], Choice(), source=tmp_path / "gone.cu")
+
+
+def test_a_child_of_a_process_leaves_its_log_alone(gpu: Path, tmp_path: Path) -> None:
+    done = _capture(tmp_path, gpu, "saxpy", "fork", "saxpy", choice=Choice(most=0))
+    begun = [one.call[:5] for one in launch_log.read(done.log).events if isinstance(one, LaunchBegin)]
+    assert begun == ["saxpy", "saxpy"]
+
+
+def test_a_program_that_another_one_becomes_has_records_of_its_own(gpu: Path, tmp_path: Path) -> None:
+    done = _capture(tmp_path, gpu, "saxpy", "saxpy", "exec", "packed", seconds=0)
+    assert done.launches == 3
+    assert sorted(job.path.stem for job in done.jobs) == ["packed", "saxpy"]
+    assert done.processes == 2
+
+
+def test_launches_of_threads_at_once_are_counted_one_by_one(gpu: Path, tmp_path: Path) -> None:
+    done = _capture(tmp_path, gpu, "threads", choice=Choice(every=1), seconds=0)
+    assert sorted(job.launch.occurrence for job in done.jobs) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_refused_launch_leaves_the_files_of_an_earlier_job(gpu: Path, tmp_path: Path) -> None:
+    _capture(tmp_path, gpu, "saxpy")
+    kept = {path.name for path in (tmp_path / "captured/saxpy").iterdir()}
+    done = _capture(tmp_path, gpu, "saxpy", choice=Choice(max_bytes=8192))
+    assert "saxpy<float>" in done.refused
+    assert {path.name for path in (tmp_path / "captured/saxpy").iterdir()} == kept
+
+
+def test_the_log_has_its_space_on_disk(gpu: Path, tmp_path: Path) -> None:
+    script = "trap '' XFSZ; ulimit -f 1; exec \"$@\""
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    command = ["sh", "-c", script, "sh", str(gpu / "app"), str(gpu / "kernels.ptx"), "saxpy"]
+    done = capture.capture(project, command, Choice(most=0))
+    assert done.end.code == 0
+    assert any("the launch log ends early, as it cannot grow: File too large" in one for one in done.problems)

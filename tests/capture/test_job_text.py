@@ -66,3 +66,14 @@ def test_text_is_quoted_where_yaml_would_read_it_otherwise() -> None:
         "'it''s'",
         "'1st'",
     ]
+
+
+def test_a_command_of_several_lines_is_one_comment(tmp_path: Path) -> None:
+    given = replace(
+        parts(tmp_path), origin="python -c import x\n\tx.y()\x85\udcff on a card", source="../my file #1.cu"
+    )
+    text = "\n".join(job_text.lines(given))
+    assert text.startswith(
+        "# Captured by gpuregress capture: launch 1 of python -c import x x.y() ? on a card\n# a remark\n"
+        "source: '../my file #1.cu'\n"
+    )

@@ -73,3 +73,14 @@ def test_the_users_source_gives_names(tmp_path: Path) -> None:
     assert "source: ../k.cu" in text
     assert "  input: {dtype: float32" in text
     assert jobs.declares(launch_of(tmp_path, 0), source)
+
+
+def test_parameters_that_the_driver_did_not_tell_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CannotCapture, match="told 0, and its PTX has 1"):
+        write(tmp_path, replace(launch_of(tmp_path, 0), parameters=(), pointers=()), "ret;")
+
+
+def test_a_result_that_could_not_be_kept_is_refused(tmp_path: Path) -> None:
+    launch = launch_of(tmp_path, 0)
+    with pytest.raises(CannotCapture, match="its result could not be kept"):
+        write(tmp_path, replace(launch, regions=(replace(launch.regions[0], after=None),)))

@@ -102,3 +102,9 @@ def test_what_the_library_does_not_write_is_an_error_with_its_line(tmp_path: Pat
         (tmp_path / "7.jsonl").write_text(json.dumps(broken) + "\n")
         with pytest.raises(HarnessError, match=r"7\.jsonl is no record of a capture"):
             records.read_folder(tmp_path)
+
+
+def test_a_command_is_utf_8(tmp_path: Path) -> None:
+    process = PROCESS | {"command": ["./stra\u00c3\u009fe", "\u00ff"]}
+    [read] = records.read_folder(folder_of(tmp_path, process))
+    assert read.command == ("./straße", "\ufffd")

@@ -30,6 +30,7 @@ static atomic_uint_fast64_t last_number;
 static atomic_int captures; /* streams that record a graph */
 static bool is_first = true;
 
+static bool is_forked; /* a child cannot use its parent's GPU, and shares its log */
 static __thread bool is_inside; /* a call of the driver by this library */
 static __thread Launch *current; /* on the heap: a thread's own storage is small */
 static __thread enum { NONE, SKIPPED, LOGGED, CHOSEN } state;
@@ -190,11 +191,10 @@ static void forget_functions(void)
     pthread_mutex_unlock(&table_lock);
 }
 
-static bool is_chosen(Kernel *kernel)
+static bool is_chosen(const Kernel *kernel, uint64_t seen)
 {
     if (!kernel->is_wanted)
         return false;
-    uint64_t seen = kernel->launches;
     if (request.nth)
         return seen == request.nth;
     if (request.every)
@@ -290,8 +290,8 @@ static void enter_launch(uint32_t id, const CallbackData *data)
         is_first = false;
         write_process(device);
     }
-    __atomic_add_fetch(&kernel->launches, 1, __ATOMIC_RELAXED);
-    state = is_chosen(kernel) && !is_lost() ? CHOSEN : LOGGED;
+    current->occurrence = __atomic_add_fetch(&kernel->launches, 1, __ATOMIC_RELAXED);
+    state = is_chosen(kernel, current->occurrence) && !is_lost() ? CHOSEN : LOGGED;
     if (state == CHOSEN)
         pthread_rwlock_wrlock(&turn);
     else
@@ -463,7 +463,8 @@ static void on_driver_call(uint32_t id, const CallbackData *data)
     if (data->site == SITE_EXIT) {
         if (id == CB_StreamEndCapture || id == CB_StreamEndCapture_ptsz) {
             const EndCaptureParams *given = data->params;
-            captures--;
+            if (captures > 0) /* the stream may not have been recording */
+                captures--;
             note_graph(given->graph ? *given->graph : NULL);
         } else
             exit_call(id, data);
@@ -480,13 +481,13 @@ static void on_driver_call(uint32_t id, const CallbackData *data)
 static void on_call(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
-    if (domain == DOMAIN_RESOURCE) { /* also within a call of this library, which may load a function */
+    if (domain == DOMAIN_RESOURCE && !is_forked) { /* also within a call of this library, which may load a function */
         const ModuleData *module = id == RESOURCE_MODULE_LOADED ? ((const ResourceData *)data)->descriptor : NULL;
         if (module)
             remember_cubin(module->cubin, module->size);
         return;
     }
-    if (is_inside)
+    if (is_inside || is_forked)
         return;
     is_inside = true;
     on_driver_call(id, data);
@@ -511,6 +512,11 @@ static bool read_request(void)
     request.max_bytes = number_of("GPUREGRESS_CAPTURE_MAX_BYTES", 1ull << 30);
     request.sync = number_of("GPUREGRESS_CAPTURE_SYNC", 0) != 0;
     return request.folder != NULL;
+}
+
+static void stop_in_child(void)
+{
+    is_forked = true;
 }
 
 static void *look_up(void *library, const char *name, const char *otherwise)
@@ -544,17 +550,6 @@ static void find_driver(void)
     *(void **)&driver.stream_synchronize = look_up(cuda, "cuStreamSynchronize", NULL);
     *(void **)&driver.stream_write_value = look_up(cuda, "cuStreamWriteValue32_v2", "cuStreamWriteValue32");
     *(void **)&driver.thread_exchange_capture_mode = look_up(cuda, "cuThreadExchangeStreamCaptureMode", NULL);
-}
-
-static void write_problem(const char *text)
-{
-    FILE *file = begin_record();
-    if (!file)
-        return;
-    fputs("{\"event\": \"problem\", \"problem\": ", file);
-    write_text(file, text);
-    fputs("}", file);
-    end_record(file);
 }
 
 static const uint32_t CALLS[] = {
@@ -613,6 +608,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
     process_name_length = strlen(process_name);
     find_driver();
     open_log();
+    pthread_atfork(NULL, NULL, stop_in_child);
     subscribe();
     return 1;
 }

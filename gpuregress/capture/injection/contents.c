@@ -129,7 +129,7 @@ static void share(Kernel *kernel)
 
 static void path_of(char *path, size_t room, uint64_t number, unsigned region, const char *when)
 {
-    snprintf(path, room, "%s/%d.%llu.%u.%s", request.folder, (int)getpid(), (unsigned long long)number, region, when);
+    snprintf(path, room, "%s/%d.%llu.%u.%s", request.folder, process_number, (unsigned long long)number, region, when);
 }
 
 /* Look for addresses of device memory among the contents: a kernel that follows them cannot be replayed. */
@@ -226,7 +226,7 @@ static void write_regions(FILE *file)
 static void write_mapped_files(void)
 {
     char path[4096], line[4600], last[4400] = "";
-    snprintf(path, sizeof path, "%s/%d.maps", request.folder, (int)getpid());
+    snprintf(path, sizeof path, "%s/%d.maps", request.folder, process_number);
     FILE *maps = fopen("/proc/self/maps", "r"), *file = maps ? fopen(path, "w") : NULL;
     while (file && fgets(line, sizeof line, maps)) {
         char *name = strchr(line, '/');
@@ -266,7 +266,7 @@ void keep_before(const Launch *launch, int device)
     fprintf(file, "{\"event\": \"before\", \"number\": %llu, \"kernel\": ", (unsigned long long)launch->number);
     write_text(file, function->kernel->name);
     fprintf(file, ", \"occurrence\": %llu, \"device\": %d, \"image\": %llu",
-            (unsigned long long)function->kernel->launches, device,
+            (unsigned long long)launch->occurrence, device,
             function->image ? (unsigned long long)function->image->id : 0);
     write_size(file, "grid", launch->grid);
     write_size(file, "block", launch->block);

@@ -254,7 +254,7 @@ static void write_file(uint64_t id, const char *suffix, const char *data, size_t
     char path[4096];
     if (!data || !size)
         return;
-    snprintf(path, sizeof path, "%s/%d.image%llu.%s", request.folder, (int)getpid(), (unsigned long long)id, suffix);
+    snprintf(path, sizeof path, "%s/%d.image%llu.%s", request.folder, process_number, (unsigned long long)id, suffix);
     FILE *file = fopen(path, "wb");
     if (!file)
         return;

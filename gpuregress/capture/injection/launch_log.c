@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "library.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP = 4 << 20, LONGEST = 4096 };
+enum { STEP = 4 << 20, LONGEST = 4096, MOST_PROGRAMS = 200, BEYOND_PIDS = 10000000 };
+
+int process_number;
 
 /* Append a literal. */
 #define PUT(at, literal) (memcpy(at, literal, sizeof literal - 1), (at) + sizeof literal - 1)
@@ -56,8 +59,18 @@ static void next_window(void)
     if (window)
         munmap(window, STEP);
     window = NULL;
-    if (ftruncate(file, (off_t)(start + STEP)) != 0)
+    int error;
+    do /* a page without space on disk would be a SIGBUS */
+        error = posix_fallocate(file, (off_t)start, STEP);
+    while (error == EINTR);
+    if ((error == EOPNOTSUPP || error == EINVAL) && ftruncate(file, (off_t)(start + STEP)) == 0)
+        error = 0; /* a file system that reserves nothing */
+    if (error != 0) {
+        char text[200];
+        snprintf(text, sizeof text, "the launch log ends early, as it cannot grow: %s", strerror(error));
+        write_problem(text);
         return;
+    }
     window = mmap(NULL, STEP, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)start);
     if (window == MAP_FAILED)
         window = NULL;
@@ -70,8 +83,14 @@ static void next_window(void)
 void open_log(void)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%d.log", request.folder, (int)getpid());
-    file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    process_number = (int)getpid();
+    for (int tried = 0; tried < MOST_PROGRAMS; tried++) { /* exec keeps the process id, and its records are there */
+        snprintf(path, sizeof path, "%s/%d.log", request.folder, process_number);
+        file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (file >= 0 || errno != EEXIST)
+            break;
+        process_number += BEYOND_PIDS;
+    }
     window_at = used = 0;
     if (file >= 0)
         next_window();

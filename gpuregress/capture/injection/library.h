@@ -24,6 +24,7 @@ extern Request request;
 extern Driver driver;
 extern char process_name[256]; /* escaped, for the log */
 extern size_t process_name_length;
+extern int process_number; /* in the names of its files */
 
 /* A loaded image: the machine code that CUPTI hands over, and what the program gave the driver. */
 typedef struct Image {
@@ -65,6 +66,7 @@ typedef struct {
 /* A launch between its entry and its exit. */
 typedef struct {
     uint64_t number;
+    uint64_t occurrence; /* of the kernel, from 1 */
     Function *function;
     unsigned grid[3], block[3], cluster[3];
     unsigned shared;
@@ -112,6 +114,7 @@ FILE *begin_record(void);
 void end_record(FILE *file);
 void write_text(FILE *file, const char *text);
 void refuse(Kernel *kernel, const char *reason);
+void write_problem(const char *text);
 
 /* names.c */
 bool matches(const char *mangled, const char *glob);

@@ -26,11 +26,13 @@ void end_record(FILE *file)
     char path[4096];
     fputc('\n', file);
     fclose(file);
-    snprintf(path, sizeof path, "%s/%d.jsonl", request.folder, (int)getpid());
+    snprintf(path, sizeof path, "%s/%d.jsonl", request.folder, process_number);
     int target = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (target >= 0) {
+        off_t end = lseek(target, 0, SEEK_END);
         ssize_t written = write(target, text, size);
-        (void)written; /* a reader drops a line that is cut short */
+        if (written > 0 && (size_t)written < size && ftruncate(target, end) != 0)
+            written = 0; /* a full disk; the reader drops a line that is cut short, if it is the last one */
         close(target);
     }
     free(text);
@@ -64,6 +66,17 @@ void refuse(Kernel *kernel, const char *reason)
     write_text(file, kernel->name);
     fputs(", \"reason\": ", file);
     write_text(file, reason);
+    fputs("}", file);
+    end_record(file);
+}
+
+void write_problem(const char *text)
+{
+    FILE *file = begin_record();
+    if (!file)
+        return;
+    fputs("{\"event\": \"problem\", \"problem\": ", file);
+    write_text(file, text);
     fputs("}", file);
     end_record(file);
 }

@@ -1,9 +1,13 @@
 /* An application for tests: loads PTX from a file and launches its kernels as its arguments say. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef int Result;
 typedef uint64_t Address;
@@ -23,6 +27,22 @@ Result cuGraphInstantiateWithFlags(Handle *, Handle, unsigned long long);
 Result cuGraphLaunch(Handle, Handle);
 
 static char text[1 << 20];
+static atomic_int waiting;
+
+typedef struct {
+    Handle function;
+    void **values;
+} Work;
+
+/* Launch a kernel at the same time as other threads do. */
+static void *launch_beside(void *given)
+{
+    const Work work = *(const Work *)given;
+    for (waiting--; waiting > 0;)
+        ;
+    cuLaunchKernel(work.function, 4, 1, 1, 256, 1, 1, 0, NULL, work.values, NULL);
+    return NULL;
+}
 
 int main(int count, char **words)
 {
@@ -58,7 +78,26 @@ int main(int count, char **words)
             cuLaunchKernel(packed, 4, 1, 1, 256, 1, 1, 0, (Handle)64, of_packed, NULL);
         else if (strcmp(words[i], "wild") == 0)
             cuLaunchKernel(wild, 4, 1, 1, 256, 1, 1, 0, NULL, of_wild, NULL);
-        else if (strcmp(words[i], "record") == 0)
+        else if (strcmp(words[i], "fork") == 0) {
+            if (fork() == 0) {
+                for (int k = 0; k < 3; k++)
+                    cuLaunchKernel(packed, 4, 1, 1, 256, 1, 1, 0, NULL, of_packed, NULL);
+                _exit(0);
+            }
+            wait(NULL);
+        } else if (strcmp(words[i], "exec") == 0) {
+            words[i] = words[1];
+            words[i - 1] = words[0];
+            execv(words[0], words + i - 1);
+        } else if (strcmp(words[i], "threads") == 0) {
+            pthread_t threads[6];
+            Work work = {saxpy, of_saxpy};
+            waiting = 6;
+            for (int k = 0; k < 6; k++)
+                pthread_create(&threads[k], NULL, launch_beside, &work);
+            for (int k = 0; k < 6; k++)
+                pthread_join(threads[k], NULL);
+        } else if (strcmp(words[i], "record") == 0)
             cuStreamBeginCapture_v2(NULL, 0);
         else if (strcmp(words[i], "recorded") == 0)
             cuStreamEndCapture(NULL, &graph);
