@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +58,7 @@ class ApplicationEnd:
 def run(command: Sequence[str], library: Path, cupti: Path, folder: Path, choice: Choice) -> ApplicationEnd:
     """Run a command with the injection library in every process of it that uses the GPU.
 
-    ^C reaches the application, which is waited for.
+    ^C reaches the application, SIGTERM and SIGHUP are sent on to it, and it is waited for.
 
     Args:
         command: the program and its arguments.
@@ -84,8 +86,28 @@ def run(command: Sequence[str], library: Path, cupti: Path, folder: Path, choice
         process = subprocess.Popen(command, env=environment)
     except OSError as error:
         raise UsageError(f"{command[0]} cannot be started: {error.strerror or error}") from error
-    while True:
-        try:
-            return ApplicationEnd(process.wait())
-        except KeyboardInterrupt:
-            continue  # the terminal sent it to the application, too
+    with _signals_sent_on(process):
+        while True:
+            try:
+                return ApplicationEnd(process.wait())
+            except KeyboardInterrupt:
+                continue  # the terminal sent it to the application, too
+
+
+@contextlib.contextmanager
+def _signals_sent_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Send SIGTERM and SIGHUP on to a process; what was captured until its end is kept."""
+
+    def send(number: int, _frame: object) -> None:
+        process.send_signal(number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
+                before[number] = signal.signal(number, send)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)

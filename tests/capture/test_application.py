@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -30,3 +31,12 @@ def test_an_end_is_told_in_words() -> None:
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no-such-app cannot be started: No such file"):
         run(["no-such-app"], tmp_path, tmp_path, tmp_path, Choice())
+
+
+def test_a_request_to_end_is_sent_on_to_the_application() -> None:
+    program = (
+        "from pathlib import Path; from gpuregress.capture.application import Choice, run; "
+        "print(run(['sh', '-c', 'kill -TERM $PPID; exec sleep 20'], Path('a'), Path('b'), Path('c'), Choice()).text)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15, check=False)
+    assert done.stdout == "the application was ended by SIGTERM\n"
