@@ -23,7 +23,6 @@ _QUESTION = re.compile(r"(What|Which|Whether|How|Whose|Who|Whoever|Where|When|Wh
 
 CROWDED = {
     ".": "what all rooms share",
-    "cli": "one module for each command, and what all of them share",
 }
 UNTESTED = {
     "__init__.py": "tests/integration/test_public_names.py: its own path would be tests/test_.py",

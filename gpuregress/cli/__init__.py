@@ -1,4 +1,7 @@
-"""Command line: one module for each command, imported when it is called."""
+"""Command line: one module for each command, imported when it is called.
+
+The commands are in the rooms `runs/`, `baselines/` and `project/`; the modules beside this one are what they share.
+"""
 
 from __future__ import annotations
 
@@ -16,30 +19,30 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 # pydantic looks for plugins in every installed distribution, 20 ms and more, and no model of ours has one.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-COMMANDS: tuple[str, ...] = (
-    "run",
-    "diff",
-    "bisect",
-    "shrink",
-    "accept",
-    "review",
-    "reject",
-    "blame",
-    "calibrate",
-    "list",
-    "show",
-    "check",
-    "log",
-    "new",
-    "capture",
-    "nightly",
-    "history",
-    "report",
-    "build",
-    "doctor",
-    "schema",
-)
-
+COMMANDS: dict[str, str] = {
+    "run": "runs",
+    "diff": "runs",
+    "bisect": "runs",
+    "shrink": "runs",
+    "accept": "baselines",
+    "review": "baselines",
+    "reject": "baselines",
+    "blame": "baselines",
+    "calibrate": "baselines",
+    "list": "project",
+    "show": "project",
+    "check": "project",
+    "log": "runs",
+    "new": "project",
+    "capture": "project",
+    "nightly": "runs",
+    "history": "runs",
+    "report": "runs",
+    "build": "project",
+    "doctor": "project",
+    "schema": "project",
+}
+"""Name of a command → the room that holds its module, in the order in which a user needs them."""
 
 COMPLETION = "_GPUREGRESS_COMPLETE"
 """The variable by which a shell asks for completions."""
@@ -58,7 +61,7 @@ class Commands(click.Group):
             return None
         from gpuregress.cli import values
 
-        command: click.Command = importlib.import_module(f"gpuregress.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"gpuregress.cli.{COMMANDS[cmd_name]}.{cmd_name}").command
         values.forbid_empty(command)
         if COMPLETION in os.environ:
             from gpuregress.cli import completion

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.cli import scheduler_options
+from gpuregress.cli.runs import scheduler_options
 from gpuregress.unattended import installation
 from tests.unattended.installation.nights import NIGHT
 

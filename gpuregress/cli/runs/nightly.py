@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import context, night_messages, report_files, scheduler_options, values
+from gpuregress.cli import context, report_files, values
+from gpuregress.cli.runs import night_messages, scheduler_options
 
 
 class Nightly(click.Command):

@@ -1,0 +1,1 @@
+"""Commands that change accepted baselines, and that tell their origin."""

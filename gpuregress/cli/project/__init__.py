@@ -1,0 +1,1 @@
+"""Commands on a project's jobs and cases, before anything runs."""
