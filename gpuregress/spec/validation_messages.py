@@ -72,8 +72,12 @@ def _unwrapped(annotation: Any) -> Any:
 
 
 def _unknown(error: ErrorDetails) -> str:
-    known = known_keys(error["loc"][:-1])
-    return f"unknown key{suggestion(str(error['loc'][-1]), known, there_are='the keys are')}"
+    *parents, name = error["loc"]
+    known = known_keys(tuple(parents))
+    inside = [key for key in known if name in known_keys((*parents, key))]
+    if inside:
+        return f"unknown key here; it is a key of {' and of '.join(inside)}"
+    return f"unknown key{suggestion(str(name), known, there_are='the keys are')}"
 
 
 def _wanted(what: str) -> Callable[[ErrorDetails], str]:

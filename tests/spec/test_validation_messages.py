@@ -19,6 +19,7 @@ JOB: dict[str, Any] = {
     ("changes", "key", "message"),
     [
         ({"sorce": "k.cu"}, ("sorce",), "unknown key; did you mean 'source'?"),
+        ({"timeout": 2}, ("timeout",), "unknown key here; it is a key of limits"),
         ({"tags": "quick"}, ("tags",), "expected a list such as [quick], got 'quick'"),
         ({"limits": 5}, ("limits",), "expected a mapping with the keys timeout, memory, timeouts, heap, got 5"),
         ({"buffers": {"x": {"dtype": "int8"}}}, ("buffers", "x", "shape"), "missing key"),
