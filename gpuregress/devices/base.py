@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.frozen import dataclass
-from gpuregress.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
+from gpuregress.records import DeviceInfo, Dim3, Finding, Instruments, LaunchShape, Program, TensorMap
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -61,6 +61,7 @@ class LaunchReport:
         instructions: executed by all threads, the same on every run and machine; None where the device does not count.
         uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
         exchange: how lanes of a warp exchanged values with no wait between, in words; "" where they did not.
+        findings: of the dynamic checks that `Device.instrument` asked for.
     """
 
     elapsed_ms: float
@@ -69,6 +70,7 @@ class LaunchReport:
     instructions: int | None = None
     uncounted: tuple[str, ...] = ()
     exchange: str = ""
+    findings: tuple[Finding, ...] = ()
 
 
 class Memory(Protocol):
@@ -136,6 +138,14 @@ class Device(Protocol):
         Returns:
             the order in words; "" where the hardware's scheduler decides.
         """
+
+    def instrument(self, wanted: Instruments) -> None:  # noqa: ARG002 - a default
+        """Choose what is watched and counted in programs that are loaded from now on; a GPU watches nothing.
+
+        Args:
+            wanted: none of it changes the results of a launch.
+        """
+        return
 
     def load(
         self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None

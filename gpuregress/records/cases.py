@@ -11,6 +11,7 @@ from typing import Literal
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
 from gpuregress.records.fills import FillOptions
+from gpuregress.records.instruments import Instruments
 from gpuregress.records.programs import FunctionCall, PythonKernel
 from gpuregress.records.rules import CheckSetting, StatisticLimits
 from gpuregress.records.serialization import Sparse
@@ -387,6 +388,7 @@ class CaseSettings(Sparse):
         known_failing: its failure is known.
         retries: how often it is run again after trouble with the device.
         on: the devices that the job names, each of which a night runs it on; none where it names none.
+        instruments: what the CPU device watches and counts besides the results.
     """
 
     arch: str | None = None
@@ -404,6 +406,7 @@ class CaseSettings(Sparse):
     known_failing: KnownFailing | None = None
     retries: int | None = None
     on: tuple[str, ...] = ()
+    instruments: Instruments = Instruments()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Literal
 
 from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
+from gpuregress.records.instruments import Finding
 from gpuregress.records.launch_digests import LaunchDigests
 from gpuregress.records.serialization import Sparse
 
@@ -260,6 +261,7 @@ class Observations(Sparse):
         reference_errors: why there is no reference.
         twins: the results on other devices, or on the host.
         sanitizer: of `--sanitize`.
+        findings: of the dynamic checks, in the first run of the case's launches.
         variants: of `variants:`, without the first combination.
         seeds: of `repeat: {seeds: …}`, without the job's own seed.
         sticky: whether the device's context is lost.
@@ -291,6 +293,7 @@ class Observations(Sparse):
     reference_errors: Mapping[str, str] = field(default_factory=dict)
     twins: tuple[TwinResult, ...] = ()
     sanitizer: SanitizerResult | None = None
+    findings: tuple[Finding, ...] = ()
     variants: tuple[VariantRun, ...] = ()
     seeds: tuple[SeedRun, ...] = ()
     sticky: bool = False

@@ -25,6 +25,7 @@ from gpuregress.records import (
     Case,
     Dump,
     Fault,
+    Instruments,
     Launch,
     LaunchTime,
     Observations,
@@ -155,7 +156,9 @@ class _CaseRun:
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         self.was, self.labels = self.case.initial_buffers, self.case.kernel_labels
         orders = [self.device.vary(0)]
+        self.device.instrument(self.case.settings.instruments)
         self._run(filled, self._dump_first, is_timed=self.case.settings.timing is not None)
+        self.device.instrument(Instruments())
         if self.case.settings.timing:
             orders *= 2
         if self.case.repeat > 1:
@@ -304,6 +307,8 @@ class _CaseRun:
             label = self.labels[launch.source, launch.kernel]
             exchanges = (*self.observed.exchanges, f"{label}: {report.exchange}")
             self.observed = replace(self.observed, exchanges=tuple(dict.fromkeys(exchanges)))
+        if report.findings:
+            self.observed = replace(self.observed, findings=(*self.observed.findings, *report.findings))
         if self.is_first and report.instructions is not None:
             self._record_instructions(self.labels[launch.source, launch.kernel], report)
 

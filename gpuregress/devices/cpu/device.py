@@ -39,7 +39,7 @@ from gpuregress.devices.parameters import pack
 from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
-from gpuregress.records import SM_90, DeviceInfo, Dim3, LaunchShape, Program, TensorMap
+from gpuregress.records import SM_90, DeviceInfo, Dim3, Instruments, LaunchShape, Program, TensorMap
 from gpuregress.toolchain import cache
 
 FEW_THREADS = 1 << 16
@@ -154,6 +154,7 @@ class CpuDevice(base.Device):
         self._partitions = partition.PartitionCache()
         self._arenas = [Arena()]
         self._order = block_order.of_run(0)
+        self._instruments = Instruments()
         self._info: DeviceInfo | None = None
 
     @property
@@ -169,6 +170,10 @@ class CpuDevice(base.Device):
         """Choose the order of blocks and threads for programs loaded from now on; see `devices.base.Device.vary`."""
         self._order = block_order.of_run(run)
         return str(self._order)
+
+    def instrument(self, wanted: Instruments) -> None:
+        """Choose what programs loaded from now on watch and count; see `devices.base.Device.instrument`."""
+        self._instruments = wanted
 
     def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> CpuModule:
         """Translate a program's PTX, or find it in the cache; see `devices.base.Device.load`.
@@ -186,6 +191,7 @@ class CpuDevice(base.Device):
             proven_rows=has_many,
             is_optimised=is_optimised,
             card=program.card or SM_90.name,
+            instruments=self._instruments,
         )
         built = _built(program, launched, schedule)
         module = CpuModule(program, built, self._space, schedule, launched)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpuregress.devices.cpu.runtime.record_codec import decode
-from gpuregress.records import SM_90, Dim3
+from gpuregress.records import SM_90, Dim3, Instruments
 
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
@@ -29,6 +29,7 @@ class Schedule:
         warp_width: threads of a warp along x: 32 where a warp is a part of a row; 1, 2, 4, 8 or 16 where it is whole
             rows; 0 where it is neither.
         aliases: first bytes of two parameters that hold the same address, the earlier one behind the other.
+        instruments: what the code watches and counts besides its results.
     """
 
     last_first: bool = False
@@ -38,6 +39,7 @@ class Schedule:
     card: str = SM_90.name
     warp_width: int = 32
     aliases: tuple[tuple[int, int], ...] = ()
+    instruments: Instruments = Instruments()
 
 
 @dataclass(frozen=True, slots=True)

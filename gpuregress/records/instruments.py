@@ -1,0 +1,53 @@
+"""Instrumentation of a run: what a device watches and counts besides the results, and what it found."""
+
+from __future__ import annotations
+
+from gpuregress.frozen import dataclass
+from gpuregress.records.serialization import Sparse
+
+CHECKS: dict[str, str] = {
+    "races": "two threads access the same bytes, one of them writes, and nothing orders the two accesses",
+    "uninitialized": "memory is read that nobody has written",
+    "barriers": "threads do not reach a barrier, or reach it with a wrong mask or count",
+    "leaks": "memory that a kernel allocated is not freed",
+}
+"""Dynamic checks → what each one finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments(Sparse):
+    """What a device watches and counts while a case runs. None of it changes the results.
+
+    Attributes:
+        checks: names from `CHECKS`, in that order.
+        costs: whether the costs of each instruction are counted: executions, sectors, bank conflicts.
+        coverage: whether the executions of each basic block and each branch are counted.
+    """
+
+    checks: tuple[str, ...] = ()
+    costs: bool = False
+    coverage: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is watched or counted."""
+        return bool(self.checks) or self.costs or self.coverage
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Sparse):
+    """A finding of a dynamic check.
+
+    Attributes:
+        kind: one of `FAULT_KINDS`: `race`, `uninitialized`, `barrier`, `leak`, …
+        message: a line for people.
+        details: further lines: the other thread, its source line.
+        location: `reduce.cu:31`, "" where it is not known.
+        count: number of equal findings at the same source lines.
+    """
+
+    kind: str
+    message: str
+    details: tuple[str, ...] = ()
+    location: str = ""
+    count: int = 1

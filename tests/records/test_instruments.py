@@ -1,0 +1,22 @@
+"""Tests of the records of dynamic checks."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.records import CHECKS, Finding, Instruments
+from gpuregress.records.serialization import from_json, to_json
+
+
+@pytest.mark.parametrize("some", [{"checks": ("races",)}, {"costs": True}, {"coverage": True}])
+def test_any_of_them_is_noticed(some: dict[str, object]) -> None:
+    assert not Instruments().any
+    assert Instruments(**some).any  # type: ignore[arg-type]  # each field has its own type
+
+
+def test_they_survive_json_and_take_no_space_by_default() -> None:
+    wanted = Instruments(tuple(CHECKS), costs=True)
+    assert from_json(Instruments, to_json(wanted)) == wanted
+    assert to_json(Instruments()) == {}
+    finding = Finding("race", "two writes", ("thread 1",), "a.cu:3", 2)
+    assert from_json(Finding, to_json(finding)) == finding
