@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.frozen import dataclass
-from gpuregress.records import DeviceInfo, Dim3, Finding, Instruments, LaunchShape, Program, TensorMap
+from gpuregress.records import CheckFinding, DeviceInfo, Dim3, Instruments, LaunchShape, Program, TensorMap
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -70,7 +70,7 @@ class LaunchReport:
     instructions: int | None = None
     uncounted: tuple[str, ...] = ()
     exchange: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CheckFinding, ...] = ()
 
 
 class Memory(Protocol):

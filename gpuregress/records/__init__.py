@@ -57,9 +57,9 @@ from gpuregress.records.fills import NormalDistribution as NormalDistribution
 from gpuregress.records.fills import Progression as Progression
 from gpuregress.records.fills import PythonFunction as PythonFunction
 from gpuregress.records.fills import Values as Values
-from gpuregress.records.instruments import CHECKS as CHECKS
-from gpuregress.records.instruments import Finding as Finding
-from gpuregress.records.instruments import Instruments as Instruments
+from gpuregress.records.instrumentation.instruments import CHECKS as CHECKS
+from gpuregress.records.instrumentation.instruments import CheckFinding as CheckFinding
+from gpuregress.records.instrumentation.instruments import Instruments as Instruments
 from gpuregress.records.launch_digests import FirstWrong as FirstWrong
 from gpuregress.records.launch_digests import LaunchDigests as LaunchDigests
 from gpuregress.records.maps.images import BufferImage as BufferImage

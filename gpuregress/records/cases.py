@@ -11,7 +11,7 @@ from typing import Literal
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
 from gpuregress.records.fills import FillOptions
-from gpuregress.records.instruments import Instruments
+from gpuregress.records.instrumentation.instruments import Instruments
 from gpuregress.records.programs import FunctionCall, PythonKernel
 from gpuregress.records.rules import CheckSetting, StatisticLimits
 from gpuregress.records.serialization import Sparse

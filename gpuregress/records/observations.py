@@ -12,7 +12,7 @@ from typing import Literal
 
 from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
-from gpuregress.records.instruments import Finding
+from gpuregress.records.instrumentation.instruments import CheckFinding
 from gpuregress.records.launch_digests import LaunchDigests
 from gpuregress.records.serialization import Sparse
 
@@ -293,7 +293,7 @@ class Observations(Sparse):
     reference_errors: Mapping[str, str] = field(default_factory=dict)
     twins: tuple[TwinResult, ...] = ()
     sanitizer: SanitizerResult | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CheckFinding, ...] = ()
     variants: tuple[VariantRun, ...] = ()
     seeds: tuple[SeedRun, ...] = ()
     sticky: bool = False

@@ -39,7 +39,7 @@ class Schedule:
     card: str = SM_90.name
     warp_width: int = 32
     aliases: tuple[tuple[int, int], ...] = ()
-    instruments: Instruments = Instruments()
+    instruments: Instruments = field(default_factory=Instruments)
 
 
 @dataclass(frozen=True, slots=True)

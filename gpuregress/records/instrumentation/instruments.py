@@ -35,7 +35,7 @@ class Instruments(Sparse):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding(Sparse):
+class CheckFinding(Sparse):
     """A finding of a dynamic check.
 
     Attributes:

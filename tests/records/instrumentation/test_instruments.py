@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import CHECKS, Finding, Instruments
+from gpuregress.records import CHECKS, CheckFinding, Instruments
 from gpuregress.records.serialization import from_json, to_json
 
 
@@ -18,5 +18,5 @@ def test_they_survive_json_and_take_no_space_by_default() -> None:
     wanted = Instruments(tuple(CHECKS), costs=True)
     assert from_json(Instruments, to_json(wanted)) == wanted
     assert to_json(Instruments()) == {}
-    finding = Finding("race", "two writes", ("thread 1",), "a.cu:3", 2)
-    assert from_json(Finding, to_json(finding)) == finding
+    finding = CheckFinding("race", "two writes", ("thread 1",), "a.cu:3", 2)
+    assert from_json(CheckFinding, to_json(finding)) == finding

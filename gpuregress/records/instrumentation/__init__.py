@@ -1,0 +1,1 @@
+"""Records of instrumented runs: what was asked for, and what was found and counted."""
