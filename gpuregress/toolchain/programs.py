@@ -43,7 +43,7 @@ _ANY_VERSION = "built elsewhere"
 _PYTHON_FORM = "python 2"
 """Part of the key of programs of Python sources; another number where they are made in another way."""
 
-_HOST_CODE = "host code 1"
+_HOST_CODE = "host code 2"
 """Part of the key of programs of sources without their host code; another number where it is found in another way."""
 
 _ATTEMPTS = 3

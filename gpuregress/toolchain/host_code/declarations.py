@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from gpuregress.frozen import dataclass
 from gpuregress.toolchain.host_code import device_spans, grammar
-from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, has_annotation, without_strings
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -32,6 +34,11 @@ _KINDS: dict[str, Kind] = {
 }
 _ARGUMENTS = re.compile(r"(?<!<)<[^<>;{}\n]*>(?=>>(?!>))")
 """Template arguments before `>>`, which the grammar would take for the end of a launch with it."""
+_CLASS_NAME = "gpuregress_class"
+_CONCATENATION = re.compile(r"\s*##\s*|#(?=\s*\w)")
+_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
+_BEFORE_CLASS = re.compile(r"\b(?:template\s*<|typedef\b).*$", re.DOTALL)
+_CLASS_KEY = re.compile(r"\b(?:class|struct|union)\b")
 _NAMES = ("identifier", "type_identifier", "field_identifier", "namespace_identifier", "operator_name")
 
 
@@ -98,9 +105,47 @@ def _view(code: str, macros: Macros) -> View:
     parsed = _ARGUMENTS.sub(lambda match: " " * len(match[0]), macros.without_brackets(plain))
     tree = grammar.root(parsed)
     reader = _Reader(bare, plain, macros.annotations)
-    found = tuple(reader.below(tree))
     device = device_spans.device_spans(bare, macros)
-    return View(code, bare, parsed, tree, found, frozenset(reader.namespaces), device)
+    found = _with_misread_classes(list(reader.below(tree)), bare, device, macros)
+    return View(code, bare, parsed, tree, tuple(found), frozenset(reader.namespaces), device)
+
+
+def _with_misread_classes(
+    found: list[Declared], bare: str, device: Sequence[tuple[int, int]], macros: Macros
+) -> list[Declared]:
+    """Put each class whose end the grammar misses in place of what it took for declarations inside it.
+
+    Its members are not known: it stays whole or goes whole, because a lost data member would change the layout.
+    """
+    misread: list[Declared] = []
+    starts = [one.start for one in found]
+    for first, body, end in device_spans.class_spans(bare, macros):
+        number = bisect_right(starts, first) - 1
+        around = found[number] if number >= 0 and found[number].end > first else None
+        if around is None:
+            if any(start <= first < last for start, last in device):
+                continue
+        elif around.end >= end and (around.head_end != body or ";" not in bare[end : around.end].rstrip("; \n")):
+            continue
+        misread.append(_whole_class(bare, first, body, end, macros))
+    if not misread:
+        return found
+    spans = [(one.start, one.end) for one in misread]
+    kept = [one for one in found if not any(start <= one.start < end for start, end in spans)]
+    return sorted([*kept, *misread], key=lambda one: one.start)
+
+
+def _whole_class(bare: str, first: int, body: int, end: int, macros: Macros) -> Declared:
+    before = bare[max(bare.rfind(sign, 0, first) for sign in ";{}") + 1 : first]
+    opened = _BEFORE_CLASS.search(before)
+    start = first - len(before) + opened.start() if opened is not None else first
+    semicolon = re.compile(r"[^;{}]*;").match(bare, end)
+    last = semicolon.end() if semicolon is not None else end
+    head = bare[start : max(body, first)]
+    called = bare[first : bare.find(")", first) + 1] if bare[body : body + 1] != "{" else ""
+    words = WORD.findall(_CLASS_KEY.split(f"{head} {called}")[-1]) + WORD.findall(bare[end:last])
+    is_device = has_annotation(bare[start:last], macros.annotations)
+    return Declared("class", tuple(dict.fromkeys(words)), start, start, body, last, is_device, head)
 
 
 class _Reader:
@@ -172,12 +217,12 @@ class _Reader:
         return _KINDS.get(node.type) if node.named_children else None  # else a semicolon alone
 
     def _members(self, node: Node) -> Iterator[Declared]:
-        body = _body_of(node)
+        body, names = _body_of(node), set(_names(node, "class"))
         for child in body.named_children if body is not None else ():
             for one in child.named_children if child.type == "ERROR" else (child,):
                 member = self.declared(one)
                 if member is not None:
-                    yield member
+                    yield replace(member, kind="macro") if _is_call(one, member, names) else member
 
     def _first(self, node: Node) -> int:
         """The offset of a declaration with the specifiers before it, which the grammar does not see."""
@@ -216,6 +261,39 @@ def _body_of(node: Node) -> Node | None:
 def _is_prototype(node: Node) -> bool:
     declarators = node.children_by_field_name("declarator")
     return bool(declarators) and all(_is_function(one) for one in declarators)
+
+
+def _is_call(node: Node, member: Declared, class_names: Collection[str]) -> bool:
+    """Tell whether a class's member without a type is no constructor but the call of a macro, as `FIELD(int, x)`."""
+    if member.kind != "prototype" or node.type != "declaration" or node.child_by_field_name("type") is not None:
+        return False
+    return _CALL.match(member.head) is not None and set(member.names).isdisjoint(class_names)
+
+
+def expands_to_functions(name: str, macros: Macros, within: tuple[str, ...] = ()) -> bool:
+    """Tell whether all that a macro's call among a class's members declares is functions; no data changes the layout.
+
+    Args:
+        name: of the macro.
+        macros: all that are known.
+        within: macros that it is part of.
+    """
+    known = macros.named.get(name, ())
+    return bool(known) and all(_has_functions_alone(one, name, macros, within) for one in known)
+
+
+def _has_functions_alone(macro: Macro, name: str, macros: Macros, within: tuple[str, ...]) -> bool:
+    body = _CONCATENATION.sub("", macro.body.replace("\\\n", "\n"))
+    text = without_strings(f"struct {_CLASS_NAME} {{ {body} ; }};")
+    tree = grammar.root(text)
+    if tree.has_error:
+        return False
+    reader = _Reader(text, text, frozenset())
+    members = [member for one in reader.below(tree) for member in one.members]
+    inner = [word for one in members if one.kind == "macro" for word in one.names if word not in macro.parameters]
+    return all(one.kind in ("function", "prototype", "alias", "macro") for one in members) and not any(
+        word == name or word in within or not expands_to_functions(word, macros, (*within, name)) for word in inner
+    )
 
 
 def _is_function(node: Node) -> bool:

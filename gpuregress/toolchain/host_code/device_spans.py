@@ -1,4 +1,4 @@
-"""Spans of device code by annotations and brackets, also where the grammar misreads it."""
+"""Spans of device code and of classes by their brackets, also where the grammar misreads them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from gpuregress.toolchain.host_code.preprocessing import Macros
 
 _DEVICE = r"__(?:global|device|constant|shared|managed)__"
 _BRACKETS = r"[(){}\[\];]"
+_CLASS = r"(?<!enum )\b(?:class|struct|union)\b[^;{}()=]*(?=\{)"
+_CLASS_WORD = re.compile(r"\b(?:class|struct|union)\b")
 _GOES_ON = re.compile(r"\s*[,{]")
 _BODY = re.compile(r"\s*\{")
 
@@ -21,8 +23,7 @@ def device_spans(bare: str, macros: Macros) -> tuple[tuple[int, int], ...]:
         macros: those that annotate are as annotations; some open or close a body.
     """
     annotation = re.compile(rf"\b(?:{'|'.join((_DEVICE, *map(re.escape, sorted(macros.annotations))))})\b")
-    names = "".join(rf"|\b{re.escape(name)}\b" for name in sorted(macros.braces))
-    brackets = re.compile(_BRACKETS + names)
+    brackets = _brackets(macros)
     found: list[tuple[int, int]] = []
     at = 0
     while (first := annotation.search(bare, at)) is not None:
@@ -31,6 +32,34 @@ def device_spans(bare: str, macros: Macros) -> tuple[tuple[int, int], ...]:
         at = max(at, first.end())
         found.append((first.start(), at))
     return tuple(found)
+
+
+def class_spans(bare: str, macros: Macros) -> tuple[tuple[int, int, int], ...]:
+    """Find the outermost classes: offsets of their first word and of their body, and the one behind it.
+
+    Args:
+        bare: a view without the contents of strings.
+        macros: some open or close a body.
+    """
+    opening = [
+        re.escape(name)
+        for name, surplus in sorted(macros.braces.items())
+        if surplus > 0 and any(_CLASS_WORD.search(one) for one in macros.bodies(name))
+    ]
+    begin = re.compile("|".join((_CLASS, *(rf"\b{name}\b" for name in opening))))
+    brackets = _brackets(macros)
+    found: list[tuple[int, int, int]] = []
+    at = 0
+    while (head := begin.search(bare, at)) is not None:
+        body = head.end() if bare[head.end() : head.end() + 1] == "{" else head.start()
+        at = max(_end(bare, body, brackets, macros.braces, is_call=False), head.end())
+        found.append((head.start(), head.end(), at))
+    return tuple(found)
+
+
+def _brackets(macros: Macros) -> re.Pattern[str]:
+    names = "".join(rf"|\b{re.escape(name)}\b" for name in sorted(macros.braces))
+    return re.compile(_BRACKETS + names)
 
 
 def _end(bare: str, start: int, brackets: re.Pattern[str], braces: Mapping[str, int], *, is_call: bool) -> int:

@@ -181,6 +181,18 @@ class Macros:
         """List the words of a macro's definitions."""
         return (word for macro in self.named.get(name, ()) for word in WORD.findall(macro.body))
 
+    def bodies(self, name: str) -> list[str]:
+        """List the definitions of a macro, and of those that they name."""
+        found: list[str] = []
+        pending, seen = [name], {name}
+        while pending:
+            for macro in self.named.get(pending.pop(), ()):
+                found.append(macro.body)
+                more = {word for word in WORD.findall(macro.body) if word in self.named} - seen
+                pending += sorted(more)
+                seen |= more
+        return found
+
     @cached_property
     def annotations(self) -> frozenset[str]:
         """The macros whose expansion has an annotation of device code."""

@@ -15,8 +15,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field
+from functools import cache
 
 from gpuregress.frozen import dataclass
+from gpuregress.toolchain.host_code import declarations
 from gpuregress.toolchain.host_code.declarations import Declared, View
 from gpuregress.toolchain.host_code.preprocessing import WORD, Macros
 
@@ -26,7 +28,8 @@ ANNOTATION = "__host__ __device__ "
 _NAMESPACES = frozenset(
     ("std", "cooperative_groups", "nvcuda", "wmma", "cuda", "thrust", "cub", "at", "torch", "c10", "DirectX")
 )
-_TYPE_WORDS = re.compile(r"\b(?:struct|class|union|enum|using|typedef|constexpr|template)\b")
+_TYPE_WORDS = re.compile(r"\b(?:struct|class|union|enum|using|typedef|constexpr)\b|\btemplate\s*<")
+_TEMPLATE = re.compile(r"\btemplate\b")
 _CONSTANT = re.compile(r"\bconst(?:expr|eval|init)?\b")
 _CONSTEXPR = re.compile(r"\bconst(?:expr|eval)\b")
 _VIRTUAL = re.compile(r"\b(?:virtual|override|final)\b|=\s*0\s*;")
@@ -142,6 +145,7 @@ class _Selection:
         self._functions = {name for one in self._all if one.declared.is_device for name in one.declared.names}
         self._types = {name for one in self._all if one.declared.kind != "function" for name in one.declared.names}
         self._unevaluated: set[str] = set()
+        self._expands_to_functions = cache(lambda name: declarations.expands_to_functions(name, macros))
 
     def edits(self, named: Collection[str]) -> list[list[Edits]]:
         for one in self._all:
@@ -190,8 +194,9 @@ class _Selection:
         name = declared.names[0] if declared.names else ""
         if name in self._macros.annotations:
             return True
-        bodies = " ".join(macro.body for macro in self._macros.named.get(name, ()))
-        return _TYPE_WORDS.search(bodies) is not None
+        bodies = self._macros.bodies(name)
+        instantiated = {word for one in bodies if _TEMPLATE.search(one) for word in WORD.findall(one)}
+        return any(map(_TYPE_WORDS.search, bodies)) or not self._functions.isdisjoint(instantiated)
 
     def _is_candidate(self, declared: Declared) -> bool:
         """Tell whether a declaration that is no root can be what device code needs."""
@@ -263,7 +268,8 @@ class _Selection:
         for one in declared.members:
             if one.kind == "class":
                 self._edit_members(file, one, code, changes)
-            if _is_static_variable(one):
+            is_call = one.kind == "macro" and all(map(self._expands_to_functions, one.names))
+            if _is_static_variable(one) or is_call:
                 changes.removed.append((one.start, one.end))
             if not is_host_member(one):
                 continue

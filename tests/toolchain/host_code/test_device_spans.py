@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.toolchain.host_code.device_spans import device_spans
+from gpuregress.toolchain.host_code.device_spans import class_spans, device_spans
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros
 
 
@@ -29,3 +29,19 @@ def test_device_code_ends_with_its_declaration(text: str, expected: list[str]) -
     source = CxxText(head + text)
     found = device_spans(source.code, Macros([source.macros]))
     assert [source.code[start:end] for start, end in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("struct S { int a; OPEN(f) a = 1; END int b; }; int c;", ["{ int a; OPEN(f) a = 1; END int b; }"]),
+        ("template <class T, int n = 2> class S : B<T> { struct T {}; };", ["{ struct T {}; }"]),
+        ("CLASS(S) int a; OVER int b;", ["(S) int a; OVER"]),
+        ("template <class T> void f(T t) { } enum class E { a }; struct S; struct S *p;", []),
+    ],
+)
+def test_classes_end_with_their_bracket(text: str, expected: list[str]) -> None:
+    head = "#define OPEN(n) void n() {\n#define END }\n#define CLASS(n) struct n {\n#define OVER };\n"
+    source = CxxText(head + text)
+    found = class_spans(source.code, Macros([source.macros]))
+    assert [source.code[body:end] for _, body, end in found] == expected

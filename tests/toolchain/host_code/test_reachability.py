@@ -172,3 +172,55 @@ def test_a_macro_among_members_is_no_declaration() -> None:
 def test_a_macro_with_braces_among_members_stays_as_it_is() -> None:
     text = "struct S { CHECK(A{} % B{} == C<0>{}); }; __device__ int f(S s);"
     assert kept(text) == text
+
+
+def test_macros_among_members_stay_where_they_may_declare_data() -> None:
+    """A lost data member would move those behind it, and the kernel would read others."""
+    text = """\
+#define FIELD(type, name) type name
+#define TWO(name) FIELD(int, name##_a); FIELD(int, name##_b)
+#define GETTER(name) int get_##name() const { return name; }
+#define NO_COPY(name) name(const name&) = delete
+struct S {
+  FIELD(int, a);
+  TWO(b)
+  int c;
+  GETTER(c)
+  NO_COPY(S);
+  ELSEWHERE(int, d)
+  float e;
+};
+__global__ void k(S* s, float* y) { y[0] = s->e; }
+"""
+    stays = kept(text)
+    assert "{ FIELD(int, a); TWO(b) int c; ELSEWHERE(int, d) float e; }" in stays
+
+
+def test_a_class_whose_end_the_grammar_misses_stays_whole() -> None:
+    text = """\
+#define METHOD(name) void name() {
+#define END }
+#define BEGIN(name) struct name {
+#define OVER };
+struct S { int a; METHOD(f) a = 1; END int b; METHOD(g) a = 2; END float c; };
+BEGIN(T) int a; int unused; float c; OVER
+struct Host { int a; METHOD(f) a = 1; END int b; };
+__global__ void k(S* s, T* t, float* y) { y[0] = s->c + t->c; }
+"""
+    stays = kept(text)
+    assert "struct S { int a; METHOD(f) a = 1; END int b; METHOD(g) a = 2; END float c; };" in stays
+    assert "BEGIN(T) int a; int unused; float c; OVER" in stays
+    assert "Host" not in stays
+
+
+def test_a_specialization_through_two_macros_stays() -> None:
+    text = """\
+#define SPECIALIZE_AS(T, n) template <> struct Size<T> { static const int value = n; };
+#define SPECIALIZE(T) SPECIALIZE_AS(T, 8)
+template <typename T> struct Size { static const int value = 4; };
+SPECIALIZE(double)
+REGISTER(double);
+__global__ void k(int* x) { x[0] = Size<double>::value; }
+"""
+    assert "SPECIALIZE(double)" in kept(text)
+    assert "REGISTER" not in kept(text)
