@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpuregress.api.jobs import CaseResult, Job, Results, load_job, run
     from gpuregress.api.kernel import Kernel
-    from gpuregress.api.kernel_tuner import from_kernel_tuner
+    from gpuregress.api.kernel_tuner.conversion import from_kernel_tuner
     from gpuregress.errors import (
         CompileError,
         DeviceError,
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         JobErrors,
         KernelFault,
         KernelTimeout,
+        NothingToDo,
         UnsupportedError,
         UsageError,
     )
@@ -36,6 +37,7 @@ __all__ = [
     "KernelFault",
     "KernelTimeout",
     "LaunchResult",
+    "NothingToDo",
     "Results",
     "UnsupportedError",
     "UsageError",
@@ -49,7 +51,7 @@ _HOMES = {
     **dict.fromkeys(("CaseResult", "Job", "Results", "load_job", "run"), "gpuregress.api.jobs"),
     "Case": "gpuregress.records",
     "Kernel": "gpuregress.api.kernel",
-    "from_kernel_tuner": "gpuregress.api.kernel_tuner",
+    "from_kernel_tuner": "gpuregress.api.kernel_tuner.conversion",
     "LaunchResult": "gpuregress.workers.direct.messages",
 }
 """Public name → the module that has it; the errors are in `gpuregress.errors`."""

@@ -31,7 +31,7 @@ def path_of(source: str | os.PathLike[str]) -> Path:
     Raises:
         UsageError: it is a path to no file, or of an unknown kind.
     """
-    if isinstance(source, str) and _TEXT.search(source):
+    if isinstance(source, str) and is_text(source):
         suffix = ".ptx" if _PTX.match(source) else ".cu"
         return saved(source, f"kernel{suffix}")
     path = Path(source).absolute()
@@ -41,6 +41,11 @@ def path_of(source: str | os.PathLike[str]) -> Path:
         python = ": a kernel in Python needs a job (docs/triton.md)" if path.suffix == ".py" else ""
         raise UsageError(f"{source} is no CUDA C++, PTX or cubin by its name{python}")
     return path
+
+
+def is_text(source: str) -> bool:
+    """Tell whether a source is the text of a kernel, and no path."""
+    return bool(_TEXT.search(source))
 
 
 def saved(text: str, name: str) -> Path:

@@ -90,7 +90,7 @@ def of(entry: Entry, kernel: str, text: str, defines: Mapping[str, str] | None =
         text: of its source; "" for PTX.
         defines: macros of the compilation.
     """
-    declared = _declared(kernel, text, len(entry.parameters))
+    declared = cxx_declarations.find(cxx_declarations.declarations(text), kernel, len(entry.parameters))
     written = _written(kernel, declared) if declared else []
     pointees = cxx_aliases.pointees(kernel, declared, cxx_aliases.aliases([text], defines or {})) if declared else ()
     parameters = []
@@ -104,29 +104,12 @@ def of(entry: Entry, kernel: str, text: str, defines: Mapping[str, str] | None =
     return Signature(kernel, tuple(parameters))
 
 
-def _declared(kernel: str, text: str, count: int) -> Declaration | None:
-    """The kernel in the source; None where that is not told."""
-    plain = cxx_declarations.strip_template_arguments(kernel)
-    matches = [
-        one
-        for one in cxx_declarations.declarations(text)
-        if plain in (one.name, one.name.rpartition("::")[2]) and len(one.parameters) == count
-    ]
-    return matches[0] if len(matches) == 1 else None
-
-
 def _written(kernel: str, declared: Declaration) -> list[str]:
     """The C++ types of a kernel's parameters."""
-    given = _template_arguments(kernel)
+    given = cxx_declarations.template_arguments(kernel)
     names = [words.split()[-1] if words.split() else "" for words in declared.template]
     meant = dict(zip(names, given, strict=False))
     return [_substituted(parameter.type, meant) for parameter in declared.parameters]
-
-
-def _template_arguments(kernel: str) -> list[str]:
-    _, opening, rest = kernel.partition("<")
-    words = [match[0] for match in cxx_declarations.WORD.finditer(rest.rpartition(">")[0])]
-    return [cxx_declarations.spelled(part) for part in cxx_declarations.split(words)] if opening else []
 
 
 def _substituted(type_: str, meant: dict[str, str]) -> str:

@@ -135,7 +135,7 @@ def _write_jobs(
         own = source if source is None or jobs.declares(launch, source) else None
         name = _job_name(shown, launch, captured, names)
         target = Target(project.configs / f"{name}.yaml", project.root / FOLDER / name)
-        if _is_foreign(target.job):
+        if storage.is_foreign(target.job, job_text.MARK):
             refused[shown] = f"{target.job} is already there, was not written by a capture, and is left as it is"
             continue
         try:
@@ -157,8 +157,3 @@ def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLau
         name = f"{base}-{number}"
     names.add(name)
     return name
-
-
-def _is_foreign(path: Path) -> bool:
-    """Whether a file is there that no capture wrote."""
-    return path.exists() and not storage.read_bytes(path).startswith(job_text.MARK.encode())

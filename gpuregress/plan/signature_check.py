@@ -212,15 +212,9 @@ def _pointee_problems(case: Case, launch: Launch, entry: Entry, source: Source) 
         texts = tuple(content.decode(errors="replace") for content in toolchain.inputs(source).contents)
     except OSError:
         return []
-    plain = cxx_declarations.strip_template_arguments(launch.kernel)
-    declared = {
-        (one.name, one.template, one.parameters): one
-        for one in _declared(texts)
-        if plain in (one.name, one.name.rpartition("::")[2]) and len(one.parameters) == len(entry.parameters)
-    }
-    if len(declared) != 1:
+    only = cxx_declarations.find(_declared(texts), launch.kernel, len(entry.parameters))
+    if only is None:
         return []
-    (only,) = declared.values()
     pointees = cxx_aliases.pointees(launch.kernel, only, cxx_aliases.aliases(texts, source.defines))
     triples = zip(launch.args, only.parameters, pointees, strict=True)
     judged = (_pointee_problem(case, *triple) for triple in triples)
@@ -361,16 +355,14 @@ def layout(argument: Argument) -> tuple[int, int]:
 def shown(source: Source, kernel: str, entry: Entry) -> str:
     """Quote a kernel's declaration: `saxpy(int n, float a, const float* x, float* y)`."""
     path = Path(source.path)
-    plain = cxx_declarations.strip_template_arguments(kernel)
     if path.suffix in include_scanner.SUFFIXES:
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError:
             text = ""
-        for declared in cxx_declarations.declarations(text):
-            same_name = plain in (declared.name, declared.name.rpartition("::")[2])
-            if same_name and len(declared.parameters) == len(entry.parameters):
-                parameters = ", ".join(f"{item.type} {item.name}".strip() for item in declared.parameters)
-                return f"{declared}({parameters})"
+        declared = cxx_declarations.find(cxx_declarations.declarations(text), kernel, len(entry.parameters))
+        if declared is not None:
+            parameters = ", ".join(f"{item.type} {item.name}".strip() for item in declared.parameters)
+            return f"{declared}({parameters})"
     parameters = ", ".join(f"{item.kind} of {_bytes(item.size)}" for item in entry.parameters)
     return f"{kernel}({parameters})"

@@ -12,6 +12,7 @@ from gpuregress.storage.compressed import (
     text_size,
 )
 from gpuregress.storage.fsync import sync_all, sync_folder, sync_tree
+from gpuregress.storage.generated_files import is_foreign
 from gpuregress.storage.hard_links import link_file, prune_store
 from gpuregress.storage.locks import lock
 from gpuregress.storage.os_errors import disk_errors, explain
@@ -47,6 +48,7 @@ __all__ = [
     "explain",
     "find_dump",
     "is_compressed",
+    "is_foreign",
     "link_file",
     "lock",
     "open_frames",

@@ -43,8 +43,7 @@ def pointees(kernel: str, declared: Declaration, known: Mapping[str, str]) -> tu
         declared: the kernel in the source.
         known: the aliases.
     """
-    words = cxx_declarations.WORD.findall(kernel.partition("<")[2].rpartition(">")[0])
-    given = [cxx_declarations.spelled(part) for part in cxx_declarations.split(words)]
+    given = cxx_declarations.template_arguments(kernel)
     bound = dict(known)
     for at, text in enumerate(declared.template):
         name, _, default = text.partition("=")

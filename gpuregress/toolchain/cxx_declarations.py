@@ -86,22 +86,39 @@ def name_parameters(entry: Entry, kernel: str, declared: Iterable[Declaration]) 
         kernel: its C++ name, with or without template arguments.
         declared: the source's kernels.
     """
-    plain = strip_template_arguments(kernel)
-    matches = [
-        declaration
-        for declaration in declared
-        if plain in (declaration.name, declaration.name.rpartition("::")[2])
-        and len(declaration.parameters) == len(entry.parameters)
-    ]
-    if len(matches) != 1:
+    own = find(declared, kernel, len(entry.parameters))
+    if own is None:
         return entry
-    pairs = zip(entry.parameters, matches[0].parameters, strict=True)
+    pairs = zip(entry.parameters, own.parameters, strict=True)
     return replace(entry, parameters=tuple(_merged(compiled, written) for compiled, written in pairs))
+
+
+def find(declared: Iterable[Declaration], kernel: str, count: int) -> Declaration | None:
+    """Find the declaration of a kernel by its name and its number of parameters; None unless it is the only one.
+
+    Args:
+        declared: kernels of one or several files; the same declaration may be in several of them.
+        kernel: its C++ name, with or without namespaces and template arguments.
+        count: of its parameters.
+    """
+    plain = strip_template_arguments(kernel)
+    matches = {
+        (one.name, one.template, one.parameters): one
+        for one in declared
+        if plain in (one.name, one.name.rpartition("::")[2]) and len(one.parameters) == count
+    }
+    return next(iter(matches.values())) if len(matches) == 1 else None
 
 
 def strip_template_arguments(kernel: str) -> str:
     """`a::block_sum<float, 3>` → `a::block_sum`."""
     return kernel.partition("<")[0].strip()
+
+
+def template_arguments(kernel: str) -> list[str]:
+    """`a::block_sum<float, 3>` → `["float", "3"]`."""
+    words = [match[0] for match in WORD.finditer(kernel.partition("<")[2].rpartition(">")[0])]
+    return [spelled(part) for part in split(words)]
 
 
 def variable_names(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Jobs from the arguments of Kernel Tuner's tune_kernel."""
+"""Jobs from the arguments of Kernel Tuner's tune_kernel: whole calls."""
 
 from __future__ import annotations
 
@@ -126,6 +126,22 @@ def test_an_answer_of_another_shape_needs_a_function(tmp_path: Path) -> None:
         made(answer=[np.float32(3), None, None, None])
 
 
+def test_a_constant_that_is_called_as_a_parameter_is_a_buffer_of_its_own(tmp_path: Path) -> None:
+    buffers = written(made(cmem_args={"a": np.ones(4, np.float32)}))["buffers"]
+    assert (buffers["a"]["shape"], buffers["a_constant"]["shape"], buffers["a_constant"]["symbol"]) == (
+        [1000],
+        [4],
+        "a",
+    )
+    assert np.load(tmp_path / "configs/add/a.npy").shape == (1000,)
+
+
+def test_what_only_concerns_measurements_is_ignored_and_parameters_that_never_vary_do_not_agree() -> None:
+    job = made(iterations=32, verbose=True, strategy="brute_force", restrictions=["block_size_x == 32"])
+    assert written(job)["agree"] == ["per_thread"]
+    assert "agree" not in written(made(restrictions=["block_size_x == 32", "per_thread == 1"]))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -138,8 +154,15 @@ def test_an_answer_of_another_shape_needs_a_function(tmp_path: Path) -> None:
         ({"lang": "OpenCL"}, "lang is OpenCL: a job is for CUDA"),
         ({"kernel_source": lambda _params: SOURCE}, "kernel_source is a function"),
         ({"kernel_source": "missing.cu"}, "there is no file missing.cu"),
-        ({"tune_params": {"block_size_x": [object()]}}, "is neither a number, a boolean nor text"),
-        ({"tune_params": {"a": range(1000), "b": range(1000)}}, "make 1,000,000 configurations"),
+        ({"answr": [A]}, "unknown argument 'answr'; did you mean 'answer'"),
+        ({"kernel_name": 3}, "kernel_name is 3: expected text"),
+        ({"kernel_source": []}, "expected a path or the text of a kernel"),
+        ({"answer": [A, None, None, 3]}, "argument 3 is a number, which no kernel writes"),
+        ({"verify": "x.py:f"}, "verify compares with the answer, and there is none"),
+        ({"smem_args": {"sise": 3}}, "smem_args has 'sise', and no 'size'"),
+        ({"smem_args": {"size": "blok"}}, "smem_args: cannot evaluate 'blok': unknown parameter 'blok'"),
+        ({"compiler_options": "-w"}, "compiler_options is '-w': pass a list of options"),
+        ({"atol": None}, "atol is None: expected a number"),
         ({"defines": {"N": lambda _params: 3}}, "a function of the configuration"),
     ],
 )
@@ -148,7 +171,7 @@ def test_what_no_job_can_say_is_refused(changes: dict[str, Any], words: str) -> 
         made(**changes)
 
 
-def test_grids_and_blocks_are_kernel_tuners() -> None:
+def test_grids_and_blocks_are_kernel_tuners() -> None:  # tests/api/kernel_tuner/test_thread_grid.py has its rules
     util = pytest.importorskip("kernel_tuner.util", reason="Kernel Tuner needs scikit-learn and pandas")
     space = {"block_size_x": [16, 32], "block_size_y": [2, 4], "tile": [1, 2, 3]}
     divisors: tuple[Any, Any, Any] = (["block_size_x", "tile"], "block_size_y * 2", None)
