@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "diff": "runs",
     "bisect": "runs",
     "shrink": "runs",
+    "mutate": "runs",
     "accept": "baselines",
     "review": "baselines",
     "reject": "baselines",

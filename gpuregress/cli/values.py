@@ -68,6 +68,23 @@ class Seconds(_Type):
             self.fail(str(error), param, ctx)
 
 
+class Share(_Type):
+    """A share of a whole, as a number from 0 to 1 or in percent."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert `0.8`, `80%`."""
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+        except ValueError:
+            share = -1.0
+        if not 0.0 <= share <= 1.0:
+            self.fail(f"{text!r} is no share: write 80%, or 0.8", param, ctx)
+        return share
+
+
 class ReportTarget(NonEmpty):
     """A file that a report can be written to, or `-`."""
 
@@ -135,6 +152,7 @@ class ClusterAddress(_Type):
 
 
 SECONDS = Seconds()
+SHARE = Share()
 CLUSTER = ClusterAddress()
 REPORT = ReportTarget()
 REPORT_FILE = ReportFile()

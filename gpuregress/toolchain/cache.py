@@ -33,6 +33,7 @@ from gpuregress.errors import StorageError
 FORMAT = 2
 """Counts up whenever an entry's meaning changes; old entries are then never found again."""
 
+_VARIABLE = "GPUREGRESS_CACHE"
 _LIMIT_BYTES = 1 << 30
 _PRUNE_SECONDS = 3600.0
 _UNFINISHED_SECONDS = 3600.0
@@ -42,11 +43,25 @@ _FOLDER_MODE = 0o755
 
 def folder() -> Path:
     """Return the folder of the cache: `GPUREGRESS_CACHE`, else `gpuregress` in the user's cache folder (XDG)."""
-    named = os.environ.get("GPUREGRESS_CACHE")
+    named = os.environ.get(_VARIABLE)
     if named:
         return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache").absolute() / "gpuregress"
+
+
+@contextlib.contextmanager
+def used_folder(path: Path) -> Iterator[None]:
+    """Use another folder in this process and in those that it starts, until the block is over."""
+    before = os.environ.get(_VARIABLE)
+    os.environ[_VARIABLE] = str(path)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_VARIABLE]
+        else:
+            os.environ[_VARIABLE] = before
 
 
 def digest(parts: Iterable[str | bytes]) -> str:

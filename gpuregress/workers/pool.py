@@ -110,6 +110,7 @@ class WorkerPool:
         command: starts a worker, the usual one where None; tests put a fake device here.
         stop: set when the user asks to stop.
         first: a worker of the first slot that has been started before; it ends with the pool.
+        tries_slow_code: run a case again, optimised, whose code is slow without; else its own limit holds at once.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class WorkerPool:
         command: Sequence[str] | None = None,
         stop: StopSignal | None = None,
         first: Worker | None = None,
+        tries_slow_code: bool = True,
     ) -> None:
         self._slots = [_SlotState(slot) for slot in slots]
         self._scratch = scratch
@@ -127,6 +129,7 @@ class WorkerPool:
         self._stop = stop
         self._started = 0
         self._tried: set[str] = set()
+        self._tries_slow_code = tries_slow_code
         self._waiting: deque[Task] = deque()
         self._feed: TaskFeed | None = None
         self._until: float | None = None
@@ -297,7 +300,7 @@ class WorkerPool:
             worker.refusal = message["message"]
         elif message["say"] == "phase" and worker.task is not None and worker.watch.late is None:
             phase = Phase(message["phase"])
-            if phase is Phase.TRYING and worker.task.case.name in self._tried:
+            if phase is Phase.TRYING and (not self._tries_slow_code or worker.task.case.name in self._tried):
                 phase = Phase.LAUNCHING
             worker.watch.enter(phase, now, worker.task.case.limits.timeout)
         elif message["say"] == "outcome" and worker.watch.late is None:

@@ -1,0 +1,109 @@
+"""Mutants: one change of one text each, as edits, with the diff and a sample of many."""
+
+from __future__ import annotations
+
+import difflib
+import random
+from collections.abc import Iterable, Sequence
+
+from gpuregress.frozen import dataclass
+
+_MOST_SHOWN = 72
+"""Characters of a change in one line."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """A stretch of a text, by offsets, and the text that takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A change of one file.
+
+    Attributes:
+        operator: its name in the tables of operators.
+        file: the file that is changed, absolute; of a program without CUDA C++, the name that stands for its PTX.
+        line: of the change, from 1.
+        before: the text that goes.
+        after: the text that takes its place.
+        edits: of the file.
+        probes: edits that make a trap of the place, the most exact first; one that does not compile says nothing.
+    """
+
+    operator: str
+    file: str
+    line: int
+    before: str
+    after: str
+    edits: tuple[Edit, ...]
+    probes: tuple[tuple[Edit, ...], ...] = ()
+
+    @property
+    def what(self) -> str:
+        """The change in one line, as `i < n` → `i <= n`."""
+        shown = (" ".join(text.split()) or "nothing" for text in (self.before, self.after))
+        return " → ".join(f"`{text}`" if text != "nothing" else text for text in shown)
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """Apply edits that do not overlap."""
+    pieces, at = [], 0
+    for edit in sorted(edits):
+        pieces += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join((*pieces, text[at:]))
+
+
+def diff(text: str, mutant: Mutant, name: str, context: int = 2) -> str:
+    """Return the change as a unified diff.
+
+    Args:
+        text: of the file.
+        mutant: of that text.
+        name: of the file, in the diff.
+        context: unchanged lines around the change.
+    """
+    old, new = (one.splitlines(keepends=True) for one in (text, apply(text, mutant.edits)))
+    lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=context)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def sample(mutants: Sequence[Mutant], limit: int | None, seed: int) -> list[Mutant]:
+    """Choose at most `limit` mutants, in the order in which they stand; equal for an equal seed."""
+    if limit is None or limit >= len(mutants):
+        return list(mutants)
+    chosen = sorted(random.Random(seed).sample(range(len(mutants)), limit))  # noqa: S311 - no secret
+    return [mutants[at] for at in chosen]
+
+
+def of_edits(
+    operator: str,
+    file: str,
+    text: str,
+    edits: Sequence[Edit],
+    probes: Sequence[Sequence[Edit]] = (),
+    shown: tuple[int, int] | None = None,
+) -> Mutant:
+    """Make the mutant of some edits of a text, with its line and what changes.
+
+    Args:
+        operator: its name.
+        file: of the text.
+        text: that is changed.
+        edits: the change.
+        probes: edits that make a trap of the place.
+        shown: a span around the edits that shows more of the change; it is taken where it is short.
+    """
+    first, last = min(one.start for one in edits), max(one.end for one in edits)
+    start, end = (first, last) if shown is None else (min(first, shown[0]), max(last, shown[1]))
+    if end - start > _MOST_SHOWN or "\n" in text[start:end]:
+        start, end = first, last
+    moved = [Edit(one.start - start, one.end - start, one.text) for one in edits]
+    line = text.count("\n", 0, first) + 1
+    before, after = text[start:end], apply(text[start:end], moved)
+    return Mutant(operator, file, line, before, after, tuple(edits), tuple(tuple(one) for one in probes))

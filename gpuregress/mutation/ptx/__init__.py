@@ -1,0 +1,1 @@
+"""Mutation operators for PTX, on its instructions."""

@@ -1,0 +1,349 @@
+"""Mutation testing: the share of small mistakes in a kernel that its job notices, and why the others live.
+
+Nothing of the user's source is written to: changed files are in a scratch folder, and so are the programs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from gpuregress import storage
+from gpuregress.errors import Interrupted, UsageError
+from gpuregress.frozen import dataclass
+from gpuregress.interrupts import StopSignal
+from gpuregress.judging.user_code import UserCodeProcess
+from gpuregress.mutation import mutants
+from gpuregress.mutation.mutants import Mutant
+from gpuregress.mutation.ptx.text import idle
+from gpuregress.operations import calibrate
+from gpuregress.operations.mutating import subject as subjects
+from gpuregress.operations.mutating.programs import Variation
+from gpuregress.operations.mutating.results import ResultCache
+from gpuregress.operations.mutating.subject import Subject
+from gpuregress.operations.mutating.trials import TrialResult, Trials
+from gpuregress.project import Project
+from gpuregress.records import Outcome
+from gpuregress.session import device_slots
+from gpuregress.session.compiler_crew import process_count
+from gpuregress.session.events import Advanced, Listener, ignore
+from gpuregress.session.run_request import Machinery
+from gpuregress.toolchain import cache
+from gpuregress.workers.compiler_pool import CompilerPool
+from gpuregress.workers.pool import WorkerPool
+
+Reason = Literal["never executed", "equal PTX", "within the tolerance", "no case noticed"]
+"""The reason why a mutant lives."""
+
+_REPEATS = 3
+"""Runs of the unchanged case in its usual order, beside those in other orders, for the tightest tolerance."""
+
+
+@dataclass(frozen=True, slots=True)
+class MutateRequest:
+    """A request for mutation testing.
+
+    Attributes:
+        selector: a job, or cases of one.
+        limit: the most mutants; None: all.
+        seed: of the sample.
+        fresh: take no results from the cache.
+    """
+
+    selector: str
+    limit: int | None = None
+    seed: int = 0
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TriedMutant:
+    """A mutant with its result.
+
+    Attributes:
+        operator: by which it was made.
+        file: relative to the project; for kernels without CUDA C++, the name that stands for the PTX.
+        line: of the change.
+        change: in one line.
+        diff: unified.
+        reason: why it lives; of a killed one, the verdict's reason; of one that is not valid, the refusal.
+        case: that noticed it, "" where none did.
+        status: of that case's verdict.
+        hint: what would notice it, "" where nothing more is known.
+    """
+
+    operator: str
+    file: str
+    line: int
+    change: str
+    diff: str
+    reason: str
+    case: str = ""
+    status: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MutationReport:
+    """The results of mutation testing.
+
+    Attributes:
+        version: of this record.
+        job: the job.
+        cases: the number of its cases that every survivor has passed.
+        score: (killed + timed out) / (killed + timed out + survived with another program); None without any.
+        mutants: that there are.
+        tried: that were tried: a sample, or all.
+        seed: of the sample.
+        killed: noticed by a case.
+        survived: noticed by none.
+        timed_out: over the time limit, and so noticed.
+        not_valid: refused by the compiler or the device; they never count.
+        equivalent: survivors with equal PTX: they do not count, either.
+        cached: mutants whose result was known.
+        seconds: for all of it.
+        tolerance: what a tighter tolerance could be, a line each; none: it is no tolerance that lets mutants live.
+        notes: for the user.
+        interrupted: whether ^C ended it before all were tried.
+    """
+
+    version: int
+    job: str
+    cases: int
+    score: float | None
+    mutants: int
+    tried: int
+    seed: int
+    killed: tuple[TriedMutant, ...]
+    survived: tuple[TriedMutant, ...]
+    timed_out: tuple[TriedMutant, ...]
+    not_valid: tuple[TriedMutant, ...]
+    equivalent: int
+    cached: int
+    seconds: float
+    tolerance: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+
+
+def mutate(
+    project: Project, request: MutateRequest, *, listen: Listener = ignore, machinery: Machinery | None = None
+) -> MutationReport:
+    """Try the mutants of a job's kernels on the CPU device.
+
+    Args:
+        project: whose; nothing is left in its folders.
+        request: which job, how many mutants.
+        listen: receives the events.
+        machinery: for tests.
+
+    Raises:
+        UsageError: the unchanged kernel does not pass, or one that does nothing does.
+        Interrupted: ^C before the first mutant.
+        GpuregressError: the errors of `session.run`.
+    """
+    start = time.monotonic()
+    with storage.scratch() as scratch:
+        subject = subjects.prepare(project, request.selector, scratch, listen, machinery)
+        found, texts = subjects.mutants(subject)
+        campaign = _Campaign(subject, mutants.sample(found, request.limit, request.seed), texts, listen)
+        results = ResultCache(subject)
+        with StopSignal() as stop:
+            campaign.run(scratch, stop, results, fresh=request.fresh)
+            tolerance = () if campaign.interrupted else campaign.tolerance_advice(listen)
+    return campaign.report(len(found), request.seed, time.monotonic() - start, tolerance)
+
+
+class _Campaign:
+    """The mutants of a subject and their results, while they are tried."""
+
+    def __init__(self, subject: Subject, chosen: Sequence[Mutant], texts: dict[str, str], listen: Listener) -> None:
+        self._subject, self._chosen, self._texts, self._listen = subject, list(chosen), texts, listen
+        self._results: dict[int, TrialResult] = {}
+        self._is_executed: dict[int, bool] = {}
+        self._cached = 0
+        self._user_cache = cache.folder()
+        self._ptx = subjects.ptx_names(subject)
+        self.interrupted = False
+
+    # --- trials -------------------------------------------------------------------------------------------------------
+
+    def run(self, scratch: Path, stop: StopSignal, results: ResultCache, *, fresh: bool) -> None:
+        """Try all mutants; ^C ends it with those that are done."""
+        slots = device_slots.select("cpu").slots
+        with (
+            cache.used_folder(scratch / "cache"),
+            UserCodeProcess(stop) as user,
+            CompilerPool(process_count(), stop) as crew,
+            WorkerPool(slots, scratch, stop=stop, tries_slow_code=False) as pool,
+        ):
+            self._trials = Trials(self._subject, crew, scratch, user)
+            self._known, self._fresh = results, fresh
+            self._trials.add(self._idle(), self._on_idle)
+            try:
+                for event in pool.run((), self._trials):
+                    if isinstance(event, Outcome):
+                        self._trials.settle(event)
+            except Interrupted:
+                self.interrupted = True
+
+    def _idle(self) -> Variation:
+        """Every launched kernel returns at once."""
+        entries = subjects.launched_entries(self._subject)
+        programs = {key: self._subject.programs[key] for key in entries}
+        return Variation(
+            "idle",
+            ptx={
+                key: idle(Path(program.ptx).read_text(encoding="utf-8", errors="replace"), entries[key])
+                for key, program in programs.items()
+                if program.ptx
+            },
+        )
+
+    def _on_idle(self, result: TrialResult) -> None:
+        """Begin with the mutants, once a kernel that does nothing has failed."""
+        if result.state == "not valid":
+            raise UsageError(f"the kernels that do nothing cannot be run: {result.reason}")
+        if result.state not in ("killed", "timed out"):
+            raise UsageError(
+                f"kernels that do nothing pass every case of {self._subject.job}: nothing would notice a mutant; "
+                "give the job a baseline, a reference or checks of what the kernels write"
+            )
+        for number, mutant in enumerate(self._chosen):
+            self._try(self._variation(f"m{number}", mutant, mutant.edits), partial(self._on_result, number))
+
+    def _try(self, variation: Variation, listen: Callable[[TrialResult], None]) -> None:
+        """Try a variation, or find its result; `listen` is given it."""
+        with cache.used_folder(self._user_cache):
+            known = None if self._fresh else self._known.find(variation)
+        if known is not None:
+            self._cached += variation.name.startswith("m")
+            listen(known)
+            return
+
+        def settle(result: TrialResult) -> None:
+            with cache.used_folder(self._user_cache):
+                self._known.keep(variation, result)
+            listen(result)
+
+        self._trials.add(variation, settle)
+
+    def _on_result(self, number: int, result: TrialResult) -> None:
+        self._results[number] = result
+        if result.state == "survived" and not result.changed:
+            self._probe(number, 0)
+        mutant = self._chosen[number]
+        self._listen(Advanced(len(self._results), len(self._chosen), f"{result.state}: {mutant.what}"))
+
+    def _probe(self, number: int, attempt: int) -> None:
+        """Run a trap at the place of a survivor: where it is not met, the place was never executed."""
+        mutant = self._chosen[number]
+        if attempt >= len(mutant.probes):
+            return
+        variation = self._variation(f"p{number}-{attempt}", mutant, mutant.probes[attempt])
+        self._try(variation, partial(self._on_probe, number, attempt))
+
+    def _on_probe(self, number: int, attempt: int, result: TrialResult) -> None:
+        if result.state == "not valid":
+            self._probe(number, attempt + 1)
+        else:
+            self._is_executed[number] = result.state not in ("survived", "equal")
+
+    def _variation(self, name: str, mutant: Mutant, edits: Sequence[mutants.Edit]) -> Variation:
+        text = mutants.apply(self._texts[mutant.file], edits)
+        if Path(mutant.file).is_absolute():
+            return Variation(name, files={mutant.file: text})
+        return Variation(name, ptx={self._ptx[mutant.file]: text})
+
+    # --- the report ---------------------------------------------------------------------------------------------------
+
+    def tolerance_advice(self, listen: Listener) -> tuple[str, ...]:
+        """Find the tightest tolerances, where a tolerance lets most of the survivors live."""
+        alive = [result for result in self._results.values() if result.state == "survived"]
+        tolerated = [result for result in alive if result.changed]
+        if 2 * len(tolerated) <= len(alive):
+            return ()
+        lines = [f"{len(tolerated)} of {len(alive)} survivors change bits of the results within the tolerance."]
+        shares = [one.tolerance_share for one in self._subject.verdicts.values() if one.tolerance_share is not None]
+        if shares:
+            lines.append(f"The unchanged results use at most {max(shares):.2g} of it.")
+        names = [case.name for case in self._subject.cases]
+        done = calibrate.calibrate(
+            self._subject.project,
+            self._subject.job if len(names) > 1 else names[0],
+            repeat=_REPEATS,
+            devices=("cpu",),
+            listen=listen,
+        )
+        lines.append("The tightest rules that repeats and other orders of the blocks allow:")
+        return (*lines, *(f"  {one.buffer}: {one.text or 'every bit equal'}" for one in done.proposals if one.holds))
+
+    def report(self, total: int, seed: int, seconds: float, tolerance: tuple[str, ...]) -> MutationReport:
+        """Sum up."""
+        kinds: dict[str, list[TriedMutant]] = {}
+        for number, result in sorted(self._results.items()):
+            state = "survived" if result.state == "equal" else result.state
+            kinds.setdefault(state, []).append(self._tried(number, result))
+        states = Counter(result.state for result in self._results.values())
+        noticed = states["killed"] + states["timed out"]
+        counted = noticed + states["survived"]
+        return MutationReport(
+            1,
+            self._subject.job,
+            len(self._subject.cases),
+            noticed / counted if counted else None,
+            total,
+            len(self._results),
+            seed,
+            tuple(kinds.get("killed", ())),
+            tuple(kinds.get("survived", ())),
+            tuple(kinds.get("timed out", ())),
+            tuple(kinds.get("not valid", ())),
+            states["equal"],
+            self._cached,
+            seconds,
+            tolerance,
+            self._subject.notes,
+            self.interrupted,
+        )
+
+    def _tried(self, number: int, result: TrialResult) -> TriedMutant:
+        mutant = self._chosen[number]
+        name = _shown(self._subject.project, mutant.file)
+        reason = self._reason(number, result)
+        return TriedMutant(
+            mutant.operator,
+            name,
+            mutant.line,
+            mutant.what,
+            mutants.diff(self._texts[mutant.file], mutant, name),
+            reason,
+            result.case,
+            result.status,
+            _HINTS.get(mutant.operator, "") if reason == "no case noticed" else "",
+        )
+
+    def _reason(self, number: int, result: TrialResult) -> str:
+        if result.state == "equal":
+            return "equal PTX"
+        if result.state != "survived":
+            return result.reason
+        if result.changed:
+            return "within the tolerance"
+        return "never executed" if self._is_executed.get(number) is False else "no case noticed"
+
+
+_HINTS = {
+    "barrier-removed": "threads that miss a barrier change results only where they meet in another order",
+    "atomic-plain": "an update that is not atomic changes results only where threads meet",
+}
+"""Operator → why no case may notice it."""
+
+
+def _shown(project: Project, file: str) -> str:
+    return os.path.relpath(file, project.root) if Path(file).is_absolute() else file

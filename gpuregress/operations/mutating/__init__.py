@@ -1,0 +1,1 @@
+"""Runs of mutants: the subject, its mutated programs, the trials, and the cache of their results."""

@@ -1,0 +1,103 @@
+"""Programs with a mutation: sources in scratch copies of their folders, or PTX with edits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gpuregress import toolchain
+from gpuregress.frozen import dataclass
+from gpuregress.mutation.ptx.text import code_of
+from gpuregress.operations.mutating.subject import Subject
+from gpuregress.records import Case, Program, Source
+from gpuregress.session.compilation.builder import source_key, sources_of
+from gpuregress.toolchain import cache, nvrtc
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """A change of a subject's programs.
+
+    Attributes:
+        name: of the variation, unique.
+        files: file → its changed text, for CUDA C++.
+        ptx: key of a source → the changed PTX of its program, for others.
+    """
+
+    name: str
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    ptx: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+class MutatedPrograms:
+    """The programs of variations.
+
+    Args:
+        subject: unchanged.
+        scratch: a folder for changed files.
+    """
+
+    def __init__(self, subject: Subject, scratch: Path) -> None:
+        self._subject, self._scratch = subject, scratch
+        self._files = {
+            key: frozenset(map(str, toolchain.inputs(source).files)) for key, source in subject.sources.items()
+        }
+        self._codes: dict[str, str] = {}
+
+    def sources(self, variation: Variation, case: Case) -> Iterator[tuple[str, Source]]:
+        """Yield the changed sources of a case that must be compiled, each with the key of the unchanged one."""
+        for source in sources_of(case):
+            key = source_key(source)
+            if not self._files[key].isdisjoint(variation.files):
+                yield key, self._moved(variation, key, source)
+
+    def of_case(self, variation: Variation, case: Case, compiled: Mapping[str, Program]) -> list[Program]:
+        """Return the programs of a case in the order of `sources_of`: changed ones, and the others as they are."""
+        keys = [source_key(source) for source in sources_of(case)]
+        return [compiled.get(key) or self._of_ptx(variation, key) or self._subject.programs[key] for key in keys]
+
+    def are_equal(self, case: Case, programs: list[Program]) -> bool:
+        """Tell whether programs are the unchanged ones but for line information."""
+        keys = [source_key(source) for source in sources_of(case)]
+        return all(
+            program is self._subject.programs[key] or code_of(_text(program)) == self._code(key)
+            for key, program in zip(keys, programs, strict=True)
+        )
+
+    def _code(self, key: str) -> str:
+        if key not in self._codes:
+            self._codes[key] = code_of(_text(self._subject.programs[key]))
+        return self._codes[key]
+
+    def _moved(self, variation: Variation, key: str, source: Source) -> Source:
+        """The source in a copy of its folders that has the changed text; the user's own files are only read."""
+        root = self._scratch / variation.name
+        for file in self._files[key]:
+            path = _below(root, Path(file))
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                changed = variation.files.get(file)
+                path.write_bytes(Path(file).read_bytes() if changed is None else changed.encode())
+        folders = [folder for folder in nvrtc.search_folders(source) if folder.is_dir()]
+        include = (*(str(_below(root, folder)) for folder in folders), *map(str, folders))
+        return dataclasses.replace(source, path=str(_below(root, Path(source.path))), include=include, digest="")
+
+    def _of_ptx(self, variation: Variation, key: str) -> Program | None:
+        text = variation.ptx.get(key)
+        if text is None:
+            return None
+        program = self._subject.programs[key]
+        path = self._scratch / f"{variation.name}-{cache.digest([key])}.ptx"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return dataclasses.replace(program, key=cache.digest([program.key, text]), ptx=str(path), cubin="")
+
+
+def _below(root: Path, path: Path) -> Path:
+    return root / path.absolute().relative_to("/")
+
+
+def _text(program: Program) -> str:
+    return Path(program.ptx).read_text(encoding="utf-8", errors="replace") if program.ptx else program.key

@@ -1,0 +1,106 @@
+"""Results of mutants, cached by content: of the program, the job, its files, its baselines and the version."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gpuregress import __version__
+from gpuregress.baselines import BaselineStore
+from gpuregress.errors import GpuregressError, StorageError
+from gpuregress.judging.accepted import AcceptedDumps
+from gpuregress.operations.mutating.programs import Variation
+from gpuregress.operations.mutating.subject import Subject
+from gpuregress.operations.mutating.trials import TrialResult
+from gpuregress.records import from_json, to_json
+from gpuregress.toolchain import cache
+from gpuregress.toolchain.python_kernels import source_inputs
+
+FORMAT = 1
+"""Counts up whenever a result's meaning changes; old results are then never found again."""
+_FILE = re.compile(r"(/.*?)(?::[\w.]+)?")
+
+
+class ResultCache:
+    """The results of a subject's variations, in the cache of compiled programs.
+
+    Args:
+        subject: whose.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._base = subject_digest(subject)
+
+    def find(self, variation: Variation) -> TrialResult | None:
+        """Return the result of an equal variation; None where there is none, or it cannot be read."""
+        if not self._base:
+            return None
+        record = cache.load(self._key(variation))
+        try:
+            return from_json(TrialResult, record["result"]) if record is not None else None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+    def keep(self, variation: Variation, result: TrialResult) -> None:
+        """Keep a result; a cache that cannot be written costs the next run time and nothing else."""
+        if not self._base:
+            return
+        try:
+            cache.store(self._key(variation), {"result": to_json(result)}, {})
+        except StorageError:
+            return
+
+    def _key(self, variation: Variation) -> str:
+        texts = [part for pair in sorted({**variation.files, **variation.ptx}.items()) for part in pair]
+        return cache.digest(("mutant", str(FORMAT), __version__, self._base, *texts))
+
+
+def subject_digest(subject: Subject) -> str:
+    """Digest all that decides the results of a subject's mutants; "" where not all of it can be known."""
+    if any(program.unknown for program in subject.programs.values()):
+        return ""
+    parts: list[str | bytes] = []
+    accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
+    try:
+        for case in subject.cases:
+            record = to_json(dataclasses.replace(case, revision=""))
+            parts.append(json.dumps(record, sort_keys=True))
+            baseline = accepted.baseline(case)
+            parts += [f"{name} {dump.digest}" for name, dump in baseline.dumps.items()] if baseline is not None else []
+            for path in dict.fromkeys(_files(record)):
+                parts += _contents(path)
+    except (OSError, GpuregressError, _UnknownContent):
+        return ""
+    return cache.digest((*parts, *sorted(program.key for program in subject.programs.values())))
+
+
+class _UnknownContent(Exception):
+    """A Python file depends on what its text does not tell."""
+
+
+def _files(value: Any) -> Iterator[Path]:
+    """The files that a case names: functions of the user, inputs, references."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _files(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _files(item)
+    elif isinstance(value, str) and value.startswith("/"):
+        match = _FILE.fullmatch(value)
+        for text in dict.fromkeys((value, match[1] if match else value)):
+            if Path(text).is_file():
+                yield Path(text)
+
+
+def _contents(path: Path) -> list[str | bytes]:
+    if path.suffix != ".py":
+        return [str(path), path.read_bytes()]
+    files = source_inputs.inputs(path)
+    if files.unknown:
+        raise _UnknownContent(files.unknown)
+    return [files.structure, *map(str, files.files), *files.contents]

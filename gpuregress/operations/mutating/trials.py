@@ -1,0 +1,266 @@
+"""Trials of variations: compiled, compared with the unchanged program, run case by case until one notices."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from gpuregress.baselines import BaselineStore
+from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource
+from gpuregress.escapes import one_line
+from gpuregress.frozen import dataclass
+from gpuregress.judging import agreement
+from gpuregress.judging.accepted import AcceptedDumps
+from gpuregress.judging.agreement import GroupMember
+from gpuregress.judging.judge import Judge
+from gpuregress.judging.user_code import UserCodeProcess
+from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
+from gpuregress.operations.mutating.subject import Subject, built_of
+from gpuregress.records import Case, Outcome, Program, Task, Verdict
+from gpuregress.session.compiler_crew import Crew
+from gpuregress.workers.pool import CaseNotCompiled
+
+TrialState = Literal["killed", "survived", "timed out", "equal", "not valid"]
+_REFUSED = (CompileError.__name__, InfeasibleSource.__name__, "UnsupportedError")
+_TROUBLE = ("DeviceError", "HarnessError")
+_AHEAD = 2
+"""Variations for each compiler that are compiled before a worker is free for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """The result of a trial.
+
+    Attributes:
+        state: `equal`: the same program; `not valid`: it does not compile, or the device refuses it.
+        case: that noticed it, "" where none did.
+        status: of that case's verdict.
+        reason: why, one line.
+        fault: the kind of fault, "" without one.
+        changed: cases that passed although bits of their results changed.
+        seconds: of the cases in the worker.
+    """
+
+    state: TrialState
+    case: str = ""
+    status: str = ""
+    reason: str = ""
+    fault: str = ""
+    changed: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclasses.dataclass(slots=True)
+class _Trial:
+    """A variation whose cases are tried one after the other."""
+
+    variation: Variation
+    listen: Callable[[TrialResult], None]
+    cases: deque[Case]
+    asked: dict[str, str] = dataclasses.field(default_factory=dict)
+    compiled: dict[str, Program] = dataclasses.field(default_factory=dict)
+    error: GpuregressError | None = None
+    programs: list[Program] = dataclasses.field(default_factory=list)
+    task: Task | None = None
+    changed: list[str] = dataclasses.field(default_factory=list)
+    members: list[GroupMember] = dataclasses.field(default_factory=list)
+    seconds: float = 0.0
+    has_run: bool = False
+
+
+class Trials:
+    """The trials of a subject's variations: tasks for the workers, and what came of them.
+
+    Args:
+        subject: unchanged.
+        crew: of compilers.
+        scratch: a folder for sources and dumps.
+        user: the process for the user's functions.
+    """
+
+    def __init__(self, subject: Subject, crew: Crew, scratch: Path, user: UserCodeProcess) -> None:
+        self._subject, self._crew, self._scratch = subject, crew, scratch
+        self._programs = MutatedPrograms(subject, scratch / "sources")
+        accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
+        self._judge, self._accepted, self._user = Judge(accepted, {}, user), accepted, user
+        self._waiting: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
+        self._open: dict[str, _Trial] = {}
+        self._of_key: dict[str, str] = {}
+        self._ready: deque[_Trial] = deque()
+        self._kills: Counter[str] = Counter()
+        self._cases = {case.name: case for case in subject.cases}
+        self._launch = 1
+
+    def add(self, variation: Variation, listen: Callable[[TrialResult], None]) -> None:
+        """Try a variation after those that wait; `listen` is given its result."""
+        self._waiting.append((variation, listen))
+
+    # --- the feed of the workers --------------------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when a program is compiled."""
+        return self._crew.fileno()
+
+    @property
+    def deadline(self) -> float | None:
+        """The latest time at which a program is compiled."""
+        return self._crew.deadline
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every variation has its result."""
+        return not self._waiting and not self._open
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a task is ready, or all is over."""
+        self._advance_all()
+        return bool(self._ready) or self.is_over
+
+    def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
+        """The tasks that are ready, at most `room`."""
+        self._advance_all()
+        while self._ready and room > 0:
+            trial, room = self._ready.popleft(), room - 1
+            trial.task = self._task(trial)
+            trial.has_run = True
+            yield trial.task
+
+    def settle(self, outcome: Outcome) -> None:
+        """Judge the outcome of a task, and go on with its variation."""
+        trial = self._open[outcome.case.partition(":")[0]]
+        case, task = trial.cases.popleft(), trial.task
+        assert task is not None
+        trial.task = None
+        trial.seconds += outcome.seconds
+        outcome = dataclasses.replace(outcome, case=case.name)
+        reached = self._judge.verdict(case, task.programs, outcome)
+        if reached.status in ("pass", "new", "skip"):
+            self._note_pass(trial, case, outcome, reached)
+        else:
+            self._end(trial, _noticed(reached, outcome))
+        if not trial.members:
+            shutil.rmtree(task.dumps, ignore_errors=True)
+
+    # --- one variation ------------------------------------------------------------------------------------------------
+
+    def _advance_all(self) -> None:
+        """Take what was compiled, and bring each variation as far as it comes."""
+        for key, result in self._crew.collect():
+            trial = self._open.get(self._of_key.pop(key, ""))
+            if trial is None:
+                continue
+            unchanged = trial.asked.pop(key)
+            if isinstance(result, Program):
+                trial.compiled[unchanged] = result
+            else:
+                trial.error = trial.error or result
+        for trial in [*self._open.values()]:
+            self._advance(trial)
+        while self._waiting and self._room():
+            variation, listen = self._waiting.popleft()
+            order = sorted(self._subject.cases, key=lambda case: (-self._kills[case.name], self._clean_s(case)))
+            trial = self._open[variation.name] = _Trial(variation, listen, deque(order))
+            self._advance(trial)
+
+    def _room(self) -> bool:
+        compiling = sum(one.task is None for one in self._open.values())
+        return compiling < _AHEAD * self._crew.count
+
+    def _clean_s(self, case: Case) -> float:
+        return self._subject.outcome(case).seconds
+
+    def _advance(self, trial: _Trial) -> None:
+        """Bring a variation to its next task, or to its end."""
+        while trial.task is None and trial not in self._ready:
+            if trial.error is not None:
+                self._end(trial, TrialResult("not valid", reason=one_line(str(trial.error).splitlines()[0])))
+                return
+            if not trial.cases:
+                self._finish(trial)
+                return
+            if not self._is_compiled(trial):
+                return
+            case = trial.cases[0]
+            trial.programs = self._programs.of_case(trial.variation, case, trial.compiled)
+            if not self._programs.are_equal(case, trial.programs):
+                self._ready.append(trial)
+                return
+            trial.cases.popleft()
+            if case.agreement_group is not None:
+                trial.members.append(GroupMember(case, self._subject.outcome(case), self._subject.verdicts[case.name]))
+
+    def _is_compiled(self, trial: _Trial) -> bool:
+        """Ask for the programs of the next case; tell whether all are there."""
+        for key, source in self._programs.sources(trial.variation, trial.cases[0]):
+            if key not in trial.compiled and key not in trial.asked.values():
+                wanted = f"{trial.variation.name}:{key}"
+                trial.asked[wanted] = key
+                self._of_key[wanted] = trial.variation.name
+                self._crew.submit(wanted, source)
+        return not trial.asked
+
+    def _task(self, trial: _Trial) -> Task:
+        case = trial.cases[0]
+        built = built_of(case, trial.programs)
+        first, self._launch = self._launch, self._launch + case.launch_numbers
+        limits = dataclasses.replace(case.limits, timeout=self._subject.limit_s(case))
+        program, *others = built.programs
+        return Task(
+            dataclasses.replace(case, name=f"{trial.variation.name}:{case.name}", limits=limits),
+            program,
+            str(self._scratch / "launches.log"),
+            first,
+            str(self._scratch / "dumps" / trial.variation.name),
+            self._accepted.known(case),
+            references=built.references,
+            shared=str(self._scratch / "shared"),
+            variants=built.variants,
+            other_programs=tuple(others),
+        )
+
+    def _note_pass(self, trial: _Trial, case: Case, outcome: Outcome, reached: Verdict) -> None:
+        clean = {dump.buffer: dump.digest for dump in self._subject.outcome(case).dumps}
+        if any(clean.get(dump.buffer) != dump.digest for dump in outcome.dumps):
+            trial.changed.append(case.name)
+        if case.agreement_group is not None:
+            trial.members.append(GroupMember(case, outcome, reached))
+
+    def _finish(self, trial: _Trial) -> None:
+        """No case noticed: the cases that must agree are compared; else the variation survives."""
+        for reached, outcome in self._disagreements(trial.members) if trial.has_run else ():
+            self._end(trial, _noticed(reached, outcome))
+            return
+        state: TrialState = "survived" if trial.has_run else "equal"
+        self._end(trial, TrialResult(state, changed=tuple(trial.changed)))
+
+    def _disagreements(self, members: Sequence[GroupMember]) -> Iterator[tuple[Verdict, Outcome]]:
+        groups: dict[object, list[GroupMember]] = {}
+        for member in members:
+            groups.setdefault(member.case.agreement_group, []).append(member)
+        for group in groups.values():
+            for reached, member in zip(agreement.verdicts(group, len(group), self._user), group, strict=True):
+                if reached.status not in ("pass", "new"):
+                    yield reached, member.outcome
+
+    def _end(self, trial: _Trial, result: TrialResult) -> None:
+        name = trial.variation.name
+        del self._open[name]
+        self._kills[result.case] += 1
+        for folder in ("sources", "dumps"):
+            shutil.rmtree(self._scratch / folder / name, ignore_errors=True)
+        trial.listen(dataclasses.replace(result, seconds=trial.seconds))
+
+
+def _noticed(reached: Verdict, outcome: Outcome) -> TrialResult:
+    """The result of a variation that a case noticed, or that cannot be run."""
+    reason, error = one_line(reached.reason), outcome.observations.error
+    fault = outcome.fault.kind if outcome.fault is not None else ""
+    if outcome.state == "error" and error in (*_REFUSED, *_TROUBLE):
+        return TrialResult("not valid", reached.case, reached.status, reason)
+    state: TrialState = "timed out" if reached.status == "timeout" else "killed"
+    return TrialResult(state, reached.case, reached.status, reason, fault)
