@@ -85,5 +85,5 @@ def _bodies(declared: Iterable[Declared], wanted: frozenset[str]) -> Iterator[tu
         if not wanted.isdisjoint(one.names) or "operator" in one.head:
             if one.kind == "function" and one.is_body:
                 yield one.head_end, one.end
-            elif one.kind == "variable":
+            elif one.kind == "variable" and one.head_end == one.end and "=" in one.head:
                 yield one.start, one.end

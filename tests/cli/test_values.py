@@ -120,3 +120,14 @@ def test_the_address_of_a_scheduler(text: str, address: str) -> None:
 def test_what_is_no_address_of_a_scheduler(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is no address of a Dask scheduler: write tcp://HOST:PORT, or none"):
         values.CLUSTER.convert(text, None, None)
+
+
+@pytest.mark.parametrize(("text", "share"), [("80%", 0.8), ("0.8", 0.8), ("100%", 1.0), ("0", 0.0)])
+def test_a_share(text: str, share: float) -> None:
+    assert values.SHARE.convert(text, None, None) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["80", "-1%", "101%", "many", "nan"])
+def test_what_is_no_share(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is no share: write 80%, or 0\.8"):
+        values.SHARE.convert(text, None, None)

@@ -202,3 +202,15 @@ def test_a_cache_that_cannot_be_written_costs_the_times_alone(monkeypatch: pytes
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file")
     cache.note_stages("a", {"PTX": 0.5})
     assert cache.stages_since("a", 0) == {}
+
+
+def test_another_folder_is_used_for_a_while(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "own"))
+    with contextlib.suppress(KeyError), cache.used_folder(tmp_path / "other"):
+        assert cache.folder() == tmp_path / "other"
+        raise KeyError
+    assert cache.folder() == tmp_path / "own"
+    monkeypatch.delenv("GPUREGRESS_CACHE")
+    with cache.used_folder(tmp_path / "other"):
+        assert os.environ["GPUREGRESS_CACHE"] == str(tmp_path / "other")
+    assert "GPUREGRESS_CACHE" not in os.environ

@@ -38,9 +38,16 @@ def tasks(folder: Path, cases: Sequence[Case]) -> list[Task]:
 
 
 @contextlib.contextmanager
-def pool(folder: Path, slots: int = 1, device: str = "cpu", stop: StopSignal | None = None) -> Iterator[WorkerPool]:
+def pool(
+    folder: Path,
+    slots: int = 1,
+    device: str = "cpu",
+    stop: StopSignal | None = None,
+    *,
+    tries_slow_code: bool = True,
+) -> Iterator[WorkerPool]:
     places = [DeviceSlot(device, f"fake:{number}") for number in range(slots)]
-    with WorkerPool(places, folder, command=FAKE, stop=stop) as made:
+    with WorkerPool(places, folder, command=FAKE, stop=stop, tries_slow_code=tries_slow_code) as made:
         yield made
 
 
@@ -178,6 +185,18 @@ def test_a_slow_launch_of_code_that_is_not_optimised_is_run_again_under_the_case
     retried = [event.number for event in log.events if isinstance(event, launch_log.LaunchRetry)]
     assert retried == [event.number for event in log.events if isinstance(event, launch_log.LaunchBegin)][:1]
     assert slow_programs.known(fakes.program())
+
+
+@pytest.mark.usefixtures("cache")
+def test_slow_code_is_not_tried_again_where_its_own_limit_holds_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "TRYING_S", 0.0)
+    with pool(tmp_path, device="unoptimised", tries_slow_code=False) as made:
+        events = list(made.run(tasks(tmp_path, [fakes.case("nap"), fakes.case("sleep", timeout=0.3)])))
+    ended = {event.case: event.state for event in events if isinstance(event, Outcome)}
+    assert ended == {"fake/nap": "done", "fake/sleep": "timeout"}
+    assert len([event for event in events if isinstance(event, CaseStarted)]) == 2
 
 
 @pytest.mark.usefixtures("cache")

@@ -10,7 +10,7 @@ import click
 from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
-    from gpuregress.operations.mutate import MutationReport, TriedMutant
+    from gpuregress.operations.mutating.mutate import MutationReport, TriedMutant
 
 
 @click.command(
@@ -52,7 +52,7 @@ def command(
     from gpuregress.cli import progress
     from gpuregress.errors import Interrupted
     from gpuregress.escapes import json_text
-    from gpuregress.operations import mutate
+    from gpuregress.operations.mutating import mutate
     from gpuregress.records import to_json
 
     request = mutate.MutateRequest(job, limit, seed, fresh)

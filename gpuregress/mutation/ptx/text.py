@@ -1,4 +1,4 @@
-"""Text of PTX: its instructions with their offsets, its code without line information, kernels that do nothing."""
+"""Text of PTX: instructions with their offsets, code without line information, idle kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of mutants, cached by content: of the program, the job, its files, its baselines and the version."""
+"""Results of mutants, cached by content: program, job, its files, its baselines, version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subject of mutation testing: the cases of a job that pass as they are, with their programs and outcomes."""
+"""Subject of mutation testing: the cases of a job that pass as they are, with their programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials of variations: compiled, compared with the unchanged program, run case by case until one notices."""
+"""Trials of variations: compiled, compared with the unchanged program, run until a case notices."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Trial:
     has_run: bool = False
 
 
-class Trials:
+class MutantTrials:
     """The trials of a subject's variations: tasks for the workers, and what came of them.
 
     Args:

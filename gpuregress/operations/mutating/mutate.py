@@ -1,4 +1,4 @@
-"""Mutation testing: the share of small mistakes in a kernel that its job notices, and why the others live.
+"""Mutation testing: the share of small mistakes in a kernel that its job notices.
 
 Nothing of the user's source is written to: changed files are in a scratch folder, and so are the programs.
 """
@@ -26,7 +26,7 @@ from gpuregress.operations.mutating import subject as subjects
 from gpuregress.operations.mutating.programs import Variation
 from gpuregress.operations.mutating.results import ResultCache
 from gpuregress.operations.mutating.subject import Subject
-from gpuregress.operations.mutating.trials import TrialResult, Trials
+from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
 from gpuregress.records import Outcome
 from gpuregress.session import device_slots
@@ -182,7 +182,7 @@ class _Campaign:
             CompilerPool(process_count(), stop) as crew,
             WorkerPool(slots, scratch, stop=stop, tries_slow_code=False) as pool,
         ):
-            self._trials = Trials(self._subject, crew, scratch, user)
+            self._trials = MutantTrials(self._subject, crew, scratch, user)
             self._known, self._fresh = results, fresh
             self._trials.add(self._idle(), self._on_idle)
             try:

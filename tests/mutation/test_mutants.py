@@ -1,0 +1,51 @@
+"""Mutants as edits: applied, shown as a diff, sampled."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.mutation import mutants
+from gpuregress.mutation.mutants import Edit, Mutant
+
+
+def mutant(number: int = 0) -> Mutant:
+    return Mutant("constant", "/k.cu", 1, str(number), str(number + 1), (Edit(number, number, ""),))
+
+
+@given(st.text(), st.lists(st.integers(0, 30), min_size=2, max_size=2), st.text())
+def test_an_edit_changes_its_span_alone(text: str, ends: list[int], new: str) -> None:
+    start, end = sorted(min(one, len(text)) for one in ends)
+    assert mutants.apply(text, [Edit(start, end, new)]) == text[:start] + new + text[end:]
+
+
+def test_edits_are_applied_in_order() -> None:
+    assert mutants.apply("a[i][j]", [Edit(5, 6, "i"), Edit(2, 3, "j")]) == "a[j][i]"
+
+
+def test_a_diff_names_the_file_and_the_line() -> None:
+    text = "a\nb\ni < n\nc\nd\ne"
+    one = mutants.of_edits("boundary", "/k.cu", text, [Edit(6, 7, "<=")], (), (4, 9))
+    assert (one.line, one.what) == (3, "`i < n` → `i <= n`")
+    assert mutants.diff(text, one, "k.cu", context=1) == (
+        "--- a/k.cu\n+++ b/k.cu\n@@ -2,3 +2,3 @@\n b\n-i < n\n+i <= n\n c\n"
+    )
+
+
+def test_a_long_surrounding_is_not_shown() -> None:
+    text = "x" * 100 + "<" + "y" * 100
+    assert mutants.of_edits("boundary", "/k.cu", text, [Edit(100, 101, "<=")], (), (0, 201)).what == "`<` → `<=`"
+    assert mutants.of_edits("barrier-removed", "/k.cu", "f();", [Edit(0, 4, "")]).what == "`f();` → nothing"
+
+
+@given(st.integers(0, 40), st.one_of(st.none(), st.integers(1, 50)), st.integers(0, 5))
+def test_a_sample_keeps_the_order_and_its_seed(count: int, limit: int | None, seed: int) -> None:
+    every = [mutant(number) for number in range(count)]
+    chosen = mutants.sample(every, limit, seed)
+    assert len(chosen) == min(count, limit or count)
+    assert chosen == [one for one in every if one in chosen] == mutants.sample(every, limit, seed)
+
+
+def test_other_seeds_choose_others() -> None:
+    every = [mutant(number) for number in range(100)]
+    assert len({tuple(mutants.sample(every, 5, seed)) for seed in range(4)}) == 4

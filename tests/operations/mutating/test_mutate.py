@@ -1,0 +1,83 @@
+"""Mutation testing of a small job on the CPU device, from the unchanged run to the reasons of the survivors."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from gpuregress import project
+from gpuregress.errors import UsageError
+from gpuregress.operations.mutating import mutate
+from gpuregress.operations.mutating.mutate import MutateRequest, MutationReport
+from gpuregress.session.events import Advanced, Event
+from tests.workshop import RUN, Workshop
+
+KERNEL = """\
+#include "add.h"
+__device__ float dead(float x) { return x; }
+extern "C" __global__ void scale(float *out, const float *x, float a, int n)
+{
+    int i = threadIdx.x;
+    if (i < n)
+        out[i] = a * x[i];
+    if (a < 0.0f)
+        out[i] = add(x[i], a);
+}
+"""
+HEADER = "__device__ inline float add(float x, float y) { return x + y; }\n"
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+@pytest.fixture
+def small(shop: Workshop) -> Workshop:
+    shop.write("kernels/scale.cu", KERNEL)
+    shop.write("kernels/add.h", HEADER)
+    shop.job(("n: [100]", "n: [40]"), ("ceil(n / 32)", "1"), ("[32]", "[32]"), ("{int32: n}", "{int32: 30}"))
+    assert shop.call(*RUN).exit_code == 1
+    assert shop.call("accept").exit_code == 0
+    return shop
+
+
+def tried(shop: Workshop, **request: object) -> tuple[MutationReport, list[Event]]:
+    events: list[Event] = []
+    made = MutateRequest("scale", **request)  # type: ignore[arg-type]
+    return mutate.mutate(project.find(shop.root), made, listen=events.append), events
+
+
+def test_every_mutant_has_its_result_and_its_reason(small: Workshop) -> None:
+    before = digests(small.root)
+    report, events = tried(small)
+    assert digests(small.root) == before
+    reasons = {(one.operator, one.file, one.line): one.reason for one in report.survived}
+    assert reasons["plus-minus", "kernels/add.h", 1] == "never executed"
+    assert reasons["index-off-by-one", "kernels/scale.cu", 9] == "never executed"
+    killed = {(one.operator, one.line): one for one in report.killed}
+    assert killed["boundary", 6].case == "scale/n=40"
+    assert "-    if (i < n)\n+    if (i <= n)\n" in killed["boundary", 6].diff
+    assert killed["index-off-by-one", 7].status in ("differ", "fault")
+    assert all(one.line != 2 for one in (*report.killed, *report.survived)), "dead code has mutants"
+    counted = len(report.killed) + len(report.timed_out) + len(report.survived) - report.equivalent
+    assert report.tried == report.mutants == counted + report.equivalent + len(report.not_valid)
+    assert report.score == pytest.approx((len(report.killed) + len(report.timed_out)) / counted)
+    assert [event.done for event in events if isinstance(event, Advanced) and event.of == report.mutants] == list(
+        range(1, report.mutants + 1)
+    )
+    again, _ = tried(small, limit=4, seed=1)
+    assert (again.tried, again.cached, again.seed) == (4, 4, 1)
+
+
+def test_kernels_that_do_nothing_must_be_noticed(shop: Workshop) -> None:
+    shop.job(("launches:", "checks: {x: [finite]}\ndump: [x]\nlaunches:"))
+    shop.call(*RUN)
+    assert shop.call("accept").exit_code == 0
+    with pytest.raises(UsageError, match="kernels that do nothing pass every case of scale"):
+        tried(shop)

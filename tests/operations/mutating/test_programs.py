@@ -1,0 +1,66 @@
+"""Mutated programs: copies of folders with one changed file, changed PTX, and what is the same program."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
+from gpuregress.operations.mutating.subject import Subject
+from gpuregress.project import Project
+from gpuregress.records import Source
+from gpuregress.session.compilation.builder import source_key
+from tests import fakes
+
+
+def subject_of(tmp_path: Path) -> Subject:
+    files = {"kernels/k.cu": '#include "near.h"\n#include <far.h>\n', "kernels/near.h": "near", "include/far.h": "far"}
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    source = Source(str(tmp_path / "kernels/k.cu"), include=(str(tmp_path / "include"),), digest="00")
+    ptx = tmp_path / "clean.ptx"
+    ptx.write_text("mov.u32 %r1, 1;\n")
+    program = dataclasses.replace(fakes.program(), ptx=str(ptx))
+    case = fakes.case("double", source=source)
+    key = source_key(source)
+    project = Project(tmp_path, tmp_path, tmp_path, tmp_path)
+    return Subject(project, "job", (case,), {}, {}, {key: program}, {key: source})
+
+
+def test_a_changed_header_is_found_before_the_users(tmp_path: Path) -> None:
+    subject = subject_of(tmp_path)
+    programs = MutatedPrograms(subject, tmp_path / "scratch")
+    far = str(tmp_path / "include/far.h")
+    ((key, moved),) = programs.sources(Variation("m1", files={far: "changed"}), subject.cases[0])
+    assert key in subject.sources
+    copy = Path(moved.path)
+    assert copy.is_relative_to(tmp_path / "scratch/m1")
+    assert copy.read_text() == (tmp_path / "kernels/k.cu").read_text()
+    assert (copy.parent / "near.h").read_text() == "near"
+    held = next(Path(folder) / "far.h" for folder in moved.include if (Path(folder) / "far.h").is_file())
+    assert held.read_text() == "changed"
+    assert (Path(far).read_text(), moved.digest) == ("far", "")
+
+
+def test_a_source_that_does_not_include_the_file_stays(tmp_path: Path) -> None:
+    subject = subject_of(tmp_path)
+    programs = MutatedPrograms(subject, tmp_path / "scratch")
+    change = Variation("m1", files={"/other.h": "changed"})
+    assert list(programs.sources(change, subject.cases[0])) == []
+    own = programs.of_case(change, subject.cases[0], {})
+    assert own == list(subject.programs.values())
+    assert programs.are_equal(subject.cases[0], own)
+
+
+def test_changed_ptx_is_a_program_of_its_own(tmp_path: Path) -> None:
+    subject = subject_of(tmp_path)
+    programs = MutatedPrograms(subject, tmp_path / "scratch")
+    (key,) = subject.programs
+    (program,) = programs.of_case(Variation("m1", ptx={key: "mov.u32 %r1, 2;\n"}), subject.cases[0], {})
+    assert Path(program.ptx).read_text() == "mov.u32 %r1, 2;\n"
+    assert program.key != subject.programs[key].key
+    assert not programs.are_equal(subject.cases[0], [program])
+    (same,) = programs.of_case(Variation("m2", ptx={key: "// x\nmov.u32 %r1, 1;\n"}), subject.cases[0], {})
+    assert programs.are_equal(subject.cases[0], [same])

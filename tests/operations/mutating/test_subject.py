@@ -1,0 +1,48 @@
+"""Subject: the unchanged cases must pass, and its mutants are of its own project's device code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpuregress import project
+from gpuregress.errors import UsageError
+from gpuregress.operations.mutating import subject as subjects
+from gpuregress.session.events import ignore
+from gpuregress.session.run_request import Machinery
+from tests.workshop import Workshop, accepted, change
+
+
+def prepare(shop: Workshop, selector: str, folder: Path) -> subjects.Subject:
+    machinery = Machinery(command=(sys.executable, "-m", "tests.fake_worker"))
+    return subjects.prepare(project.find(shop.root), selector, folder, ignore, machinery)
+
+
+def test_cases_that_pass_and_their_mutants(fake_shop: Workshop, tmp_path: Path) -> None:
+    accepted(fake_shop)
+    before = sorted(fake_shop.root.rglob("*"))
+    subject = prepare(fake_shop, "scale", tmp_path / "scratch")
+    assert [case.name for case in subject.cases] == ["scale/n=100"]
+    found, texts = subjects.mutants(subject)
+    assert list(texts) == [str(fake_shop.root / "kernels/scale.cu")]
+    assert {one.operator for one in found} >= {"boundary", "guard-dropped", "index-off-by-one", "thread-block-swapped"}
+    assert subjects.launched_entries(subject) == {key: {"scale"} for key in subject.sources}
+    assert subject.limit_s(subject.cases[0]) == 2.0
+    assert [path for path in sorted(fake_shop.root.rglob("*")) if "scratch" not in path.parts] == before
+
+
+def test_what_cannot_be_a_subject(fake_shop: Workshop, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing would notice a mutant: scale/n=100 has no baseline"):
+        prepare(fake_shop, "scale", tmp_path / "one")
+    accepted(fake_shop)
+    change(fake_shop)
+    with pytest.raises(UsageError, match=r"the unchanged kernel must pass .* scale/n=100 does not: differ: "):
+        prepare(fake_shop, "scale", tmp_path / "two")
+    fake_shop.job(name="other")
+    with pytest.raises(UsageError, match="several jobs"):
+        prepare(fake_shop, "*", tmp_path / "three")
+    fake_shop.job(("launches:", "devices: [cuda]\nlaunches:"), name="scale")
+    with pytest.raises(UsageError, match=r"no case of scale runs on the CPU device: scale/n=100: its job runs on cuda"):
+        prepare(fake_shop, "scale", tmp_path / "four")

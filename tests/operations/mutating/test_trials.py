@@ -1,0 +1,214 @@
+"""Trials: a variation is compiled, skipped where it is the same program, run until a case notices, never twice."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from gpuregress import verdict
+from gpuregress.errors import CompileError, GpuregressError
+from gpuregress.interrupts import StopSignal
+from gpuregress.judging import agreement
+from gpuregress.judging.agreement import GroupMember
+from gpuregress.judging.user_code import UserCodeProcess
+from gpuregress.operations.mutating.programs import Variation
+from gpuregress.operations.mutating.subject import Subject
+from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
+from gpuregress.project import Project
+from gpuregress.records import Case, Dump, Fault, LaunchTime, Observations, Outcome, Program, Source, Task, Verdict
+from gpuregress.session.compilation.builder import CasePrograms, source_key
+from tests import fakes
+
+
+class FakeCrew:
+    """Compiles a file to the PTX that it holds, when `collect` is called; a file with `error` is refused."""
+
+    count = 2
+    deadline = None
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.asked = folder, list[tuple[str, Source]]()
+
+    @property
+    def under_way(self) -> int:
+        return len(self.asked)
+
+    def fileno(self) -> int:
+        return -1
+
+    def submit(self, key: str, source: Source) -> None:
+        self.asked.append((key, source))
+
+    def dismiss(self) -> None: ...
+
+    def wait(self, until: float | None = None) -> None: ...
+
+    def collect(self) -> list[tuple[str, Program | GpuregressError]]:
+        done, self.asked = self.asked, []
+        return [(key, self._compiled(number, source)) for number, (key, source) in enumerate(done)]
+
+    def _compiled(self, number: int, source: Source) -> Program | GpuregressError:
+        text = Path(source.path).read_text()
+        if "error" in text:
+            return CompileError("k.cu(1): error: wrong\nmore")
+        path = self.folder / f"{len(list(self.folder.iterdir()))}-{number}.ptx"
+        path.write_text(text)
+        return dataclasses.replace(fakes.program(), ptx=str(path))
+
+
+def dump(digest: str) -> Dump:
+    return Dump("out", "/nowhere", "float32", (8,), digest, digest)
+
+
+def done(case: str, seconds: float = 1.0, digest: str = "clean") -> Outcome:
+    return Outcome(case, "done", dumps=(dump(digest),), launches=(LaunchTime(1, "k", 300.0),), seconds=seconds)
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Subject:
+    """Two cases of one source; the second one is faster."""
+    source = tmp_path / "k.cu"
+    source.write_text("clean")
+    (tmp_path / "ptx").mkdir()
+    clean = tmp_path / "ptx/clean.ptx"
+    clean.write_text("clean // a comment")
+    given = Source(str(source), kernels=("double",))
+    cases = tuple(fakes.case("double", name=f"job/{n}", source=given) for n in (1, 2))
+    program = dataclasses.replace(fakes.program(), ptx=str(clean))
+    seconds = dict(zip((case.name for case in cases), (2.0, 1.0), strict=True))
+    verdicts = {
+        case.name: dataclasses.replace(verdict.skipped(case, ""), outcome=done(case.name, seconds[case.name]))
+        for case in cases
+    }
+    key = source_key(given)
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    built = {case.name: CasePrograms((program,), {}) for case in cases}
+    return Subject(project, "job", cases, verdicts, built, {key: program}, {key: given})
+
+
+@pytest.fixture(autouse=True)
+def _no_files_of_dumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuregress.judging.write_coverage.remarks", lambda *_arguments: ())
+
+
+@pytest.fixture
+def trials(subject: Subject, tmp_path: Path) -> Iterator[MutantTrials]:
+    (tmp_path / "scratch").mkdir()
+    with StopSignal() as stop, UserCodeProcess(stop) as user:
+        yield MutantTrials(subject, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
+
+
+def variation(subject: Subject, text: str, name: str = "m1") -> Variation:
+    return Variation(name, files={next(iter(subject.sources.values())).path: text})
+
+
+def tried(trials: MutantTrials, change: Variation) -> list[TrialResult]:
+    results: list[TrialResult] = []
+    trials.add(change, results.append)
+    return results
+
+
+def taken(trials: MutantTrials, room: int = 2) -> list[Task]:
+    tasks: list[Task] = []
+    for _ in range(3):  # what is asked for is compiled at the next call
+        tasks += [one for one in trials.take(room - len(tasks)) if isinstance(one, Task)]
+    return tasks
+
+
+def test_an_equal_program_is_not_run(trials: MutantTrials, subject: Subject) -> None:
+    results = tried(trials, variation(subject, "clean // moved"))
+    assert taken(trials) == []
+    assert results == [TrialResult("equal")]
+    assert trials.is_over
+    assert trials.is_ready
+
+
+def test_a_source_that_does_not_compile_is_not_valid(trials: MutantTrials, subject: Subject) -> None:
+    results = tried(trials, variation(subject, "error"))
+    assert taken(trials) == []
+    assert results == [TrialResult("not valid", reason="k.cu(1): error: wrong")]
+
+
+def test_the_fastest_case_is_first_and_one_that_notices_is_the_last(trials: MutantTrials, subject: Subject) -> None:
+    results = tried(trials, variation(subject, "a"))
+    (task,) = taken(trials)
+    assert task.case.name == "m1:job/2"
+    assert task.case.limits.timeout == 3.0
+    assert Path(task.program.ptx).read_text() == "a"
+    trials.settle(Outcome(task.case.name, "fault", Fault("trap", "the kernel executed a trap"), seconds=0.5))
+    assert results == [TrialResult("killed", "job/2", "fault", "trap: the kernel executed a trap", "trap", seconds=0.5)]
+    assert taken(trials) == []
+
+
+def test_the_case_that_noticed_most_is_the_next_ones_first(trials: MutantTrials, subject: Subject) -> None:
+    tried(trials, variation(subject, "a"))
+    trials.settle(done(taken(trials)[0].case.name))
+    (task,) = taken(trials)
+    trials.settle(Outcome(task.case.name, "fault", Fault("assert", "no")))
+    tried(trials, variation(subject, "b", "m2"))
+    assert taken(trials)[0].case.name == "m2:job/1"
+
+
+def test_a_survivor_has_passed_every_case_and_changed_bits_are_noted(trials: MutantTrials, subject: Subject) -> None:
+    results = tried(trials, variation(subject, "a"))
+    for digest in ("clean", "other"):
+        (task,) = taken(trials)
+        trials.settle(done(task.case.name, digest=digest))
+    assert taken(trials) == []
+    assert results == [TrialResult("survived", changed=("job/1",), seconds=2.0)]
+
+
+def test_a_mutant_over_its_limit_has_timed_out(trials: MutantTrials, subject: Subject) -> None:
+    results = tried(trials, variation(subject, "a"))
+    fault = Fault("timeout", "killed at its limit of 3 s in double<<<1, 32>>>")
+    trials.settle(Outcome(taken(trials)[0].case.name, "timeout", fault))
+    assert [(one.state, one.case) for one in results] == [("timed out", "job/2")]
+
+
+def test_what_the_device_refuses_is_not_valid(trials: MutantTrials, subject: Subject) -> None:
+    results = tried(trials, variation(subject, "a"))
+    refused = Observations(error="UnsupportedError")
+    trials.settle(Outcome(taken(trials)[0].case.name, "error", message="no such form", observations=refused))
+    assert [(one.state, one.reason) for one in results] == [("not valid", "no such form")]
+
+
+def test_several_variations_are_tried_at_a_time_and_their_files_go(
+    trials: MutantTrials, subject: Subject, tmp_path: Path
+) -> None:
+    for number in range(6):
+        tried(trials, variation(subject, "a", f"m{number}"))
+    tasks = taken(trials)
+    assert [task.case.name for task in tasks] == ["m0:job/2", "m1:job/2"]
+    assert tasks[0].first_launch != tasks[1].first_launch
+    sources = tmp_path / "scratch/sources"
+    assert (sources / "m0").is_dir()
+    trials.settle(Outcome("m0:job/2", "fault", Fault("trap", "")))
+    assert not (sources / "m0").exists()
+    assert not trials.is_over
+
+
+def test_cases_that_must_agree_notice_a_mutant_together(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grouped(case: Case) -> Case:
+        return dataclasses.replace(case, settings=dataclasses.replace(case.settings, agree=("n",)))
+
+    def judged(members: Sequence[GroupMember], planned: int, _user: object) -> list[Verdict]:
+        digests = [member.dumps["out"].digest for member in members]
+        assert (digests, planned) == (["one", "two"], 2)
+        other = dataclasses.replace(members[1].verdict, status="differ", reason="agree: 1 of 8 differ")
+        return [members[0].verdict, other]
+
+    monkeypatch.setattr(agreement, "verdicts", judged)
+    subject = dataclasses.replace(subject, cases=tuple(map(grouped, subject.cases)))
+    with StopSignal() as stop, UserCodeProcess(stop) as user:
+        (tmp_path / "scratch").mkdir()
+        trials = MutantTrials(subject, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
+        results = tried(trials, variation(subject, "a"))
+        for digest in ("one", "two"):
+            trials.settle(done(taken(trials)[0].case.name, digest=digest))
+        assert not taken(trials)
+    assert results == [TrialResult("killed", "job/1", "differ", "agree: 1 of 8 differ", seconds=2.0)]
