@@ -19,6 +19,8 @@ from gpuregress.project import Project
 
 FOLDER = "captured"
 """The folder of a project that holds captured sources and contents, and the launch log."""
+LOCK = ".lock"
+"""The lock file in it that a capture holds."""
 _LONGEST_NAME = 48
 
 
@@ -44,6 +46,7 @@ class Capture:
         refused: kernel → why it has no job, in words.
         failures: the launches that failed.
         unfinished: the launches that never came back, as far as is known.
+        cut: ids of the processes that ended without `exit` while launches were under way.
         problems: what the injection library could not do.
     """
 
@@ -55,6 +58,7 @@ class Capture:
     refused: dict[str, str]
     failures: tuple[FailedLaunch, ...]
     unfinished: tuple[str, ...]
+    cut: tuple[int, ...]
     problems: tuple[str, ...]
 
 
@@ -73,6 +77,7 @@ def capture(
     Raises:
         UsageError: the command or the source is not there.
         HarnessError: the injection library cannot be built, or CUPTI is not there.
+        RunLocked: another capture of the project is under way.
         StorageError: no space, no permission.
     """
     if source is not None and not source.is_file():
@@ -81,23 +86,28 @@ def capture(
     folder = project.root / FOLDER
     with storage.disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with storage.scratch(folder) as raw:
+    with storage.lock(folder / LOCK), storage.scratch(folder) as raw:
         end = application.run(command, built, cupti, raw, choice)
         processes = records.read_folder(raw)
         log = folder / "launch.log"
-        launches, _ = raw_log.merge(raw, log, _header(command, processes), has_ended_well=end.code == 0)
+        ended_well = end.process if end.code == 0 else None
+        merged = raw_log.merge(raw, log, _header(command, processes), ended_well=ended_well)
         failures, unfinished = _blame(log)
         written, refused = _write_jobs(project, processes, source, seconds)
         return Capture(
             end,
             log,
-            launches,
+            merged.launches,
             len(processes),
             tuple(written),
             refused,
             failures,
             unfinished,
-            tuple(f"process {one.number}: {text}" for one in processes for text in one.problems),
+            tuple(one for one in merged.cut if one not in end.running),
+            (
+                *(f"process {one.number}: {text}" for one in processes for text in one.problems),
+                *(f"process {one} still runs: what it launches from now on is not captured" for one in end.running),
+            ),
         )
 
 

@@ -128,6 +128,10 @@ def write(
 
 
 def _refuse_what_was_not_kept(launch: CapturedLaunch) -> None:
+    if launch.given_up:
+        raise CannotCapture(
+            "it did not end within the time limit (--launch-timeout): it may wait for a later launch or for the host"
+        )
     missing = [one for one in launch.regions if one.before is None and not one.symbol]
     if missing:
         raise CannotCapture(f"memory at 0x{missing[0].start:x} could not be read before the launch")

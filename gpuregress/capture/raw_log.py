@@ -1,14 +1,19 @@
-"""Launch log of an application, from the raw logs of its processes.
+"""Reader of the injection library's launch log, and writer of the application's.
 
-A process writes mangled names and hexadecimal arguments, which takes a fraction of a microsecond. Here the names become
-readable, the arguments get their types, and the launches of all processes are numbered in the order of their time.
+A process appends binary records to a mapped file, which takes a fraction of a microsecond for each launch; see
+`injection/launch_log.c`. Here the names become readable, the arguments get their types, and the launches of all
+processes are numbered in the order of their time.
 """
 
 from __future__ import annotations
 
 import heapq
-import re
+import math
+import mmap
+import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,82 +23,210 @@ from gpuregress import storage
 from gpuregress.capture import signature
 from gpuregress.launch_log import VERSION
 
-_BEGIN = re.compile(r"begin (\d+) (\S+) (\S+) (\S+) (.*?)(<<<\([^)]*\),\([^)]*\),\d+>>>)\((.*)\) seed=0")
-_EVENT = re.compile(r"(end|fault|retry) (\d+) (.*)")
+_PROCESS, _FUNCTION, _TIME, _BEGIN, _END, _FAULT, _RETRY, _EXIT = range(1, 9)
+_HEADER = struct.Struct("<HHI")
+"""Size of the record, kind, and a word."""
+_LAUNCH = struct.Struct("<QI3I3II")
+"""Number, device, grid, block, shared memory; the bytes of the parameters follow."""
+_ENDED = struct.Struct("<QQd")
+_NUMBER = struct.Struct("<Q")
+_LONGEST_STRUCT = 256
+"""Bytes of a parameter that are shown."""
+_PROGRAMS = 10_000_000
+"""What is added to a process id for each program that it becomes by `exec`."""
 
 
-def merge(folder: Path, target: Path, header: Mapping[str, str], *, has_ended_well: bool) -> tuple[int, dict[int, int]]:
+@dataclass(frozen=True, slots=True)
+class RawFunction:
+    """A kernel, or a graph: its mangled name, and offset and size of each parameter."""
+
+    name: str
+    parameters: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RawBegin:
+    """A launch.
+
+    Attributes:
+        number: in its process, from 1.
+        time_ns: since 1970, to some milliseconds.
+        device: number of the GPU.
+        process: its name and id.
+        function: that is launched.
+        grid: blocks.
+        block: threads of a block.
+        shared: dynamic shared memory, bytes.
+        values: the parameters, the first bytes of them.
+    """
+
+    number: int
+    time_ns: int
+    device: int
+    process: str
+    function: RawFunction
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared: int
+    values: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RawEnd:
+    """These launches have ended; the time is NaN where it is not known."""
+
+    first: int
+    last: int
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class RawText:
+    """What is said of a launch: `fault` or `retry`, and the text."""
+
+    number: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawExit:
+    """The process called `exit`."""
+
+    status: int
+
+
+RawEvent = RawBegin | RawEnd | RawText | RawExit
+
+
+@dataclass(frozen=True, slots=True)
+class MergedLog:
+    """What was written.
+
+    Attributes:
+        launches: the number of launches.
+        cut: process ids of those that ended while launches were under way, without `exit`.
+    """
+
+    launches: int
+    cut: tuple[int, ...]
+
+
+def read(data: bytes | mmap.mmap) -> Iterator[RawEvent]:
+    """Read the records of a process, up to the first that is not whole."""
+    functions: dict[int, RawFunction] = {}
+    process, time_ns, at = "", 0, 0
+    while at + _HEADER.size <= len(data):
+        size, kind, word = _HEADER.unpack_from(data, at)
+        body = data[at + _HEADER.size : at + size]
+        if size < _HEADER.size or size % 8 or at + size > len(data):
+            return
+        at += size
+        try:
+            if kind == _PROCESS:
+                process = body[8 : 8 + word].decode("ascii", "replace")
+            elif kind == _FUNCTION:
+                functions[word] = _function(body)
+            elif kind == _TIME:
+                (time_ns,) = _NUMBER.unpack_from(body)
+            elif kind == _BEGIN:
+                number, device, gx, gy, gz, bx, by, bz, shared = _LAUNCH.unpack_from(body)
+                values, function = body[_LAUNCH.size :], functions[word]
+                yield RawBegin(number, time_ns, device, process, function, (gx, gy, gz), (bx, by, bz), shared, values)
+            elif kind == _END:
+                yield RawEnd(*_ENDED.unpack_from(body))
+            elif kind in (_FAULT, _RETRY):
+                text = body[8 : 8 + word].decode("utf-8", "replace")
+                yield RawText(*_NUMBER.unpack_from(body), "fault" if kind == _FAULT else "retry", text)
+            elif kind == _EXIT:
+                yield RawExit(word)
+        except (struct.error, KeyError):
+            return
+
+
+def merge(folder: Path, target: Path, header: Mapping[str, str], *, ended_well: int | None) -> MergedLog:
     """Write the launch log of an application.
+
+    A launch without an end has ended, too, if its process ended well: it called `exit` with 0, or became another
+    program.
 
     Args:
         folder: with the raw logs `PID.log`.
         target: the log; replaced if it is there.
         header: its facts.
-        has_ended_well: whether launches without an end have ended, too: the application did not fail.
-
-    Returns:
-        the number of launches, and the log's number of each launch that failed → its process.
+        ended_well: id of a process that is known to have ended well, or None.
 
     Raises:
         StorageError: it cannot be written.
     """
+    logs = {int(path.stem): path for path in sorted(folder.glob("*.log")) if path.stem.isdecimal()}
+    well = {number for number in logs if number == ended_well or number + _PROGRAMS in logs}
     numbers: dict[tuple[int, int], int] = {}
-    failed: dict[int, int] = {}
-    open_launches: dict[int, None] = {}
+    open_launches: dict[tuple[int, int], None] = {}
+    cut: set[int] = set()
 
     def lines() -> Iterator[bytes]:
         facts = "".join(f"# {key}: {_one_line(text)}\n" for key, text in header.items())
         yield f"# gpuregress log {VERSION}\n{facts}".encode()
-        streams = [_timed(path) for path in sorted(folder.glob("*.log")) if path.stem.isdecimal()]
-        for _, process, line in heapq.merge(*streams, key=lambda one: one[0]):
-            text = _renumbered(process, line, numbers, failed, open_launches)
-            if text:
-                yield text.encode()
-        if has_ended_well:
-            for number in open_launches:
-                yield f"end {number} nan ms\n".encode()
+        for _, process, event in heapq.merge(*map(_timed, logs, logs.values()), key=lambda one: one[0]):
+            if isinstance(event, RawBegin):
+                number = numbers[process, event.number] = len(numbers) + 1
+                open_launches[process, event.number] = None
+                yield _begin_line(number, event).encode()
+            elif isinstance(event, RawEnd) and event.last - event.first < len(numbers):
+                for one in range(event.first, event.last + 1):
+                    if open_launches.pop((process, one), 0) is None:
+                        yield _end_line(numbers[process, one], event.elapsed_ms)
+            elif isinstance(event, RawText) and (process, event.number) in numbers:
+                open_launches.pop((process, event.number), None)
+                yield f"{event.kind} {numbers[process, event.number]} {_one_line(event.text)}\n".encode()
+            elif isinstance(event, RawExit) and event.status == 0:
+                well.add(process)
+        for process, one in open_launches:
+            if process in well:
+                yield _end_line(numbers[process, one], math.nan)
+            else:
+                cut.add(process % _PROGRAMS)
 
     storage.write_atomic(target, lines())
-    return len(numbers), failed
+    return MergedLog(len(numbers), tuple(sorted(cut)))
 
 
-def _timed(path: Path) -> Iterator[tuple[str, int, str]]:
-    """Each line of a process with the time of the last launch before it; the file's end is filled with zeros."""
-    process, time = int(path.stem), ""
-    with path.open("rb") as file:
-        for raw in file:
-            line = raw.rstrip(b"\n")
-            if not raw.endswith(b"\n") or b"\0" in line:
-                return
-            text = line.decode("ascii", "replace")
-            if text.startswith("begin "):
-                time = text.split(" ", 3)[2]
-            yield time, process, text
+def _function(body: bytes) -> RawFunction:
+    count, length = struct.unpack_from("<II", body)
+    words = struct.unpack_from(f"<{2 * count}I", body, 8)
+    start = 8 + 8 * count
+    name = body[start : start + length].decode("ascii", "replace")
+    return RawFunction(name, tuple(zip(words[::2], words[1::2], strict=True)))
 
 
-def _renumbered(
-    process: int,
-    line: str,
-    numbers: dict[tuple[int, int], int],
-    failed: dict[int, int],
-    open_launches: dict[int, None],
-) -> str:
-    if match := _BEGIN.fullmatch(line):
-        number = numbers[process, int(match[1])] = len(numbers) + 1
-        open_launches[number] = None
-        arguments = ", ".join(_arguments(match[5], match[7]))
-        name = _escaped(_readable(match[5]))
-        return f"begin {number} {match[2]} {match[3]} {match[4]} {name}{match[6]}({arguments}) seed=0\n"
-    event = _EVENT.fullmatch(line)
-    known = numbers.get((process, int(event[2]))) if event else None
-    if event is None or known is None:
-        return ""
-    open_launches.pop(known, None)
-    if event[1] == "fault":
-        failed[known] = process
-    return f"{event[1]} {known} {event[3]}\n"
+def _timed(process: int, path: Path) -> Iterator[tuple[int, int, RawEvent]]:
+    """Each event of a process with the time of the last launch before it."""
+    time_ns = 0
+    with storage.disk_errors(path, "read"), path.open("rb") as file:
+        if not path.stat().st_size:
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            for event in read(data):
+                if isinstance(event, RawBegin):
+                    time_ns = max(time_ns, event.time_ns)
+                yield time_ns, process, event
 
 
+def _begin_line(number: int, launch: RawBegin) -> str:
+    name = _readable(launch.function.name).replace("\\", "\\\\")
+    grid, block = (",".join(map(str, size)) for size in (launch.grid, launch.block))
+    arguments = ", ".join(_arguments(launch))
+    time = datetime.fromtimestamp(launch.time_ns // 1_000_000 / 1000, UTC).isoformat(timespec="milliseconds")
+    where = f"{time.removesuffix('+00:00')}Z cuda:{launch.device} {launch.process}"
+    return f"begin {number} {where} {name}<<<({grid}),({block}),{launch.shared}>>>({arguments}) seed=0\n"
+
+
+def _end_line(number: int, elapsed_ms: float) -> bytes:
+    return (f"end {number} nan ms\n" if math.isnan(elapsed_ms) else f"end {number} {elapsed_ms:.3f} ms\n").encode()
+
+
+@lru_cache(maxsize=4096)
 def _readable(name: str) -> str:
     """The C++ name of a kernel, or those of a graph's kernels: `graph:_Z1kv,_Z1lv` gives `graph of k, l`."""
     if not name.startswith("graph:"):
@@ -102,14 +235,21 @@ def _readable(name: str) -> str:
     return f"graph of {', '.join(kernels)}" if kernels else "graph"
 
 
-def _arguments(kernel: str, text: str) -> Iterator[str]:
-    types = _types(kernel)
-    for position, word in enumerate(_split(text)):
+def _arguments(launch: RawBegin) -> Iterator[str]:
+    types = _types(launch.function.name)
+    for position, (offset, size) in enumerate(launch.function.parameters):
+        data = launch.values[offset : offset + size]
         type_ = types[position] if position < len(types) else None
-        if type_ is None or type_.is_pointer or not type_.dtype or not word.startswith("0x"):
-            yield word
+        if len(data) < size:
+            yield "..."
+            return
+        if size > 8:
+            words = (hex(int.from_bytes(data[at : at + 8], "little")) for at in range(0, min(size, _LONGEST_STRUCT), 8))
+            yield f"{{{', '.join(words)}{', ...' if size > _LONGEST_STRUCT else ''}}}"
+        elif type_ is None or type_.is_pointer or not type_.dtype:
+            yield hex(int.from_bytes(data, "little"))
         else:
-            yield _number(int(word, 16), type_.dtype)
+            yield _number(data, type_.dtype)
 
 
 @lru_cache(maxsize=4096)
@@ -117,26 +257,14 @@ def _types(kernel: str) -> tuple[signature.ParameterType, ...]:
     return signature.of_name(kernel)
 
 
-def _number(bits: int, dtype: str) -> str:
+def _number(data: bytes, dtype: str) -> str:
     try:
         kind = np.dtype(dtype)
     except TypeError:  # a vector, bfloat16
-        return hex(bits)
-    return str(np.array([bits], np.uint64).view(np.uint8)[: kind.itemsize].view(kind)[0])
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for at, letter in enumerate(text):
-        depth += (letter == "{") - (letter == "}")
-        if letter == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    return [*parts, text[start:].strip()] if text else []
-
-
-def _escaped(name: str) -> str:
-    return name.replace("\\", "\\\\")
+        kind = None
+    if kind is None or kind.itemsize != len(data):
+        return hex(int.from_bytes(data, "little"))
+    return str(np.frombuffer(data, kind)[0])
 
 
 def _one_line(text: str) -> str:

@@ -8,7 +8,7 @@ files that it had mapped). A process may die at any moment, so a last line that 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,7 @@ class CapturedLaunch:
         given: file of what the program gave the driver (PTX, fatbin, cubin), or None.
         error: name of the error with which the launch ended; "" where it ended well.
         finished: whether the process lived to see its end.
+        given_up: whether it was not waited for any longer.
     """
 
     process: int
@@ -115,6 +116,7 @@ class CapturedLaunch:
     given: Path | None
     error: str
     finished: bool
+    given_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
         of_kind.setdefault(str(event["event"]), []).append(event)
     about = of_kind.get("process", [{}])[0]
     ends = {int(event["number"]): str(event["result"]) for event in of_kind.get("after", ())}
+    given_up = {int(event["number"]) for event in of_kind.get("given up", ())}
     version = int(about.get("version", 0))
     maps = folder / f"{number}.maps"
     return CapturedProcess(
@@ -200,7 +203,7 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
         str(about.get("device", "")),
         str(about.get("architecture", "")),
         f"{version // 1000}.{version % 1000 // 10}" if version else "",
-        tuple(_launch(folder, number, event, ends) for event in of_kind.get("before", ())),
+        tuple(_launch(folder, number, event, ends, given_up) for event in of_kind.get("before", ())),
         {str(event["kernel"]): str(event["reason"]) for event in of_kind.get("refused", ())},
         tuple(str(event["problem"]) for event in of_kind.get("problem", ())),
         next((str(event["error"]) for event in of_kind.get("error", ())), ""),
@@ -208,7 +211,9 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
     )
 
 
-def _launch(folder: Path, process: int, event: dict[str, Any], ends: Mapping[int, str]) -> CapturedLaunch:
+def _launch(
+    folder: Path, process: int, event: dict[str, Any], ends: Mapping[int, str], given_up: Collection[int]
+) -> CapturedLaunch:
     number, image = int(event["number"]), f"{process}.image{int(event['image'])}"
     is_good = ends.get(number) == ""
     regions = tuple(
@@ -234,6 +239,7 @@ def _launch(folder: Path, process: int, event: dict[str, Any], ends: Mapping[int
         _existing(folder / f"{image}.given"),
         ends.get(number, ""),
         number in ends,
+        number in given_up,
     )
 
 

@@ -12,7 +12,7 @@ from gpuregress.capture import library
 from tests.capture.fake.cubin import fake_cubin
 
 FAKE = Path(__file__).parent / "fake"
-KERNELS = ["_Z5saxpyIfEvT_PKS0_PS0_i", "_Z6packed4Args", "_Z4wildPfi"]
+KERNELS = ["_Z5saxpyIfEvT_PKS0_PS0_i", "_Z6packed4Args", "_Z4wildPfi", "_Z4spinPf"]
 
 
 @pytest.fixture(scope="session")

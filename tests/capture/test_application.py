@@ -13,12 +13,12 @@ from gpuregress.errors import UsageError
 
 
 def test_the_environment_tells_the_library_what_to_keep(tmp_path: Path) -> None:
-    names = ("KERNEL", "NTH", "EVERY", "MAX", "MAX_BYTES", "SYNC", "FOLDER", "CUPTI")
+    names = ("KERNEL", "NTH", "EVERY", "MAX", "MAX_BYTES", "SYNC", "WAIT", "FOLDER", "CUPTI")
     show = f"import os; open('env', 'w').write('|'.join(os.environ['GPUREGRESS_CAPTURE_' + n] for n in {names!r}))"
     command = [sys.executable, "-c", f"import os; os.chdir({str(tmp_path)!r}); {show}"]
-    end = run(command, Path("/lib.so"), Path("/cupti.so"), tmp_path, Choice("k*", 3, 0, 0, 4096, sync=True))
-    assert end == ApplicationEnd(0)
-    assert (tmp_path / "env").read_text() == f"k*|3|0|0|4096|1|{tmp_path}|/cupti.so"
+    end = run(command, Path("/lib.so"), Path("/cupti.so"), tmp_path, Choice("k*", 3, 0, 0, 4096, sync=True, wait=7))
+    assert end.code == 0
+    assert (tmp_path / "env").read_text() == f"k*|3|0|0|4096|1|7|{tmp_path}|/cupti.so"
 
 
 def test_an_end_is_told_in_words() -> None:
@@ -26,6 +26,12 @@ def test_an_end_is_told_in_words() -> None:
     assert ApplicationEnd(7).text == "the application exited with 7"
     assert ApplicationEnd(-11).text == "the application was ended by SIGSEGV"
     assert ApplicationEnd(-250).text == "the application was ended by signal 250"
+
+
+def test_another_injection_library_is_not_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUDA_INJECTION64_PATH", "/tools/profiler.so")
+    with pytest.raises(UsageError, match=r"CUDA_INJECTION64_PATH names /tools/profiler\.so.*unset it to capture"):
+        run(["true"], tmp_path, tmp_path, tmp_path, Choice())
 
 
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:

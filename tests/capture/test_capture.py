@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import launch_log
-from gpuregress.capture import capture
+from gpuregress import launch_log, storage
+from gpuregress.capture import application, capture
 from gpuregress.capture.application import Choice
-from gpuregress.errors import UsageError
+from gpuregress.errors import RunLocked, UsageError
 from gpuregress.launch_log import LaunchBegin, LaunchEnd, LaunchFault, LaunchRetry
 from gpuregress.project import Project
 from tests.workshop import Workshop
@@ -104,12 +104,57 @@ def test_launches_are_chosen_by_name_and_number(gpu: Path, tmp_path: Path) -> No
 
 
 def test_a_launch_into_a_graph_is_refused_by_name(gpu: Path, tmp_path: Path) -> None:
-    steps = ("record", "saxpy", "packed", "recorded", "replay", "packed")
+    steps = ("record", "saxpy", "saxpy", "recorded", "replay", "packed")
     done = _capture(tmp_path, gpu, *steps, choice=Choice("saxpy"))
     assert done.refused == {"saxpy<float>": "it is launched while a stream is captured into a CUDA graph"}
     begun = [one.call for one in launch_log.read(done.log).events if isinstance(one, LaunchBegin)]
-    assert begun[0] == "graph of saxpy<float>, packed<<<(1,1,1),(1,1,1),0>>>()"
+    assert begun[0] == "graph of saxpy<float>, saxpy<float><<<(1,1,1),(1,1,1),0>>>()"
     assert begun[1].startswith("packed<<<(4,1,1)")  # what was recorded did not run, and is not logged
+
+
+def test_a_launch_beside_a_recorded_stream_is_logged_and_not_waited_for(gpu: Path, tmp_path: Path) -> None:
+    done = _capture(tmp_path, gpu, "record", "saxpy", "packed", "recorded", "replay", choice=Choice("packed"))
+    assert done.refused == {"packed": "it is launched while another stream is captured into a CUDA graph"}
+    begun = [one.call for one in launch_log.read(done.log).events if isinstance(one, LaunchBegin)]
+    assert begun[0].startswith("packed<<<(4,1,1)")
+    assert begun[1] == "graph of saxpy<float><<<(1,1,1),(1,1,1),0>>>()"
+
+
+def test_a_launch_that_waits_for_a_later_one_is_given_up(gpu: Path, tmp_path: Path) -> None:
+    done = _capture(tmp_path, gpu, "spin", "spin", choice=Choice(wait=1), seconds=0)
+    assert "did not end within the time limit (--launch-timeout)" in done.refused["spin"]
+    assert done.end.code == 0
+    assert done.launches == 2
+    assert not launch_log.read(done.log).unfinished
+
+
+def test_a_child_that_dies_under_a_parent_that_ends_well_is_told(gpu: Path, tmp_path: Path) -> None:
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    script = '"$0" "$1" saxpy packed abort; exit 0'
+    command = ["sh", "-c", script, str(gpu / "app"), str(gpu / "kernels.ptx")]
+    done = capture.capture(project, command, Choice(most=0))
+    assert done.end.code == 0
+    assert len(done.cut) == 1
+    assert [text.split("<")[0] for text in done.unfinished] == ["launch 1: saxpy", "launch 2: packed"]
+
+
+def test_a_process_that_outlives_the_first_one_is_waited_for(
+    gpu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    app, kernels = str(gpu / "app"), str(gpu / "kernels.ptx")
+    command = ["sh", "-c", '"$0" "$1" saxpy sleep saxpy & sleep 0.1', app, kernels]
+    done = capture.capture(project, command, Choice(most=0))
+    assert done.launches == 2
+    assert not done.problems
+    monkeypatch.setattr(application, "OTHERS_S", 0.0)
+    done = capture.capture(project, command, Choice(most=0))
+    assert "still runs: what it launches from now on is not captured" in done.problems[0]
+
+
+def test_one_capture_at_a_time_writes_to_a_project(gpu: Path, tmp_path: Path) -> None:
+    with storage.lock(tmp_path / "captured/.lock"), pytest.raises(RunLocked, match=r"captured/\.lock is locked by process"):
+        _capture(tmp_path, gpu, "saxpy")
 
 
 def test_contents_are_bounded(gpu: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TABLE = 1 << 14, MOST_CONTEXTS = 64, LOST = 709 /* CUDA_ERROR_CONTEXT_IS_DESTROYED */ };
+#define PER_THREAD ((Handle)2) /* CU_STREAM_PER_THREAD */
+
+enum { TABLE = 1 << 14, LOST = 709 /* CUDA_ERROR_CONTEXT_IS_DESTROYED */, NOT_RECORDING = 401 /* CUDA_ERROR_ILLEGAL_STATE */ };
 
 Request request;
 Driver driver;
@@ -28,19 +31,13 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t turn = PTHREAD_RWLOCK_INITIALIZER; /* a chosen launch takes it alone */
 static atomic_uint_fast64_t last_number;
 static atomic_int captures; /* streams that record a graph */
-static bool is_first = true;
-
+static atomic_flag is_described = ATOMIC_FLAG_INIT; /* the process, in its records */
+static bool is_log_only; /* no launch can be chosen */
+static pthread_key_t launch_key; /* frees a thread's `current` */
 static bool is_forked; /* a child cannot use its parent's GPU, and shares its log */
-static __thread bool is_inside; /* a call of the driver by this library */
+__thread bool is_inside;
 static __thread Launch *current; /* on the heap: a thread's own storage is small */
 static __thread enum { NONE, SKIPPED, LOGGED, CHOSEN } state;
-
-double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 const char *error_name(Result error)
 {
@@ -132,6 +129,7 @@ static void describe(Function *function, const char *symbol)
     Handle handle = function->handle, plain = handle, library = NULL;
     size_t offset, size;
     const char *name = symbol;
+    int mode = relax_recording();
     begin_loading();
     if (driver.kernel_get_function && driver.func_get_module && driver.func_get_module(&function->module, handle) != 0 &&
         driver.kernel_get_function(&plain, handle) == 0) { /* a CUkernel in a CUfunction's place */
@@ -150,6 +148,7 @@ static void describe(Function *function, const char *symbol)
         function->sizes[function->count++] = size;
         function->bytes = offset + size;
     }
+    restore_recording(mode);
     function->image = find_image(function->module, library, name);
     function->kernel = kernel_of(name, function->image ? function->image->digest : 0);
 }
@@ -228,6 +227,25 @@ static bool is_cooperative(uint32_t id)
     return id == CB_LaunchCooperative || id == CB_LaunchCooperative_ptsz;
 }
 
+static void free_launch(void *launch)
+{
+    free(launch);
+    current = NULL; /* another thread-local destructor may launch once more */
+}
+
+/* The thread's launch; false where there is no memory for it. */
+static bool begin_launch(const CallbackData *data)
+{
+    state = SKIPPED;
+    if (!current) {
+        current = calloc(1, sizeof *current);
+        pthread_setspecific(launch_key, current);
+    }
+    if (current)
+        current->context = data->context;
+    return current != NULL;
+}
+
 static bool read_launch(uint32_t id, const CallbackData *data)
 {
     void **params, **extra = NULL;
@@ -263,7 +281,7 @@ static bool read_launch(uint32_t id, const CallbackData *data)
     }
     bool is_per_thread = id == CB_LaunchKernel_ptsz || id == CB_LaunchKernelEx_ptsz || id == CB_LaunchCooperative_ptsz;
     if (is_per_thread && !current->stream)
-        current->stream = (Handle)2; /* CU_STREAM_PER_THREAD */
+        current->stream = PER_THREAD;
     current->function = function_of(function, data->symbol);
     if (!current->function)
         return false;
@@ -271,51 +289,75 @@ static bool read_launch(uint32_t id, const CallbackData *data)
     return true;
 }
 
-static void enter_launch(uint32_t id, const CallbackData *data)
+/* Log a launch that is about to happen. */
+static void begin_log(bool is_due)
 {
-    state = SKIPPED;
-    if (!current)
-        current = calloc(1, sizeof *current);
-    if (!current || !read_launch(id, data))
-        return;
-    Kernel *kernel = current->function->kernel;
-    if (captures > 0) { /* recorded into a graph, not launched */
-        if (kernel->is_wanted)
-            refuse(kernel, "it is launched while a stream is captured into a CUDA graph");
-        note_recorded(kernel->name);
-        return;
-    }
-    int device = device_of(data->context);
-    if (is_first) {
-        is_first = false;
+    int device = device_of(current->context);
+    if (!atomic_flag_test_and_set(&is_described))
         write_process(device);
-    }
-    current->occurrence = __atomic_add_fetch(&kernel->launches, 1, __ATOMIC_RELAXED);
-    state = is_chosen(kernel, current->occurrence) && !is_lost() ? CHOSEN : LOGGED;
+    state = is_due ? CHOSEN : LOGGED;
     if (state == CHOSEN)
         pthread_rwlock_wrlock(&turn);
-    else
+    else if (!is_log_only)
         pthread_rwlock_rdlock(&turn);
     current->number = ++last_number;
     log_begin(current, device);
-    if (state == CHOSEN) {
-        Result error = driver.ctx_synchronize ? driver.ctx_synchronize() : 0;
-        if (error != 0)
-            blame(error);
-        else
-            note_finished_all();
-        keep_before(current, device);
-    }
     current->began = request.sync ? exact_now() : 0;
+}
+
+static void end_turn(void)
+{
+    if (!is_log_only)
+        pthread_rwlock_unlock(&turn);
+    state = NONE;
+}
+
+/* Keep what is there before a chosen launch. */
+static void keep_inputs(void)
+{
+    Result error = wait_for_gpu(current->context);
+    if (error == TOO_LONG) {
+        refuse(current->function->kernel, "the GPU was still busy before the launch after the time limit (--launch-timeout)");
+        state = LOGGED; /* it has its turn alone nevertheless */
+        return;
+    }
+    if (error != 0)
+        blame(current->context, error);
+    else
+        note_finished_all(current->context);
+    keep_before(current, device_of(current->context));
+}
+
+static void enter_launch(uint32_t id, const CallbackData *data)
+{
+    if (!begin_launch(data) || !read_launch(id, data))
+        return;
+    Kernel *kernel = current->function->kernel;
+    Handle graph;
+    if (captures > 0 && is_recorded(current->stream, &graph)) {
+        if (kernel->is_wanted)
+            refuse(kernel, "it is launched while a stream is captured into a CUDA graph");
+        note_recorded(graph, kernel->name);
+        return;
+    }
+    current->occurrence = __atomic_add_fetch(&kernel->launches, 1, __ATOMIC_RELAXED);
+    bool is_due = is_chosen(kernel, current->occurrence) && !is_lost(current->context);
+    if (is_due && captures > 0) /* no wait for the GPU is allowed */
+        refuse(kernel, "it is launched while another stream is captured into a CUDA graph");
+    is_due = is_due && captures == 0;
+    begin_log(is_due);
+    if (is_due)
+        keep_inputs();
 }
 
 static void enter_graph(uint32_t id, const CallbackData *data)
 {
     const GraphLaunchParams *given = data->params;
-    state = SKIPPED;
-    if (!current)
-        current = calloc(1, sizeof *current);
-    if (!current || captures > 0)
+    Handle graph;
+    if (!begin_launch(data))
+        return;
+    current->stream = id == CB_GraphLaunch_ptsz && !given->stream ? PER_THREAD : given->stream;
+    if (captures > 0 && is_recorded(current->stream, &graph))
         return;
     current->function = function_of_graph(given->executable);
     if (!current->function)
@@ -323,17 +365,33 @@ static void enter_graph(uint32_t id, const CallbackData *data)
     for (int axis = 0; axis < 3; axis++)
         current->grid[axis] = current->block[axis] = current->cluster[axis] = 1;
     current->shared = 0;
-    current->stream = id == CB_GraphLaunch_ptsz && !given->stream ? (Handle)2 : given->stream;
-    int device = device_of(data->context);
-    if (is_first) {
-        is_first = false;
-        write_process(device);
+    begin_log(false);
+}
+
+/* Wait for a launch that is chosen, or for each one with --sync, and keep what it left. */
+static void end_waited(Result result)
+{
+    Result error = result;
+    if (!error && state == CHOSEN) {
+        error = wait_for_gpu(current->context);
+    } else if (!error && driver.stream_synchronize) {
+        int mode = captures > 0 ? relax_recording() : -1;
+        error = driver.stream_synchronize(current->stream);
+        restore_recording(mode);
     }
-    state = LOGGED;
-    pthread_rwlock_rdlock(&turn);
-    current->number = ++last_number;
-    log_begin(current, device);
-    current->began = request.sync ? exact_now() : 0;
+    if (error == TOO_LONG) {
+        note_launch(current);
+        give_up(current);
+        return;
+    }
+    if (result == 0 && error == 0) {
+        log_end(current->number, current->number, request.sync ? 1e3 * (exact_now() - current->began) : NAN);
+    } else if (result == 0) {
+        note_launch(current);
+        blame(current->context, error);
+    }
+    if (state == CHOSEN)
+        keep_after(current, error);
 }
 
 static void exit_launch(const CallbackData *data)
@@ -341,33 +399,23 @@ static void exit_launch(const CallbackData *data)
     Result result = data->result ? *(const Result *)data->result : 0;
     if (state == SKIPPED)
         return;
-    if (is_lost()) {
-        log_text("retry", current->number, "not run: an earlier launch had failed");
-    } else if (result != 0) {
-        char text[200];
-        snprintf(text, sizeof text, "%s, returned by the launch itself", error_name(result));
-        log_text("fault", current->number, text);
-    }
-    if (is_lost()) {
+    if (is_lost(current->context)) {
+        log_text(RECORD_RETRY, current->number, "not run: an earlier launch had failed");
         if (state == CHOSEN)
             keep_after(current, result ? result : LOST);
-    } else if (state == CHOSEN || (request.sync && result == 0)) {
-        Result error = result;
-        if (!error && driver.ctx_synchronize)
-            error = state == CHOSEN ? driver.ctx_synchronize() : driver.stream_synchronize(current->stream);
-        if (result == 0 && error == 0) {
-            log_end(current->number, request.sync ? 1e3 * (exact_now() - current->began) : -1);
-        } else if (result == 0) {
-            note_launch(current);
-            blame(error);
-        }
-        if (state == CHOSEN)
-            keep_after(current, error);
-    } else if (result == 0) {
-        note_launch(current);
+        end_turn();
+        return;
     }
-    pthread_rwlock_unlock(&turn);
-    state = NONE;
+    if (result != 0) {
+        char text[200];
+        snprintf(text, sizeof text, "%s, returned by the launch itself", error_name(result));
+        log_text(RECORD_FAULT, current->number, text);
+    }
+    if (state == CHOSEN || (request.sync && result == 0))
+        end_waited(result);
+    else if (result == 0)
+        note_launch(current);
+    end_turn();
 }
 
 static bool is_sticky(Result error)
@@ -379,7 +427,7 @@ static void exit_call(uint32_t id, const CallbackData *data)
 {
     Result result = data->result ? *(const Result *)data->result : 0;
     if (is_sticky(result)) {
-        blame(result);
+        blame(data->context, result);
         return;
     }
     if (result != 0)
@@ -413,17 +461,27 @@ static void exit_call(uint32_t id, const CallbackData *data)
         break;
     }
     case CB_CtxSynchronize:
-        note_finished_all();
+        note_finished_all(data->context);
         break;
+    case CB_CtxSynchronize_v2: { /* of any context */
+        Handle context = ((const ContextParams *)data->params)->context;
+        note_finished_all(context ? context : data->context);
+        break;
+    }
     case CB_StreamSynchronize:
-        note_finished_stream(((const StreamParams *)data->params)->stream);
+        note_finished_stream(data->context, ((const StreamParams *)data->params)->stream);
         break;
     case CB_StreamSynchronize_ptsz: {
         Handle stream = ((const StreamParams *)data->params)->stream;
-        note_finished_stream(stream ? stream : (Handle)2);
+        note_finished_stream(data->context, stream ? stream : PER_THREAD);
         break;
     }
-    case CB_MemcpyDtoH:
+    case CB_MemcpyDtoH: /* a copy that the default stream waits for */
+        note_finished_stream(data->context, NULL);
+        break;
+    case CB_MemcpyDtoH_ptds:
+        note_finished_stream(data->context, PER_THREAD);
+        break;
     case CB_EventSynchronize:
         note_markers();
         break;
@@ -461,20 +519,30 @@ static void on_driver_call(uint32_t id, const CallbackData *data)
         return;
     }
     if (data->site == SITE_EXIT) {
-        if (id == CB_StreamEndCapture || id == CB_StreamEndCapture_ptsz) {
-            const EndCaptureParams *given = data->params;
-            if (captures > 0) /* the stream may not have been recording */
-                captures--;
-            note_graph(given->graph ? *given->graph : NULL);
-        } else
-            exit_call(id, data);
+        exit_call(id, data);
         return;
     }
-    if (id == CB_ModuleUnload || id == CB_LibraryUnload) {
+    Handle graph;
+    switch (id) {
+    case CB_ModuleUnload:
+    case CB_LibraryUnload:
         forget_functions();
         forget_images();
-    } else if (is_load(id)) {
-        begin_loading();
+        break;
+    case CB_GraphDestroy:
+        forget_graph(((const GraphParams *)data->params)->graph);
+        break;
+    case CB_StreamEndCapture:
+    case CB_StreamEndCapture_ptsz:
+    case CB_StreamDestroy: /* a recording ends with its stream */
+    case CB_StreamDestroy_v2:
+        if (captures > 0 && is_recorded(((const StreamParams *)data->params)->stream, &graph))
+            captures--;
+        break;
+    default:
+        if (is_load(id))
+            begin_loading();
+        break;
     }
 }
 
@@ -511,12 +579,21 @@ static bool read_request(void)
     request.max = number_of("GPUREGRESS_CAPTURE_MAX", 0);
     request.max_bytes = number_of("GPUREGRESS_CAPTURE_MAX_BYTES", 1ull << 30);
     request.sync = number_of("GPUREGRESS_CAPTURE_SYNC", 0) != 0;
+    request.wait = (double)number_of("GPUREGRESS_CAPTURE_WAIT", 60);
+    is_log_only = !request.nth && !request.every && !request.max;
     return request.folder != NULL;
 }
 
 static void stop_in_child(void)
 {
     is_forked = true;
+}
+
+static void note_exit(int status, void *unused)
+{
+    (void)unused;
+    if (!is_forked)
+        log_exit(status);
 }
 
 static void *look_up(void *library, const char *name, const char *otherwise)
@@ -531,6 +608,7 @@ static void find_driver(void)
     if (!cuda)
         return;
     *(void **)&driver.ctx_get_device = look_up(cuda, "cuCtxGetDevice", NULL);
+    *(void **)&driver.ctx_set_current = look_up(cuda, "cuCtxSetCurrent", NULL);
     *(void **)&driver.ctx_synchronize = look_up(cuda, "cuCtxSynchronize", NULL);
     *(void **)&driver.device_get_name = look_up(cuda, "cuDeviceGetName", NULL);
     *(void **)&driver.device_get_attribute = look_up(cuda, "cuDeviceGetAttribute", NULL);
@@ -547,6 +625,7 @@ static void find_driver(void)
     *(void **)&driver.memcpy_dtoh = look_up(cuda, "cuMemcpyDtoH_v2", NULL);
     *(void **)&driver.module_get_global = look_up(cuda, "cuModuleGetGlobal_v2", NULL);
     *(void **)&driver.pointer_get_attributes = look_up(cuda, "cuPointerGetAttributes", NULL);
+    *(void **)&driver.stream_get_capture_info = look_up(cuda, "cuStreamGetCaptureInfo_v2", NULL);
     *(void **)&driver.stream_synchronize = look_up(cuda, "cuStreamSynchronize", NULL);
     *(void **)&driver.stream_write_value = look_up(cuda, "cuStreamWriteValue32_v2", "cuStreamWriteValue32");
     *(void **)&driver.thread_exchange_capture_mode = look_up(cuda, "cuThreadExchangeStreamCaptureMode", NULL);
@@ -558,7 +637,8 @@ static const uint32_t CALLS[] = {
     CB_GraphInstantiate_v2, CB_GraphInstantiateWithFlags, CB_GraphInstantiateWithParams,
     CB_GraphInstantiateWithParams_ptsz, CB_StreamBeginCapture, CB_StreamBeginCapture_ptsz,
     CB_StreamBeginCapture_v2, CB_StreamBeginCapture_v2_ptsz, CB_StreamBeginCaptureToGraph,
-    CB_StreamBeginCaptureToGraph_ptsz, CB_StreamEndCapture, CB_StreamEndCapture_ptsz, CB_ModuleLoad, CB_ModuleLoadData,
+    CB_StreamBeginCaptureToGraph_ptsz, CB_StreamEndCapture, CB_StreamEndCapture_ptsz, CB_StreamDestroy,
+    CB_StreamDestroy_v2, CB_GraphDestroy, CB_ModuleLoad, CB_ModuleLoadData,
     CB_ModuleLoadDataEx, CB_ModuleLoadFatBinary, CB_ModuleUnload, CB_LibraryLoadData, CB_LibraryLoadFromFile,
     CB_LibraryUnload, CB_CtxSynchronize, CB_CtxSynchronize_v2, CB_StreamSynchronize, CB_StreamSynchronize_ptsz,
     CB_EventSynchronize, CB_StreamQuery, CB_StreamQuery_ptsz, CB_EventQuery, CB_MemcpyDtoH, CB_MemcpyDtoH_ptds,
@@ -608,7 +688,9 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
     process_name_length = strlen(process_name);
     find_driver();
     open_log();
+    pthread_key_create(&launch_key, free_launch);
     pthread_atfork(NULL, NULL, stop_in_child);
+    on_exit(note_exit, NULL);
     subscribe();
     return 1;
 }

@@ -293,3 +293,12 @@ void keep_after(const Launch *launch, Result result)
             result ? error_name(result) : "");
     end_record(file);
 }
+
+void give_up(const Launch *launch)
+{
+    FILE *file = begin_record();
+    if (!file)
+        return;
+    fprintf(file, "{\"event\": \"given up\", \"number\": %llu}", (unsigned long long)launch->number);
+    end_record(file);
+}

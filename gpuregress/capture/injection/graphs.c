@@ -8,13 +8,13 @@
 enum { MOST_GRAPHS = 4096, LONGEST_NAMES = 1500 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char recorded[LONGEST_NAMES]; /* names of the kernels that are being recorded, with commas */
 static struct {
     Handle handle; /* a graph, or an executable one */
     Function *function; /* named after its kernels */
 } graphs[MOST_GRAPHS];
 static unsigned count;
 
+/* A function that stands for a graph of these kernels, with commas between them. */
 static Function *named(const char *names)
 {
     Function *function = calloc(1, sizeof *function);
@@ -51,26 +51,35 @@ static Function *get(Handle handle)
     return NULL;
 }
 
+bool is_recorded(Handle stream, Handle *graph)
+{
+    int status = 0; /* 0: it does not record, 2: its recording is invalid */
+    uint64_t id;
+    *graph = NULL;
+    return driver.stream_get_capture_info && driver.stream_get_capture_info(stream, &status, &id, graph, NULL, NULL) == 0 &&
+           status != 0;
+}
+
 /* A kernel is launched into a stream that records. */
-void note_recorded(const char *kernel)
+void note_recorded(Handle graph, const char *kernel)
 {
     pthread_mutex_lock(&lock);
-    if (strlen(recorded) + strlen(kernel) + 8 < sizeof recorded) {
-        if (recorded[0])
-            strcat(recorded, ",");
-        strcat(recorded, kernel);
-    } else if (!strstr(recorded, ",...")) {
-        strcat(recorded, ",...");
-    }
+    const Function *function = get(graph);
+    const char *before = function ? function->kernel->name + strlen("graph:") : "";
+    char names[LONGEST_NAMES + 8];
+    if (strlen(before) + strlen(kernel) + 8 < LONGEST_NAMES)
+        snprintf(names, sizeof names, "%s%s%s", before, before[0] ? "," : "", kernel);
+    else
+        snprintf(names, sizeof names, "%s%s", before, strstr(before, ",...") ? "" : ",...");
+    set(graph, named(names));
     pthread_mutex_unlock(&lock);
 }
 
-/* The recording ended with a graph. */
-void note_graph(Handle graph)
+/* A graph is destroyed, and its handle may be given out again. */
+void forget_graph(Handle graph)
 {
     pthread_mutex_lock(&lock);
-    set(graph, named(recorded));
-    recorded[0] = 0;
+    set(graph, NULL);
     pthread_mutex_unlock(&lock);
 }
 

@@ -73,11 +73,6 @@ typedef struct {
     Handle stream;
 } GraphLaunchParams;
 
-typedef struct {
-    Handle stream;
-    Handle *graph;
-} EndCaptureParams;
-
 /* Parameters of the functions that instantiate a graph begin so. */
 typedef struct {
     Handle *executable;
@@ -93,6 +88,14 @@ typedef struct {
 typedef struct {
     Handle stream;
 } StreamParams;
+
+typedef struct {
+    Handle graph;
+} GraphParams;
+
+typedef struct {
+    Handle context;
+} ContextParams;
 
 enum { DOMAIN_DRIVER = 1, DOMAIN_RESOURCE = 3 };
 enum { SITE_ENTER = 0, SITE_EXIT = 1 };
@@ -134,6 +137,7 @@ enum {
     CB_EventSynchronize = 121,
     CB_StreamQuery = 125,
     CB_StreamSynchronize = 126,
+    CB_StreamDestroy = 127,
     CB_MemAlloc = 243,
     CB_MemFree = 245,
     CB_MemcpyHtoD = 276,
@@ -142,6 +146,7 @@ enum {
     CB_Memcpy = 305,
     CB_MemcpyAsync = 306,
     CB_LaunchKernel = 307,
+    CB_StreamDestroy_v2 = 326,
     CB_MemcpyHtoD_ptds = 397,
     CB_MemcpyDtoH_ptds = 398,
     CB_Memcpy_ptds = 408,
@@ -160,6 +165,7 @@ enum {
     CB_GraphInstantiate = 513,
     CB_GraphLaunch = 514,
     CB_GraphLaunch_ptsz = 515,
+    CB_GraphDestroy = 517,
     CB_StreamBeginCapture_v2 = 539,
     CB_StreamBeginCapture_v2_ptsz = 540,
     CB_GraphInstantiate_v2 = 578,
@@ -181,6 +187,7 @@ typedef void (*Callback)(void *user, int domain, uint32_t id, const void *data);
 /* The functions of libcuda that are called; null where the driver has none of that name. */
 typedef struct {
     Result (*ctx_get_device)(int *device);
+    Result (*ctx_set_current)(Handle context);
     Result (*ctx_synchronize)(void);
     Result (*device_get_name)(char *name, int length, int device);
     Result (*device_get_attribute)(int *value, int attribute, int device);
@@ -197,6 +204,7 @@ typedef struct {
     Result (*memcpy_dtoh)(void *target, Address source, size_t size);
     Result (*module_get_global)(Address *address, size_t *size, Handle module, const char *name);
     Result (*pointer_get_attributes)(unsigned count, int *attributes, void **data, Address pointer);
+    Result (*stream_get_capture_info)(Handle stream, int *status, uint64_t *id, Handle *graph, const Handle **nodes, size_t *count);
     Result (*stream_synchronize)(Handle stream);
     Result (*stream_write_value)(Handle stream, Address address, uint32_t value, unsigned flags);
     Result (*thread_exchange_capture_mode)(int *mode);

@@ -1,7 +1,8 @@
-/* Launch log: one line before each launch, in a mapped file.
+/* Launch log: a binary record before each launch, in a mapped file; `raw_log.py` reads it.
  *
- * The lines are in the system's page cache as soon as they are written, so no crash of the process loses them. With
- * `sync` they are on disk. The file grows in steps; what is behind the last line is zero.
+ * The records are in the system's page cache as soon as they are written, so no crash of the process loses them. With
+ * `sync` they are on disk. The file grows in steps; what is behind the last record is zero. A record begins with its
+ * size and kind, and has a multiple of 8 bytes. The size is written last, so a record that has one is whole.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -16,12 +17,28 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP = 4 << 20, LONGEST = 4096, MOST_PROGRAMS = 200, BEYOND_PIDS = 10000000 };
+enum { STEP = 4 << 20, LONGEST = 4096, MOST_VALUES = 1024, MOST_PROGRAMS = 200, BEYOND_PIDS = 10000000 };
+
+typedef struct {
+    uint16_t size; /* of the record */
+    uint16_t kind;
+    uint32_t word; /* kinds differ in it */
+} Header;
+
+typedef struct { /* `word`: number of the function; the values follow */
+    Header header;
+    uint64_t number;
+    uint32_t device;
+    uint32_t grid[3], block[3], shared;
+} Begin;
+
+typedef struct { /* these launches have ended; the time is of a single one, NaN where it is not known */
+    Header header;
+    uint64_t first, last;
+    double elapsed_ms;
+} End;
 
 int process_number;
-
-/* Append a literal. */
-#define PUT(at, literal) (memcpy(at, literal, sizeof literal - 1), (at) + sizeof literal - 1)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int file = -1;
@@ -30,6 +47,8 @@ static size_t window_at; /* in the file */
 static size_t used; /* of the window */
 static pthread_t toucher;
 static bool is_touching;
+static uint32_t last_function;
+static uint64_t last_time;
 
 /* Touch the pages of a window, so that no launch waits for the system to make them. */
 static void *touch(void *start)
@@ -40,14 +59,14 @@ static void *touch(void *start)
     return NULL;
 }
 
-/* Touch a window in a thread of its own, which takes no signals. The window is never unmapped before it ends. */
-static void touch_beside(void)
+bool start_beside(pthread_t *thread, void *(*body)(void *), void *argument)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    is_touching = pthread_create(&toucher, NULL, touch, window) == 0;
+    bool is_started = pthread_create(thread, NULL, body, argument) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_started;
 }
 
 static void next_window(void)
@@ -59,6 +78,9 @@ static void next_window(void)
     if (window)
         munmap(window, STEP);
     window = NULL;
+    struct stat status;
+    if (fstat(file, &status) != 0 || !status.st_nlink) /* the capture is over, and its folder is gone */
+        return;
     int error;
     do /* a page without space on disk would be a SIGBUS */
         error = posix_fallocate(file, (off_t)start, STEP);
@@ -76,8 +98,8 @@ static void next_window(void)
         window = NULL;
     window_at = start;
     used = end - start;
-    if (window)
-        touch_beside();
+    if (window) /* it is never unmapped before the thread ends */
+        is_touching = start_beside(&toucher, touch, window);
 }
 
 void open_log(void)
@@ -92,154 +114,108 @@ void open_log(void)
         process_number += BEYOND_PIDS;
     }
     window_at = used = 0;
-    if (file >= 0)
-        next_window();
+    if (file < 0)
+        return;
+    struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    fcntl(file, F_SETLK, &held); /* as long as the process lives, so that the capture knows when it ends */
+    next_window();
+    log_text(RECORD_PROCESS, 0, process_name);
 }
 
-static void append(const char *line, size_t length)
+/* Append a record whose `size` is not set yet. The lock is held. */
+static void append(const void *record, size_t size)
 {
-    pthread_mutex_lock(&lock);
-    if (window && used + length > STEP)
+    if (window && used + size > STEP)
         next_window();
-    if (window) {
-        memcpy(window + used, line, length);
-        used += length;
-        if (request.sync)
-            fdatasync(file);
+    if (!window)
+        return;
+    uint16_t total = (uint16_t)size;
+    memcpy(window + used + sizeof total, (const char *)record + sizeof total, size - sizeof total);
+    __atomic_store_n((uint16_t *)(window + used), total, __ATOMIC_RELEASE);
+    used += size;
+    if (request.sync)
+        fdatasync(file);
+}
+
+/* Name a function: its parameters' offsets and sizes, then the kernel. */
+static void append_function(Function *function)
+{
+    union {
+        Header header;
+        uint64_t aligned;
+        char bytes[sizeof(Header) + 8 * MOST_PARAMETERS + LONGEST];
+    } record = {.header = {.kind = RECORD_FUNCTION, .word = ++last_function}};
+    uint32_t *at = (uint32_t *)(record.bytes + sizeof(Header));
+    *at++ = function->count;
+    *at++ = (uint32_t)function->kernel->name_length;
+    for (unsigned i = 0; i < function->count; i++) {
+        *at++ = (uint32_t)function->offsets[i];
+        *at++ = (uint32_t)function->sizes[i];
     }
+    memcpy(at, function->kernel->name, function->kernel->name_length);
+    size_t size = (size_t)((char *)at - record.bytes) + function->kernel->name_length;
+    append(record.bytes, (size + 7) & ~(size_t)7);
+    function->number = last_function;
+}
+
+void log_begin(Launch *launch, int device)
+{
+    struct {
+        Begin begin;
+        unsigned char values[MOST_VALUES];
+    } record; /* only its used part is set */
+    struct {
+        Header header;
+        uint64_t ns;
+    } now_is = {{0, RECORD_TIME, 0}, 0};
+    struct timespec time;
+    Function *function = launch->function;
+    size_t size = function->bytes < MOST_VALUES ? function->bytes : MOST_VALUES;
+    record.begin = (Begin){{0, RECORD_BEGIN, 0}, launch->number, (uint32_t)device, {0}, {0}, launch->shared};
+    memcpy(record.begin.grid, launch->grid, sizeof record.begin.grid);
+    memcpy(record.begin.block, launch->block, sizeof record.begin.block);
+    memset(record.values + (size & ~(size_t)7), 0, size % 8 ? 8 : 0);
+    memcpy(record.values, launch->values, size);
+    clock_gettime(CLOCK_REALTIME_COARSE, &time);
+    launch->time_ns = now_is.ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    pthread_mutex_lock(&lock);
+    if (!function->number)
+        append_function(function);
+    record.begin.header.word = function->number;
+    if (now_is.ns != last_time)
+        append(&now_is, sizeof now_is);
+    last_time = now_is.ns;
+    append(&record, (sizeof record.begin + size + 7) & ~(size_t)7);
     pthread_mutex_unlock(&lock);
 }
 
-static char *put_number(char *at, uint64_t number)
+void log_end(uint64_t first, uint64_t last, double elapsed_ms)
 {
-    char digits[20];
-    int count = 0;
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while (number /= 10);
-    while (count)
-        *at++ = digits[--count];
-    return at;
+    End record = {{0, RECORD_END, 0}, first, last, elapsed_ms};
+    pthread_mutex_lock(&lock);
+    append(&record, sizeof record);
+    pthread_mutex_unlock(&lock);
 }
 
-static char *put_hex(char *at, uint64_t number)
+void log_text(int kind, uint64_t number, const char *text)
 {
-    int shift = 60;
-    *at++ = '0';
-    *at++ = 'x';
-    while (shift && !(number >> shift))
-        shift -= 4;
-    for (; shift >= 0; shift -= 4)
-        *at++ = "0123456789abcdef"[number >> shift & 15];
-    return at;
+    struct {
+        Header header;
+        uint64_t number;
+        char text[1000];
+    } record = {.header = {.kind = (uint16_t)kind}, .number = number};
+    size_t length = strnlen(text, sizeof record.text - 1);
+    record.header.word = (uint32_t)length;
+    memcpy(record.text, text, length);
+    pthread_mutex_lock(&lock);
+    append(&record, (offsetof(typeof(record), text) + length + 7) & ~(size_t)7);
+    pthread_mutex_unlock(&lock);
 }
 
-static char *put_size(char *at, const unsigned size[3])
+void log_exit(int status)
 {
-    *at++ = '(';
-    for (int axis = 0; axis < 3; axis++) {
-        at = put_number(at, size[axis]);
-        *at++ = axis < 2 ? ',' : ')';
-    }
-    return at;
-}
-
-static char *put_time(char *at)
-{
-    static __thread time_t last;
-    static __thread char text[32];
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME_COARSE, &time);
-    if (time.tv_sec != last || !text[0]) {
-        struct tm parts;
-        gmtime_r(&time.tv_sec, &parts);
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.", &parts);
-        last = time.tv_sec;
-    }
-    unsigned ms = (unsigned)(time.tv_nsec / 1000000);
-    memcpy(at, text, 20);
-    at += 20;
-    *at++ = (char)('0' + ms / 100);
-    *at++ = (char)('0' + ms / 10 % 10);
-    *at++ = (char)('0' + ms % 10);
-    *at++ = 'Z';
-    return at;
-}
-
-/* A parameter: a number where it has 1, 2, 4 or 8 bytes, else the words of a struct, the first ones. */
-static char *put_parameter(char *at, const unsigned char *value, size_t size)
-{
-    uint64_t word = 0;
-    if (size <= 8) {
-        memcpy(&word, value, size);
-        return put_hex(at, word);
-    }
-    *at++ = '{';
-    for (size_t done = 0; done < size && done < 256; done += 8) {
-        if (done) {
-            *at++ = ',';
-            *at++ = ' ';
-        }
-        word = 0;
-        memcpy(&word, value + done, size - done < 8 ? size - done : 8);
-        at = put_hex(at, word);
-    }
-    if (size > 256)
-        at = PUT(at, ", ...");
-    *at++ = '}';
-    return at;
-}
-
-void log_begin(const Launch *launch, int device)
-{
-    char line[LONGEST + 1024], *at = line;
-    const Function *function = launch->function;
-    at = PUT(at, "begin ");
-    at = put_number(at, launch->number);
-    *at++ = ' ';
-    at = put_time(at);
-    at = PUT(at, " cuda:");
-    at = put_number(at, (uint64_t)device);
-    *at++ = ' ';
-    memcpy(at, process_name, process_name_length);
-    at += process_name_length;
-    *at++ = ' ';
-    memcpy(at, function->kernel->name, function->kernel->name_length);
-    at += function->kernel->name_length;
-    at = PUT(at, "<<<");
-    at = put_size(at, launch->grid);
-    *at++ = ',';
-    at = put_size(at, launch->block);
-    *at++ = ',';
-    at = put_number(at, launch->shared);
-    at = PUT(at, ">>>(");
-    for (unsigned i = 0; i < function->count; i++) {
-        if (at - line > LONGEST - 700) {
-            at = PUT(at, "...");
-            break;
-        }
-        if (i)
-            at = PUT(at, ", ");
-        at = put_parameter(at, launch->values + function->offsets[i], function->sizes[i]);
-    }
-    at = PUT(at, ") seed=0\n");
-    append(line, (size_t)(at - line));
-}
-
-void log_end(uint64_t number, double elapsed_ms)
-{
-    char line[80], *at = PUT(line, "end ");
-    at = put_number(at, number);
-    if (elapsed_ms < 0)
-        at = PUT(at, " nan ms\n");
-    else
-        at += snprintf(at, 40, " %.3f ms\n", elapsed_ms);
-    append(line, (size_t)(at - line));
-}
-
-void log_text(const char *kind, uint64_t number, const char *text)
-{
-    char line[1024];
-    int length = snprintf(line, sizeof line, "%s %llu %.900s\n", kind, (unsigned long long)number, text);
-    append(line, (size_t)length);
+    Header record = {0, RECORD_EXIT, (uint32_t)status};
+    pthread_mutex_lock(&lock);
+    append(&record, sizeof record);
+    pthread_mutex_unlock(&lock);
 }

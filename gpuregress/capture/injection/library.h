@@ -4,10 +4,11 @@
 
 #include "interface.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { MOST_PARAMETERS = 256, MOST_PARAMETER_BYTES = 32768, MOST_SYMBOLS = 512 };
+enum { MOST_PARAMETERS = 256, MOST_PARAMETER_BYTES = 32768, MOST_SYMBOLS = 512, MOST_CONTEXTS = 64 };
 
 /* What the command line asked for, from the environment. */
 typedef struct {
@@ -17,7 +18,8 @@ typedef struct {
     uint64_t every;
     uint64_t max;
     uint64_t max_bytes; /* contents kept of one kernel */
-    bool sync; /* wait for each launch, and flush its log line to disk */
+    bool sync; /* wait for each launch, and flush its log record to disk */
+    double wait; /* seconds that a chosen launch may take; 0: no limit */
 } Request;
 
 extern Request request;
@@ -25,6 +27,7 @@ extern Driver driver;
 extern char process_name[256]; /* escaped, for the log */
 extern size_t process_name_length;
 extern int process_number; /* in the names of its files */
+extern __thread bool is_inside; /* the thread calls the driver for this library */
 
 /* A loaded image: the machine code that CUPTI hands over, and what the program gave the driver. */
 typedef struct Image {
@@ -61,6 +64,7 @@ typedef struct {
     size_t offsets[MOST_PARAMETERS];
     size_t sizes[MOST_PARAMETERS];
     size_t bytes; /* of the parameter space */
+    uint32_t number; /* in the launch log; 0: not there yet */
 } Function;
 
 /* A launch between its entry and its exit. */
@@ -71,8 +75,10 @@ typedef struct {
     unsigned grid[3], block[3], cluster[3];
     unsigned shared;
     bool is_cooperative;
+    Handle context;
     Handle stream;
     unsigned char values[MOST_PARAMETER_BYTES];
+    uint64_t time_ns; /* of the log, to some milliseconds */
     double began; /* seconds */
 } Launch;
 
@@ -85,29 +91,40 @@ Image *find_image(Handle module, Handle library, const char *kernel);
 unsigned list_variables(const Image *image, const char *names[MOST_SYMBOLS]);
 void write_image(Image *image);
 
-/* launch_log.c: a line before each launch, in memory that outlives the process. */
+/* launch_log.c: a record before each launch, in memory that outlives the process. */
+enum { RECORD_PROCESS = 1, RECORD_FUNCTION, RECORD_TIME, RECORD_BEGIN, RECORD_END, RECORD_FAULT, RECORD_RETRY, RECORD_EXIT };
 void open_log(void);
-void log_begin(const Launch *launch, int device);
-void log_end(uint64_t number, double elapsed_ms);
-void log_text(const char *kind, uint64_t number, const char *text);
+void log_begin(Launch *launch, int device);
+void log_end(uint64_t first, uint64_t last, double elapsed_ms);
+void log_text(int kind, uint64_t number, const char *text);
+void log_exit(int status);
+bool start_beside(pthread_t *thread, void *(*body)(void *), void *argument); /* a thread that takes no signals */
 
 /* graphs.c: the kernels of CUDA graphs. */
-void note_recorded(const char *kernel);
-void note_graph(Handle graph);
+bool is_recorded(Handle stream, Handle *graph); /* whether a stream records, and into which graph */
+void note_recorded(Handle graph, const char *kernel);
+void forget_graph(Handle graph);
 void note_executable(Handle executable, Handle graph);
 Function *function_of_graph(Handle executable);
 
 /* progress.c: which launches have finished. */
 void note_launch(const Launch *launch);
-void note_finished_stream(Handle stream);
-void note_finished_all(void);
+void note_finished_stream(Handle context, Handle stream);
+void note_finished_all(Handle context);
 void note_markers(void);
-void blame(Result error);
-bool is_lost(void); /* whether an error has ended the context */
+void blame(Handle context, Result error);
+bool is_lost(Handle context); /* whether an error has ended it */
+
+/* waits.c: waits for the GPU. */
+enum { TOO_LONG = -1 };
+Result wait_for_gpu(Handle context); /* TOO_LONG after the time limit */
+int relax_recording(void); /* let this thread make calls that a recording of a graph forbids */
+void restore_recording(int mode);
 
 /* contents.c: a chosen launch, with the memory that it can reach. */
 void keep_before(const Launch *launch, int device);
 void keep_after(const Launch *launch, Result result);
+void give_up(const Launch *launch); /* it takes too long */
 
 /* records.c: JSON lines. */
 FILE *begin_record(void);
@@ -120,7 +137,6 @@ void write_problem(const char *text);
 bool matches(const char *mangled, const char *glob);
 void escape(const char *text, char *target, size_t room);
 
-double now(void); /* seconds, to some milliseconds */
 const char *error_name(Result error);
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "library.h"
 
-#include <pthread.h>
+#include <math.h>
 #include <string.h>
 
 enum { MOST_PENDING = 16384, MOST_STREAMS = 1024 };
@@ -25,50 +25,62 @@ typedef struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Pending pending[MOST_PENDING];
 static unsigned count;
-static Handle streams[MOST_STREAMS];
+static struct {
+    Handle context, stream; /* each context has streams of its own with the handles 0, 1 and 2 */
+} streams[MOST_STREAMS];
 static unsigned stream_count;
 static volatile uint32_t *markers; /* of each stream: the low bits of the last number that has finished */
 static bool has_no_markers;
-static double started;
+static uint64_t started_ns;
 static uint64_t spent;
-static volatile bool is_blamed;
+static Handle lost[MOST_CONTEXTS]; /* contexts that an error has ended */
+static volatile unsigned lost_count;
 
-static unsigned slot_of(Handle stream)
+bool is_lost(Handle context)
+{
+    for (unsigned i = 0; i < lost_count; i++)
+        if (lost[i] == context)
+            return true;
+    return false;
+}
+
+static unsigned slot_of(Handle context, Handle stream)
 {
     for (unsigned i = stream_count; i-- > 0;)
-        if (streams[i] == stream)
+        if (streams[i].stream == stream && streams[i].context == context)
             return i;
     if (stream_count == MOST_STREAMS)
         return MOST_STREAMS - 1;
-    streams[stream_count] = stream;
+    streams[stream_count].context = context;
+    streams[stream_count].stream = stream;
     return stream_count++;
 }
 
 /* Whether a marker may be spent now. */
-static bool has_budget(void)
+static bool has_budget(uint64_t time_ns)
 {
-    double time = now();
-    if (!started)
-        started = time;
-    return (double)spent * COST < FIRST + (time - started) * SHARE;
+    if (!started_ns)
+        started_ns = time_ns;
+    return (double)spent * COST < FIRST + (double)(int64_t)(time_ns - started_ns) * 1e-9 * SHARE;
 }
 
-static bool write_marker(Handle stream, unsigned slot, uint64_t number)
+static bool write_marker(const Launch *launch, unsigned slot)
 {
-    if (has_no_markers || !driver.stream_write_value || slot == MOST_STREAMS - 1 || !has_budget())
+    if (has_no_markers || !driver.stream_write_value || slot == MOST_STREAMS - 1 || !has_budget(launch->time_ns))
         return false;
     if (!markers) {
         void *memory = NULL;
-        if (!driver.mem_host_alloc ||
-            driver.mem_host_alloc(&memory, MOST_STREAMS * 4, HOST_ALLOC_PORTABLE | HOST_ALLOC_MAPPED) != 0) {
-            has_no_markers = true;
+        int mode = relax_recording();
+        has_no_markers = !driver.mem_host_alloc || driver.mem_host_alloc(&memory, MOST_STREAMS * 4,
+                                                                         HOST_ALLOC_PORTABLE | HOST_ALLOC_MAPPED) != 0;
+        restore_recording(mode);
+        if (has_no_markers)
             return false;
-        }
         memset(memory, 0, MOST_STREAMS * 4);
         markers = memory;
     }
     spent++;
-    if (driver.stream_write_value(stream, (Address)(uintptr_t)&markers[slot], (uint32_t)number, 0) == 0)
+    if (driver.stream_write_value(launch->stream, (Address)(uintptr_t)&markers[slot], (uint32_t)launch->number, 0) == 0)
         return true;
     has_no_markers = true;
     return false;
@@ -80,99 +92,115 @@ static bool is_past(const Pending *launch)
     return markers && (int32_t)(markers[launch->stream] - (uint32_t)launch->number) >= 0 && markers[launch->stream];
 }
 
-/* Log the end of the launches that have finished. `stream` is one whose launches all have, or -1, or -2 for all. */
-static void settle(int stream)
+/* Log the end of the first `most` launches that have finished: by their markers, or as `is_finished` tells by stream. */
+static void settle(const bool *is_finished, unsigned most)
 {
     unsigned kept = 0;
+    uint64_t first = 0, last = 0; /* those in a row have one record */
     for (unsigned i = 0; i < count; i++) {
-        if (stream == -2 || (int)pending[i].stream == stream || is_past(&pending[i]))
-            log_end(pending[i].number, -1);
-        else
+        if (i >= most || !((is_finished && is_finished[pending[i].stream]) || is_past(&pending[i]))) {
             pending[kept++] = pending[i];
+            continue;
+        }
+        if (first && pending[i].number != last + 1)
+            log_end(first, last, NAN);
+        if (!first || pending[i].number != last + 1)
+            first = pending[i].number;
+        last = pending[i].number;
     }
+    if (first)
+        log_end(first, last, NAN);
     count = kept;
 }
+
+static bool selected[MOST_STREAMS]; /* for `settle`; all false between calls */
 
 void note_launch(const Launch *launch)
 {
     pthread_mutex_lock(&lock);
-    if (!is_blamed) {
-        unsigned slot = slot_of(launch->stream);
-        bool has_marker = write_marker(launch->stream, slot, launch->number);
-        if (count == MOST_PENDING)
-            settle(-1);
+    if (!is_lost(launch->context)) {
+        unsigned slot = slot_of(launch->context, launch->stream);
+        bool has_marker = write_marker(launch, slot);
+        if (count % 1024 == 1023)
+            settle(NULL, count);
         if (count == MOST_PENDING) { /* a stream holds some thousand launches, so the oldest have finished */
-            for (unsigned i = 0; i < MOST_PENDING / 2; i++)
-                log_end(pending[i].number, -1);
-            memmove(pending, pending + MOST_PENDING / 2, (MOST_PENDING - MOST_PENDING / 2) * sizeof *pending);
-            count = MOST_PENDING - MOST_PENDING / 2;
+            memset(selected, true, sizeof selected);
+            settle(selected, MOST_PENDING / 2);
+            memset(selected, false, sizeof selected);
         }
         pending[count++] = (Pending){launch->number, slot, has_marker};
     }
     pthread_mutex_unlock(&lock);
 }
 
-void note_finished_stream(Handle stream)
+void note_finished_stream(Handle context, Handle stream)
 {
     pthread_mutex_lock(&lock);
-    if (!is_blamed)
-        settle((int)slot_of(stream));
+    if (!is_lost(context) && count) {
+        unsigned slot = slot_of(context, stream);
+        selected[slot] = slot != MOST_STREAMS - 1; /* the last slot is of several streams */
+        settle(selected, count);
+        selected[slot] = false;
+    }
     pthread_mutex_unlock(&lock);
 }
 
-void note_finished_all(void)
+void note_finished_all(Handle context)
 {
     pthread_mutex_lock(&lock);
-    if (!is_blamed)
-        settle(-2);
+    if (!is_lost(context) && count) {
+        for (unsigned i = 0; i < stream_count; i++)
+            selected[i] = streams[i].context == context;
+        settle(selected, count);
+        memset(selected, false, sizeof selected);
+    }
     pthread_mutex_unlock(&lock);
 }
 
 void note_markers(void)
 {
     pthread_mutex_lock(&lock);
-    if (!is_blamed)
-        settle(-1);
+    settle(NULL, count);
     pthread_mutex_unlock(&lock);
 }
 
-bool is_lost(void)
-{
-    return is_blamed;
-}
-
-/* Log a fault: of the first unfinished launch of each stream, and of those behind it up to its next marker. */
-void blame(Result error)
+/* Log a fault: of the first unfinished launch of each stream of a context, and of those behind it up to its next marker. */
+void blame(Handle context, Result error)
 {
     char text[400];
-    unsigned suspects = 0;
+    unsigned suspects = 0, kept = 0;
     pthread_mutex_lock(&lock);
-    if (is_blamed) {
+    if (is_lost(context) || lost_count == MOST_CONTEXTS) {
         pthread_mutex_unlock(&lock);
         return;
     }
-    is_blamed = true;
-    settle(-1);
+    lost[lost_count] = context;
+    lost_count++;
+    settle(NULL, count);
     static bool is_covered[MOST_STREAMS]; /* streams whose next marker is behind us */
     static bool is_suspect[MOST_PENDING];
     memset(is_covered, 0, sizeof is_covered);
     for (unsigned i = 0; i < count; i++) {
-        is_suspect[i] = !is_covered[pending[i].stream];
+        is_suspect[i] = streams[pending[i].stream].context == context && !is_covered[pending[i].stream];
         suspects += is_suspect[i];
         if (pending[i].has_marker)
             is_covered[pending[i].stream] = true;
     }
     for (unsigned i = 0; i < count; i++) {
+        if (streams[pending[i].stream].context != context) {
+            pending[kept++] = pending[i];
+            continue;
+        }
         if (!is_suspect[i])
             snprintf(text, sizeof text, "not run: an earlier launch had failed (%s)", error_name(error));
         else if (suspects == 1)
             snprintf(text, sizeof text, "%s", error_name(error));
         else
-            snprintf(text, sizeof text, "%s: this launch or %u others that were under way; --sync tells which", error_name(error),
-                     suspects - 1);
-        log_text(is_suspect[i] ? "fault" : "retry", pending[i].number, text);
+            snprintf(text, sizeof text, "%s: this launch or %u others that were under way; --sync tells which",
+                     error_name(error), suspects - 1);
+        log_text(is_suspect[i] ? RECORD_FAULT : RECORD_RETRY, pending[i].number, text);
     }
-    count = 0;
+    count = kept;
     pthread_mutex_unlock(&lock);
     FILE *file = begin_record();
     if (file) {

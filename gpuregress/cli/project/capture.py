@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 100
 """Characters of a kernel's name."""
+_SHOWN = 10
+"""Launches that never came back."""
 _MOST = 1_000_000_000
 """Launches of a kernel that an option may count."""
 
@@ -52,6 +54,14 @@ def _application(_: click.Context, parameter: click.Parameter, words: tuple[str,
     default=60,
     help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
 )
+@click.option(
+    "--launch-timeout",
+    "wait",
+    metavar="SECONDS",
+    type=click.IntRange(0, 86_400),
+    default=60,
+    help="Longest wait for a launch that is kept; 0: none  [default: 60]",
+)
 @click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
 @click.argument(
     "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=_application
@@ -67,6 +77,7 @@ def command(
     max_bytes: str,
     source: Path | None,
     replay: int,
+    wait: int,
     sync: bool,
     command: tuple[str, ...],
 ) -> int:
@@ -87,7 +98,7 @@ def command(
         limit = units.size(max_bytes)
     except ValueError as error:
         raise UsageError(f"--max-bytes: {error}") from None
-    choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync)
+    choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync, wait)
     done = capture.capture(_project(ctx), command, choice, source=source, seconds=replay)
     return _report(done)
 
@@ -106,15 +117,19 @@ def _report(done: Capture) -> int:
     for failure in done.failures:
         console.say(f"failed: launch {failure.number}: {failure.call}: {failure.text}")
     if not done.failures:
-        for text in done.unfinished:
+        for text in done.unfinished[:_SHOWN]:
             console.say(f"never came back: {text}")
+        if len(done.unfinished) > _SHOWN:
+            console.say(f"never came back: {len(done.unfinished) - _SHOWN} more")
+        for process in done.cut:
+            console.say(f"process {process} ended while launches were under way, and not by exit(0)")
     if done.end.text:
         console.say(done.end.text)
     if done.jobs:
         console.say(f"to replay: gpuregress run {_shown(done.jobs[0].path)}")
     if done.failures:
         return KernelFault.exit_code
-    if done.problems or done.end.code:
+    if done.problems or done.cut or done.end.code:
         return HarnessError.exit_code
     if not done.launches:
         console.say("no launch was seen: the application launched no kernel, or does not use CUDA")

@@ -46,7 +46,7 @@ static void *launch_beside(void *given)
 
 int main(int count, char **words)
 {
-    Handle module, saxpy, packed, wild, graph;
+    Handle module, saxpy, packed, wild, spin, graph;
     Address pool;
     int n = 1001, far = 1 << 20;
     float a = 2.5f, values[2048];
@@ -59,6 +59,7 @@ int main(int count, char **words)
     cuModuleGetFunction(&saxpy, module, "_Z5saxpyIfEvT_PKS0_PS0_i");
     cuModuleGetFunction(&packed, module, "_Z6packed4Args");
     cuModuleGetFunction(&wild, module, "_Z4wildPfi");
+    cuModuleGetFunction(&spin, module, "_Z4spinPf");
     cuMemAlloc_v2(&pool, 65536); /* both arrays lie in one allocation, as PyTorch's do */
     for (int i = 0; i < 2048; i++)
         values[i] = 0.1f * (float)i;
@@ -78,6 +79,10 @@ int main(int count, char **words)
             cuLaunchKernel(packed, 4, 1, 1, 256, 1, 1, 0, (Handle)64, of_packed, NULL);
         else if (strcmp(words[i], "wild") == 0)
             cuLaunchKernel(wild, 4, 1, 1, 256, 1, 1, 0, NULL, of_wild, NULL);
+        else if (strcmp(words[i], "spin") == 0)
+            cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, of_wild, NULL);
+        else if (strcmp(words[i], "sleep") == 0)
+            usleep(400000);
         else if (strcmp(words[i], "fork") == 0) {
             if (fork() == 0) {
                 for (int k = 0; k < 3; k++)
