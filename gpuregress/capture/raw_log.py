@@ -23,11 +23,11 @@ from gpuregress import storage
 from gpuregress.capture import signature
 from gpuregress.launch_log import VERSION
 
-_PROCESS, _FUNCTION, _TIME, _BEGIN, _END, _FAULT, _RETRY, _EXIT = range(1, 9)
+_PROCESS, _FUNCTION, _TIME, _SHAPE, _BEGIN, _END, _FAULT, _RETRY, _EXIT = range(1, 10)
 _HEADER = struct.Struct("<HHI")
 """Size of the record, kind, and a word."""
-_LAUNCH = struct.Struct("<QI3I3II")
-"""Number, device, grid, block, shared memory; the bytes of the parameters follow."""
+_CONFIGURATION = struct.Struct("<3I3III")
+"""Grid, block, shared memory, device."""
 _ENDED = struct.Struct("<QQd")
 _NUMBER = struct.Struct("<Q")
 _LONGEST_STRUCT = 256
@@ -45,29 +45,36 @@ class RawFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class RawShape:
+    """How a function is launched: blocks, threads of a block, bytes of dynamic shared memory, number of the GPU."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+    device: int
+
+
+_NO_SHAPE = RawShape((0, 0, 0), (0, 0, 0), 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class RawBegin:
     """A launch.
 
     Attributes:
         number: in its process, from 1.
         time_ns: since 1970, to some milliseconds.
-        device: number of the GPU.
         process: its name and id.
         function: that is launched.
-        grid: blocks.
-        block: threads of a block.
-        shared: dynamic shared memory, bytes.
+        shape: how.
         values: the parameters, the first bytes of them.
     """
 
     number: int
     time_ns: int
-    device: int
     process: str
     function: RawFunction
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
-    shared: int
+    shape: RawShape
     values: bytes
 
 
@@ -115,6 +122,7 @@ class MergedLog:
 def read(data: bytes | mmap.mmap) -> Iterator[RawEvent]:
     """Read the records of a process, up to the first that is not whole."""
     functions: dict[int, RawFunction] = {}
+    shapes: dict[int, RawShape] = {}
     process, time_ns, at = "", 0, 0
     while at + _HEADER.size <= len(data):
         size, kind, word = _HEADER.unpack_from(data, at)
@@ -129,10 +137,12 @@ def read(data: bytes | mmap.mmap) -> Iterator[RawEvent]:
                 functions[word] = _function(body)
             elif kind == _TIME:
                 (time_ns,) = _NUMBER.unpack_from(body)
+            elif kind == _SHAPE:
+                gx, gy, gz, bx, by, bz, shared, device = _CONFIGURATION.unpack_from(body)
+                shapes[word] = RawShape((gx, gy, gz), (bx, by, bz), shared, device)
             elif kind == _BEGIN:
-                number, device, gx, gy, gz, bx, by, bz, shared = _LAUNCH.unpack_from(body)
-                values, function = body[_LAUNCH.size :], functions[word]
-                yield RawBegin(number, time_ns, device, process, function, (gx, gy, gz), (bx, by, bz), shared, values)
+                (number,) = _NUMBER.unpack_from(body)
+                yield RawBegin(number, time_ns, process, functions[word], shapes.get(word, _NO_SHAPE), body[_NUMBER.size :])
             elif kind == _END:
                 yield RawEnd(*_ENDED.unpack_from(body))
             elif kind in (_FAULT, _RETRY):
@@ -215,11 +225,12 @@ def _timed(process: int, path: Path) -> Iterator[tuple[int, int, RawEvent]]:
 
 def _begin_line(number: int, launch: RawBegin) -> str:
     name = _readable(launch.function.name).replace("\\", "\\\\")
-    grid, block = (",".join(map(str, size)) for size in (launch.grid, launch.block))
+    shape = launch.shape
+    grid, block = (",".join(map(str, size)) for size in (shape.grid, shape.block))
     arguments = ", ".join(_arguments(launch))
     time = datetime.fromtimestamp(launch.time_ns // 1_000_000 / 1000, UTC).isoformat(timespec="milliseconds")
-    where = f"{time.removesuffix('+00:00')}Z cuda:{launch.device} {launch.process}"
-    return f"begin {number} {where} {name}<<<({grid}),({block}),{launch.shared}>>>({arguments}) seed=0\n"
+    where = f"{time.removesuffix('+00:00')}Z cuda:{shape.device} {launch.process}"
+    return f"begin {number} {where} {name}<<<({grid}),({block}),{shape.shared}>>>({arguments}) seed=0\n"
 
 
 def _end_line(number: int, elapsed_ms: float) -> bytes:

@@ -25,11 +25,14 @@ typedef struct {
     uint32_t word; /* kinds differ in it */
 } Header;
 
+typedef struct { /* how the launches of a function are configured from here on; `word`: number of the function */
+    Header header;
+    LoggedShape shape;
+} Shape;
+
 typedef struct { /* `word`: number of the function; the values follow */
     Header header;
     uint64_t number;
-    uint32_t device;
-    uint32_t grid[3], block[3], shared;
 } Begin;
 
 typedef struct { /* these launches have ended; the time is of a single one, NaN where it is not known */
@@ -158,8 +161,19 @@ static void append_function(Function *function)
     function->number = last_function;
 }
 
+static void append_shape(Function *function, const LoggedShape *shape)
+{
+    Shape record = {{0, RECORD_SHAPE, function->number}, *shape};
+    append(&record, sizeof record);
+    function->shape = *shape;
+}
+
 void log_begin(Launch *launch, int device)
 {
+    LoggedShape shape = {{launch->grid[0], launch->grid[1], launch->grid[2]},
+                         {launch->block[0], launch->block[1], launch->block[2]},
+                         launch->shared,
+                         (uint32_t)device};
     struct {
         Begin begin;
         unsigned char values[MOST_VALUES];
@@ -171,9 +185,7 @@ void log_begin(Launch *launch, int device)
     struct timespec time;
     Function *function = launch->function;
     size_t size = function->bytes < MOST_VALUES ? function->bytes : MOST_VALUES;
-    record.begin = (Begin){{0, RECORD_BEGIN, 0}, launch->number, (uint32_t)device, {0}, {0}, launch->shared};
-    memcpy(record.begin.grid, launch->grid, sizeof record.begin.grid);
-    memcpy(record.begin.block, launch->block, sizeof record.begin.block);
+    record.begin = (Begin){{0, RECORD_BEGIN, 0}, launch->number};
     memset(record.values + (size & ~(size_t)7), 0, size % 8 ? 8 : 0);
     memcpy(record.values, launch->values, size);
     clock_gettime(CLOCK_REALTIME_COARSE, &time);
@@ -181,6 +193,8 @@ void log_begin(Launch *launch, int device)
     pthread_mutex_lock(&lock);
     if (!function->number)
         append_function(function);
+    if (memcmp(&function->shape, &shape, sizeof shape) != 0)
+        append_shape(function, &shape);
     record.begin.header.word = function->number;
     if (now_is.ns != last_time)
         append(&now_is, sizeof now_is);

@@ -54,6 +54,11 @@ typedef struct Kernel {
     bool is_refused;
 } Kernel;
 
+/* How a function is launched; all zero before its first launch. */
+typedef struct {
+    uint32_t grid[3], block[3], shared, device;
+} LoggedShape;
+
 /* A function as the driver names it, with its parameters. */
 typedef struct {
     Handle handle;
@@ -65,6 +70,7 @@ typedef struct {
     size_t sizes[MOST_PARAMETERS];
     size_t bytes; /* of the parameter space */
     uint32_t number; /* in the launch log; 0: not there yet */
+    LoggedShape shape; /* the last one in the log */
 } Function;
 
 /* A launch between its entry and its exit. */
@@ -92,7 +98,7 @@ unsigned list_variables(const Image *image, const char *names[MOST_SYMBOLS]);
 void write_image(Image *image);
 
 /* launch_log.c: a record before each launch, in memory that outlives the process. */
-enum { RECORD_PROCESS = 1, RECORD_FUNCTION, RECORD_TIME, RECORD_BEGIN, RECORD_END, RECORD_FAULT, RECORD_RETRY, RECORD_EXIT };
+enum { RECORD_PROCESS = 1, RECORD_FUNCTION, RECORD_TIME, RECORD_SHAPE, RECORD_BEGIN, RECORD_END, RECORD_FAULT, RECORD_RETRY, RECORD_EXIT };
 void open_log(void);
 void log_begin(Launch *launch, int device);
 void log_end(uint64_t first, uint64_t last, double elapsed_ms);
