@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpuregress import dtypes
+from gpuregress.capture import signature
 from gpuregress.capture.records import CapturedLaunch, CapturedRegion
 from gpuregress.capture.replay import Replay
 from gpuregress.capture.signature import ParameterType
@@ -234,9 +235,7 @@ def _is_worth_keeping(region: CapturedRegion) -> bool:
 
 def _plain(symbol: str) -> str:
     """A variable's name as a buffer's name."""
-    from gpuregress.toolchain.demangle import demangle  # noqa: PLC0415 - only for variables
-
-    text = (demangle(symbol) or symbol).rpartition("::")[2]
+    text = signature.short_name(symbol).rpartition("::")[2]
     plain = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in text)[:60]
     return plain if plain[:1].isalpha() or plain[:1] == "_" else f"v_{plain}"
 

@@ -19,8 +19,8 @@ from gpuregress.project import Project
 
 FOLDER = "captured"
 """The folder of a project that holds captured sources and contents, and the launch log."""
-LOCK = ".lock"
-"""The lock file in it that a capture holds."""
+LOCK = ".capture.lock"
+"""The lock file among the runs that a capture holds."""
 _LONGEST_NAME = 48
 
 
@@ -86,7 +86,7 @@ def capture(
     folder = project.root / FOLDER
     with storage.disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with storage.lock(folder / LOCK), storage.scratch(folder) as raw:
+    with storage.lock(project.runs / LOCK), storage.scratch(folder) as raw:
         end = application.run(command, built, cupti, raw, choice)
         processes = records.read_folder(raw)
         log = folder / "launch.log"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpuregress.capture.buffers import JobBuffer, Layout
 from gpuregress.capture.records import CapturedLaunch
+from gpuregress.document.yaml_writer import scalar
 
 MARK = "# Captured by gpuregress capture"
 """How the first line of a captured job begins; a later capture may replace such a file."""
@@ -47,12 +48,12 @@ def lines(parts: JobParts) -> Iterator[str]:
     yield f"{MARK}: launch {launch.number} of {_one_line(parts.origin)}"
     for remark in parts.remarks:
         yield f"# {_one_line(remark)}"
-    yield f"source: {quoted(parts.source)}"
+    yield f"source: {scalar(parts.source)}"
     yield "buffers:" if layout.buffers else "buffers: {}"
     for buffer in layout.buffers:
         yield f"  {buffer.name}: {{{', '.join(_buffer(parts, buffer))}}}"
     yield "launches:"
-    yield f"  - kernel: {quoted(parts.kernel)}"
+    yield f"  - kernel: {scalar(parts.kernel)}"
     yield f"    grid: {_extents(launch.grid)}"
     yield f"    block: {_extents(launch.block)}"
     if launch.shared:
@@ -64,7 +65,7 @@ def lines(parts: JobParts) -> Iterator[str]:
     if outputs and launch.finished and not launch.error:
         yield "reference:                          # the result on the card; without a rule every bit must be equal"
         for one in outputs:
-            yield f"  {one.name}: {{file: {quoted(f'{parts.folder}/{one.name}.after.bin')}}}"
+            yield f"  {one.name}: {{file: {scalar(f'{parts.folder}/{one.name}.after.bin')}}}"
     if any(one.is_filled and one not in outputs for one in layout.buffers):
         yield "inputs: unchanged"
     if parts.on_gpu_only:
@@ -86,9 +87,9 @@ def _buffer(parts: JobParts, buffer: JobBuffer) -> Iterator[str]:
     yield f"dtype: {buffer.dtype}"
     yield f"shape: [{buffer.count}]"
     if buffer.is_filled:
-        yield f"fill: {{file: {quoted(f'{parts.folder}/{buffer.name}.bin')}}}"
+        yield f"fill: {{file: {scalar(f'{parts.folder}/{buffer.name}.bin')}}}"
     if buffer.symbol:
-        yield f"symbol: {quoted(parts.symbols.get(buffer.symbol, buffer.symbol))}"
+        yield f"symbol: {scalar(parts.symbols.get(buffer.symbol, buffer.symbol))}"
 
 
 def _extents(size: tuple[int, int, int]) -> str:
@@ -106,9 +107,3 @@ def _arguments(texts: Sequence[str]) -> Iterator[str]:
     yield "    args:"
     for text in texts:
         yield f"      - {text}"
-
-
-def quoted(text: str) -> str:
-    """Write text as YAML: in quotes where it would not be read as it is."""
-    is_plain = text and not set(text) & set("{}[],:#&*!|>'\"%@`\\ ") and not text[0].isdigit()
-    return text if is_plain else "'" + text.replace("'", "''") + "'"

@@ -88,8 +88,9 @@ def write(
         raise CannotCapture(
             f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) told {counts}"
         )
-    used = _used_words(found.text, launch.kernel) if found else None
-    _refuse_objects(found, used, launch)
+    code = ptx_declarations.reachable_code(found.text, launch.kernel) if found else None
+    _refuse_objects(code or "")
+    used = None if code is None else set(_WORD.findall(code))
     symbols = [one.symbol for one in launch.regions if one.symbol and (used is None or one.symbol in used)]
     with storage.scratch() as scratch:
         layout, result = _laid_out(launch, types, found, symbols, scratch, seconds)
@@ -141,12 +142,9 @@ def _refuse_what_was_not_kept(launch: CapturedLaunch) -> None:
         raise CannotCapture(f"it was launched after {launch.error}")
 
 
-def _refuse_objects(found: FoundPtx | None, used: set[str] | None, launch: CapturedLaunch) -> None:
+def _refuse_objects(code: str) -> None:
     """Refuse what the parameters name by handles or encoded bytes."""
-    if found is None or used is None:
-        return
-    body = _bodies(found.text, launch.kernel)
-    texture, tensor = _TEXTURES.search(body), _MAPS.search(body)
+    texture, tensor = _TEXTURES.search(code), _MAPS.search(code)
     if texture:
         raise CannotCapture(f"it uses texture or surface objects ({texture[1]}), whose memory is not known")
     if tensor:
@@ -215,31 +213,6 @@ def _declaration(launch: CapturedLaunch, source: Path) -> Declaration | None:
 def declares(launch: CapturedLaunch, source: Path) -> bool:
     """Whether a source declares the kernel of a launch."""
     return _declaration(launch, source) is not None
-
-
-def _bodies(ptx: str, kernel: str) -> str:
-    """The body of a kernel, and those of all functions where it calls any."""
-    match = re.search(rf"\.entry\s+{re.escape(kernel)}\s*(?:\([^)]*\))?[^{{;]*\{{", ptx)
-    if match is None:
-        return ""
-    body = ptx[match.end() : _end_of(ptx, match.end())]
-    if re.search(r"\bcall\b", body):
-        functions = re.finditer(r"\.func\b[^{;]*\{", ptx)
-        body += "".join(ptx[one.end() : _end_of(ptx, one.end())] for one in functions)
-    return body
-
-
-def _end_of(text: str, start: int) -> int:
-    depth = 1
-    for match in re.compile(r"[{}]").finditer(text, start):
-        depth += 1 if match[0] == "{" else -1
-        if not depth:
-            return match.start()
-    return len(text)
-
-
-def _used_words(ptx: str, kernel: str) -> set[str]:
-    return set(_WORD.findall(_bodies(ptx, kernel)))
 
 
 def _laid_out(

@@ -142,12 +142,14 @@ def read(data: bytes | mmap.mmap) -> Iterator[RawEvent]:
                 shapes[word] = RawShape((gx, gy, gz), (bx, by, bz), shared, device)
             elif kind == _BEGIN:
                 (number,) = _NUMBER.unpack_from(body)
-                yield RawBegin(number, time_ns, process, functions[word], shapes.get(word, _NO_SHAPE), body[_NUMBER.size :])
+                values, shape = body[_NUMBER.size :], shapes.get(word, _NO_SHAPE)
+                yield RawBegin(number, time_ns, process, functions[word], shape, values)
             elif kind == _END:
                 yield RawEnd(*_ENDED.unpack_from(body))
             elif kind in (_FAULT, _RETRY):
+                (number,) = _NUMBER.unpack_from(body)
                 text = body[8 : 8 + word].decode("utf-8", "replace")
-                yield RawText(*_NUMBER.unpack_from(body), "fault" if kind == _FAULT else "retry", text)
+                yield RawText(number, "fault" if kind == _FAULT else "retry", text)
             elif kind == _EXIT:
                 yield RawExit(word)
         except (struct.error, KeyError):

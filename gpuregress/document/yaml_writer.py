@@ -47,6 +47,11 @@ def write(value: Any) -> str:
     return "\n".join(_mapping(value, "")) + "\n" if value else "{}\n"
 
 
+def scalar(text: str) -> str:
+    """Render text as a scalar that may stand anywhere, within braces and brackets too."""
+    return _flow([text])[1:-1]
+
+
 def _mapping(value: dict[str, Any], indent: str) -> Iterator[str]:
     for key, item in value.items():
         yield from _entry(f"{indent}{_flow(key)}:", item, indent + _INDENT)

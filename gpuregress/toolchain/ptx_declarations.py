@@ -108,6 +108,26 @@ def unset_constants(ptx: str) -> dict[str, tuple[str, ...]]:
     return unset
 
 
+def reachable_code(ptx: str, kernel: str) -> str:
+    """Return the body of an entry, with those of all functions if it calls any.
+
+    Args:
+        ptx: a whole module.
+        kernel: mangled name of the entry.
+
+    Returns:
+        the text without comments; "" where the module has no such entry.
+    """
+    text = _COMMENTS.sub(lambda match: '""' if match[1] else " ", ptx)
+    entry = next((one for one in _ENTRY.finditer(text) if one[1] == kernel and one[4] == "{"), None)
+    if entry is None:
+        return ""
+    bodies = [text[entry.end() : _body_end(text, entry.end())]]
+    if re.search(r"\bcall\b", bodies[0]):
+        bodies += (text[one.end() : _body_end(text, one.end())] for one in _FUNCTION.finditer(text))
+    return "\n".join(bodies)
+
+
 def _words(text: str, start: int) -> set[str]:
     """The words of the body that begins at `start`."""
     return set(re.findall(r"[\w$]+", text[start : _body_end(text, start)]))

@@ -153,7 +153,8 @@ def test_a_process_that_outlives_the_first_one_is_waited_for(
 
 
 def test_one_capture_at_a_time_writes_to_a_project(gpu: Path, tmp_path: Path) -> None:
-    with storage.lock(tmp_path / "captured/.lock"), pytest.raises(RunLocked, match=r"captured/\.lock is locked by process"):
+    held = storage.lock(tmp_path / "runs/.capture.lock")
+    with held, pytest.raises(RunLocked, match=r"runs/\.capture\.lock is locked by process"):
         _capture(tmp_path, gpu, "saxpy")
 
 

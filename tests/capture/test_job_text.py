@@ -58,16 +58,6 @@ def test_a_job_without_an_output_dumps_its_first_buffer(tmp_path: Path) -> None:
     assert f"    args:\n      - {'x' * 80}\n" in text
 
 
-def test_text_is_quoted_where_yaml_would_read_it_otherwise() -> None:
-    assert [job_text.quoted(text) for text in ("k", "a/b.bin", "k<1>", "it's", "1st")] == [
-        "k",
-        "a/b.bin",
-        "'k<1>'",
-        "'it''s'",
-        "'1st'",
-    ]
-
-
 def test_a_command_of_several_lines_is_one_comment(tmp_path: Path) -> None:
     given = replace(
         parts(tmp_path), origin="python -c import x\n\tx.y()\x85\udcff on a card", source="../my file #1.cu"

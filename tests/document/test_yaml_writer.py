@@ -60,3 +60,10 @@ def test_the_form_is_that_of_a_person() -> None:
 
 def test_an_empty_mapping() -> None:
     assert read(yaml_writer.write({})) == {}
+
+
+@given(TEXT)
+def test_a_scalar_is_read_back_within_braces_and_brackets(text: str) -> None:
+    written = yaml_writer.scalar(text)
+    assert "\n" not in written
+    assert read(f"a: {{b: {written}}}\nc: [{written}]\n") == {"a": {"b": text}, "c": [text]}

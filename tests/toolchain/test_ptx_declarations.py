@@ -100,3 +100,16 @@ def test_the_bytes_of_a_modules_variables() -> None:
 .global .align 8 .u64 here = generic(big);
 """
     assert ptx_declarations.variable_bytes(text) == 48 + 5_000_000_000 + 32 + 8 + 4 * (5 + 2) + 8
+
+
+def test_the_code_that_a_kernel_can_reach() -> None:
+    text = """
+.func helper() { { ld.const.f32 %f, [gain]; } ret; }
+.visible .entry calls(.param .u64 a) .maxntid 32 { call helper, (); /* tex.2d */ }
+.visible .entry alone(.param .u64 a)
+{ mov.u32 %r, 1; { ret; } }
+"""
+    assert ptx_declarations.reachable_code(text, "alone").split() == ["mov.u32", "%r,", "1;", "{", "ret;", "}"]
+    assert "[gain]" in ptx_declarations.reachable_code(text, "calls")
+    assert "tex" not in ptx_declarations.reachable_code(text, "calls")
+    assert ptx_declarations.reachable_code(text, "gone") == ""
