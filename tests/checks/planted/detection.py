@@ -1,0 +1,95 @@
+"""Runs the kernels on the CPU device with its dynamic checks, and tells what they said of each pair."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuregress import toolchain
+from gpuregress.devices.base import Bytes, Device, DeviceModule
+from gpuregress.devices.registry import open_device
+from gpuregress.errors import GpuregressError, KernelFault
+from gpuregress.records import CHECKS, DEFAULT_HEAP, Instruments, LaunchShape
+from tests.checks.planted import pairs
+from tests.checks.planted.pairs import Pair, Parameter
+
+ELEMENTS = 1024
+"""Of every buffer."""
+
+DTYPES = {
+    "int": np.int32,
+    "unsigned": np.uint32,
+    "float": np.float32,
+    "double": np.float64,
+    "long long": np.int64,
+    "unsigned long long": np.uint64,
+    "unsigned char": np.uint8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A finding, or a fault that ended the launch.
+
+    Attributes:
+        kind: of `records.FAULT_KINDS`.
+        text: message and details, a line each.
+    """
+
+    kind: str
+    text: str
+
+    def names(self, line: int, program: str) -> bool:
+        """Tell whether a source line is in it."""
+        return bool(re.search(rf"\b{program}\.cu[:(]{line}\b", self.text))
+
+
+def content(parameter: Parameter) -> Bytes:
+    """What a buffer holds before the launch: 1 to 61 over and over in an input, zeros in others."""
+    values = np.arange(ELEMENTS) % 61 + 1 if parameter.is_input else np.zeros(ELEMENTS)
+    return np.ascontiguousarray(values.astype(DTYPES[parameter.type])).view(np.uint8)
+
+
+def run(
+    program: str, *, planted: bool, names: tuple[str, ...] = (), checks: tuple[str, ...] = tuple(CHECKS)
+) -> Iterator[tuple[Pair, tuple[Said, ...]]]:
+    """Run one twin of each pair of a program, or of those that are named; each with what was said of it."""
+    chosen = [pair for pair in pairs.pairs(program) if not names or pair.name in names]
+    built = toolchain.compile(pairs.source(program, planted=planted, kernels=tuple(pair.name for pair in chosen)))
+    with open_device("cpu") as device:
+        for pair in chosen:
+            mangled = built.entries[pair.name].mangled
+            device.instrument(Instruments(checks))
+            device.limit_heap(DEFAULT_HEAP)
+            try:
+                module = device.load(built, 1, [mangled])
+            except GpuregressError as error:
+                yield pair, (Said("error", str(error)),)
+            else:
+                yield pair, launch(device, module, mangled, pair)
+            device.free_all()
+
+
+def launch(device: Device, module: DeviceModule, kernel: str, pair: Pair) -> tuple[Said, ...]:
+    """Launch a kernel once on fresh buffers; return what was found, in the order of the reports."""
+    arguments = []
+    for parameter in pair.parameters:
+        if not parameter.is_buffer:
+            arguments.append(struct.pack("<i", parameter.value))
+            continue
+        data = content(parameter)
+        memory = device.allocate(parameter.name, data.size, itemsize=np.dtype(DTYPES[parameter.type]).itemsize)
+        if not parameter.is_unwritten:
+            memory.write(data)
+        arguments.append(struct.pack("<Q", memory.address))
+    try:
+        report = device.launch(module, kernel, LaunchShape(pair.grid, pair.block, pair.shared), tuple(arguments))
+    except KernelFault as fault:
+        return (Said(fault.kind, "\n".join((str(fault), *map(str, fault.details)))),)
+    except GpuregressError as error:
+        return (Said("error", str(error)),)
+    return tuple(Said(item.kind, "\n".join((item.message, item.location, *item.details))) for item in report.findings)

@@ -1,0 +1,20 @@
+"""Some pairs on the CPU device; all of them with `python -m tests.checks.planted`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checks.planted import detection, verdicts
+
+QUICK = {
+    "barriers": ("barriers_half_of_a_warp", "barriers_two_numbers", "barriers_mbarrier_count", "barriers_two_locks"),
+}
+
+
+@pytest.mark.parametrize("program", QUICK)
+@pytest.mark.parametrize("planted", [True, False], ids=["planted", "clean"])
+def test_planted_errors_are_found_and_clean_twins_are_not_reported(program: str, *, planted: bool) -> None:
+    said = detection.run(program, planted=planted, names=QUICK[program])
+    judged = [verdicts.judge(pair, findings, planted=planted) for pair, findings in said]
+    assert [item.pair.name for item in judged] == list(QUICK[program])
+    assert [item for item in judged if item.verdict not in ("found", "clean")] == []
