@@ -175,6 +175,15 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def coverage_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Option `--coverage`."""
+    return click.option(
+        "--coverage",
+        is_flag=True,
+        help="On the CPU device: print the source lines, branches and bounds that no case executed.",
+    )(function)
+
+
 def cluster_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Option `--cluster ADDRESS` of the commands that can run cases on the hosts of a cluster."""
     return click.option(

@@ -19,7 +19,7 @@ MOST_REPEATS = 10_000
 MOST_RUNS = 1_000_000
 OWN_OPTIONS = ("html", "junit", "json")
 """Formats of reports that have an option of their own."""
-FORMATS = ("junit", "sarif", "tap", "codequality", "markdown", "github", "json", "html")
+FORMATS = ("junit", "sarif", "tap", "codequality", "markdown", "github", "lcov", "json", "html")
 """Formats of `--report`; those but the last two are `report.formats.FORMATS`, whose import takes time."""
 Target = tuple[str, str]
 """A format, and the file that a report in it is written to."""

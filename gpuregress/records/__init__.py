@@ -57,6 +57,11 @@ from gpuregress.records.fills import NormalDistribution as NormalDistribution
 from gpuregress.records.fills import Progression as Progression
 from gpuregress.records.fills import PythonFunction as PythonFunction
 from gpuregress.records.fills import Values as Values
+from gpuregress.records.instrumentation.coverage import BoundCount as BoundCount
+from gpuregress.records.instrumentation.coverage import BranchCount as BranchCount
+from gpuregress.records.instrumentation.coverage import Coverage as Coverage
+from gpuregress.records.instrumentation.coverage import FileCoverage as FileCoverage
+from gpuregress.records.instrumentation.coverage import LoopCount as LoopCount
 from gpuregress.records.instrumentation.instruments import CHECKS as CHECKS
 from gpuregress.records.instrumentation.instruments import CheckFinding as CheckFinding
 from gpuregress.records.instrumentation.instruments import Instruments as Instruments

@@ -12,6 +12,7 @@ from typing import Literal
 
 from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
+from gpuregress.records.instrumentation.coverage import Coverage
 from gpuregress.records.instrumentation.instruments import CheckFinding
 from gpuregress.records.launch_digests import LaunchDigests
 from gpuregress.records.serialization import Sparse
@@ -262,6 +263,7 @@ class Observations(Sparse):
         twins: the results on other devices, or on the host.
         sanitizer: of `--sanitize`.
         findings: of the dynamic checks, in the first run of the case's launches.
+        coverage: of `--coverage`: what the first run of the case's launches executed; CPU device only.
         variants: of `variants:`, without the first combination.
         seeds: of `repeat: {seeds: …}`, without the job's own seed.
         sticky: whether the device's context is lost.
@@ -294,6 +296,7 @@ class Observations(Sparse):
     twins: tuple[TwinResult, ...] = ()
     sanitizer: SanitizerResult | None = None
     findings: tuple[CheckFinding, ...] = ()
+    coverage: Coverage | None = None
     variants: tuple[VariantRun, ...] = ()
     seeds: tuple[SeedRun, ...] = ()
     sticky: bool = False

@@ -116,6 +116,7 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "unchanged": seen.unchanged,
         "overwritten": seen.overwritten,
         "orders": seen.orders,
+        "coverage": seen.coverage,
     }
     return measured | {key: to_json(value) for key, value in published.items() if value}
 

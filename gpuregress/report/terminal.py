@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from gpuregress.escapes import one_line, visible
 from gpuregress.records import STATUSES, BufferVerdict, Comparison, Element, RunSummary, Status, Verdict, side_text
-from gpuregress.report import accuracy_text, tolerance_text
+from gpuregress.report import accuracy_text, coverage_text, tolerance_text
 
 Entry = TypeVar("Entry")
 
@@ -77,6 +77,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
         yield from (f"… and {count} more of {job}" for job, count in more.items())
     yield from shared_values(summary)
     yield from _blocks(summary, root, verbose=verbose)
+    yield from coverage_text.lines(summary, root, verbose=verbose)
     yield ""
     yield from missing_lines(summary)
     notes = [*summary.notes, *summary.remarks]

@@ -33,6 +33,7 @@ from gpuregress.records import (
     PoisonComparison,
     Task,
 )
+from gpuregress.records.instrumentation.coverage import merged
 from gpuregress.runner import feasibility, timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
 from gpuregress.runner.dumps import DumpFolder, digest_of
@@ -309,6 +310,12 @@ class _CaseRun:
             self.observed = replace(self.observed, exchanges=tuple(dict.fromkeys(exchanges)))
         if report.findings:
             self.observed = replace(self.observed, findings=(*self.observed.findings, *report.findings))
+        if self.is_first and report.coverage is not None:
+            from gpuregress.runner.launches.source_coverage import located  # noqa: PLC0415 - few runs ask for it
+
+            seen = located(report.coverage, self.case.sources[launch.source])
+            before = self.observed.coverage
+            self.observed = replace(self.observed, coverage=seen if before is None else merged((before, seen)))
         if self.is_first and report.instructions is not None:
             self._record_instructions(self.labels[launch.source, launch.kernel], report)
 

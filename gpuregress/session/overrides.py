@@ -10,6 +10,8 @@ from gpuregress.records import Case
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_request import RunRequest
 
+_NO_COVERAGE = "--coverage is for the cpu device, which counts what a kernel executes: say --device cpu"
+
 
 def check(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
     """Check the overrides of a request before the run begins.
@@ -21,6 +23,11 @@ def check(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
         UsageError: no such tool.
         DeviceError: compute-sanitizer is asked for and missing.
     """
+    remarks = (_NO_COVERAGE,) if request.coverage and devices.kind == "cuda" else ()
+    return (*remarks, *_check_sanitizer(request, devices))
+
+
+def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
     if request.sanitize is None:
         return ()
     from gpuregress.devices.cuda import sanitizer  # noqa: PLC0415 - seldom asked for
@@ -54,6 +61,8 @@ def _applied(case: Case, request: RunRequest, sanitize: str | None, arch: str) -
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
+        timing=None if request.coverage else case.settings.timing,
+        instruments=dataclasses.replace(case.settings.instruments, coverage=request.coverage),
     )
     case = dataclasses.replace(case, settings=settings)
     if not arch or case.settings.arch is not None:

@@ -58,6 +58,7 @@ class RunRequest:
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
         dump_every_launch: dump the buffers after each launch of a case.
+        coverage: count what the cases execute on the CPU device.
         until: when the run stops, seconds of time.monotonic; cases without a turn are named; None: at its end.
         deadline: the same in words, as `6h`.
         only: names of cases; the others belong to another device's run of the same night. None: every case.
@@ -86,6 +87,7 @@ class RunRequest:
     sanitize: str | None = None
     block_order: str = ""
     dump_every_launch: bool = False
+    coverage: bool = False
     until: float | None = None
     deadline: str = ""
     only: frozenset[str] | None = None

@@ -27,6 +27,8 @@ from gpuregress.devices.cpu.runtime.blocks.co_resident_blocks import CoResidentG
 from gpuregress.devices.cpu.runtime.blocks.resident_blocks import ResidentBlocks
 from gpuregress.devices.cpu.runtime.bulk import map_bytes
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
+from gpuregress.devices.cpu.runtime.counters import coverage
+from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
 from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule
@@ -86,6 +88,7 @@ class CpuModule(base.DeviceModule):
         rows = [(region.address, region.host) for region in self.variables.values()]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
         self._tables = [table(name) for name in built.facts.tables]
+        self.counters = np.zeros(sum(COUNTERS[site.kind] for site in built.facts.probes) or 1, np.uint64)
         self.tables = np.array([item.ctypes.data for item in self._tables] or [0], np.uint64)
 
     def kernel(self, name: str) -> KernelInfo:
@@ -188,7 +191,7 @@ class CpuDevice(base.Device):
         is_optimised = has_many or slow_programs.known(program)
         schedule = Schedule(
             self._order.last_first,
-            proven_rows=has_many,
+            proven_rows=has_many and not self._instruments.any,
             is_optimised=is_optimised,
             card=program.card or SM_90.name,
             instruments=self._instruments,
@@ -289,7 +292,8 @@ class CpuDevice(base.Device):
         addresses = AddressMap(self._space, self._textures, module.addresses)
         launch = KernelLaunch(facts.footprint, grid, block, module.pack(kernel, args), addresses)
         sequence = block_order.sequence(launch.blocks // math.prod(facts.cluster), self._order.blocks)
-        most = cores.for_one_launch() if sequence is None else 1
+        is_plain = sequence is None and not module.schedule.instruments.any
+        most = cores.for_one_launch() if is_plain else 1
         parts = self._partitions.partition(f"{id(module)} {kernel}", launch, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
         machines = []
@@ -345,6 +349,7 @@ class CpuDevice(base.Device):
             cluster_shared=arena.alone.ctypes.data,
             copies=arena.copies.ctypes.data,
             exchanges=arena.exchanges.ctypes.data,
+            counters=module.counters.ctypes.data,
             **coordinates,
         )
 
@@ -394,7 +399,8 @@ class CpuDevice(base.Device):
         exchange = ""
         for item in machines if facts.watches_exchanges else ():
             exchange = exchange or lane_exchanges.describe(item, context_of(context=arena.context))
-        return LaunchReport(elapsed_ms, calls.output, counters, instructions, facts.uncounted, exchange)
+        seen = coverage.take(program.probes, module.counters)
+        return LaunchReport(elapsed_ms, calls.output, counters, instructions, facts.uncounted, exchange, coverage=seen)
 
     def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:
         if calls.failure is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpuregress.records import RunSummary
 
-FORMATS: tuple[str, ...] = ("junit", "sarif", "tap", "codequality", "markdown", "github")
+FORMATS: tuple[str, ...] = ("junit", "sarif", "tap", "codequality", "markdown", "github", "lcov")
 
 
 def render(name: str, summary: RunSummary, root: Path) -> str:

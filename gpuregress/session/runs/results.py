@@ -12,11 +12,12 @@ from typing import Any
 
 from gpuregress import launch_log, storage
 from gpuregress.errors import StorageError
+from gpuregress.escapes import json_text
 from gpuregress.frozen import dataclass
 from gpuregress.judging import parameter_spaces
 from gpuregress.judging.accepted import made_of
 from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
-from gpuregress.report import json_report, morning, terminal
+from gpuregress.report import coverage_report, json_report, morning, terminal
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEnd, JournalEntry, JournalWriter
 
@@ -108,6 +109,11 @@ def write_reports(folder: Path, summary: RunSummary, text: bytes, root: Path) ->
     """
     text_report = morning.full(summary) + terminal.full(summary, root=root)
     storage.write_atomic(folder / terminal.FULL_TEXT, text_report.encode(), durable=False)
+    covered = coverage_report.document(summary)
+    if covered is not None:
+        storage.write_atomic(
+            folder / coverage_report.FILE, (json_text(covered, indent=1) + "\n").encode(), durable=False
+        )
     storage.sync_tree(folder)
     storage.write_atomic(folder / run_folders.RESULTS, text)
 

@@ -44,6 +44,12 @@ class Exits(Protocol):
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """The thread's element of a row of its context."""
 
+    def keep(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Keep an i32 of the thread across waits, under a name of its own."""
+
+    def load_kept(self, emitter: Services, name: str) -> ir.Value:
+        """Return what the thread has kept under a name."""
+
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """Return the value that a lane of the thread's warp has posted."""
 

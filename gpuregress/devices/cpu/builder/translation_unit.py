@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from llvmlite import ir
 
@@ -14,9 +15,12 @@ from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.devices.cpu.ptx.types import size as type_size
+from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite
 from gpuregress.devices.cpu.runtime.machine_layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
 from gpuregress.devices.cpu.runtime.program import Schedule, Site
 from gpuregress.errors import UnsupportedError
+
+ProbeKey = tuple[str, str, int]
 
 
 def byte_size(variable: Variable) -> int:
@@ -36,6 +40,8 @@ class Unit:
         self.tree, self.schedule = tree, schedule or Schedule()
         self.module = ir.Module("ptx")
         self.sites: dict[Site, int] = {}
+        self.probes: dict[ProbeKey, ProbeSite] = {}
+        self.counter_count = 0
         self.functions = {item.name: item for item in tree.functions if item.body is not None}
         self.function_numbers = {name: index for index, name in enumerate(self.functions)}
         self.variables = {item.name: item for item in tree.variables}
@@ -183,6 +189,22 @@ class Unit:
         """The number of a statement's site."""
         mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
         return self.sites.setdefault(Site(mnemonic, where(statement), action, space, size, buffer), len(self.sites))
+
+    def probe(self, kind: ProbeKind, function: str, index: int, lines: Lines, **more: Any) -> ProbeSite:
+        """The site of a probe, with counters of its own.
+
+        Args:
+            kind: what is counted.
+            function: PTX function.
+            index: its statement, or block.
+            lines: source lines that it belongs to.
+            more: further fields of the site.
+        """
+        key = (kind, function, index)
+        if key not in self.probes:
+            self.probes[key] = ProbeSite(kind, function, index, self.counter_count, lines, **more)
+            self.counter_count += COUNTERS[kind]
+        return self.probes[key]
 
     def device_function(self, name: str) -> ir.Function:
         """The LLVM function of a device function: (machine, thread, results…, parameters…) → status."""

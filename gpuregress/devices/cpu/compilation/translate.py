@@ -108,6 +108,7 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         unit.dynamic_start,
         refused,
         constant_bytes(tree),
+        tuple(unit.probes.values()),
     )
     is_optimised = schedule is None or schedule.is_optimised
     lowered = str(unit.module)

@@ -57,6 +57,16 @@ class FunctionExits:
         del name
         _refuse(emitter)
 
+    def keep(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Refuse; see `wait`."""
+        del name, value
+        _refuse(emitter)
+
+    def load_kept(self, emitter: Services, name: str) -> ir.Value:
+        """Refuse; see `wait`."""
+        del name
+        _refuse(emitter)
+
     def join(self, emitter: Services) -> None:
         """Nothing: a called function does not wait."""
 

@@ -24,6 +24,7 @@ from gpuregress.devices.cpu.builder.thread_context import YIELD
 from gpuregress.devices.cpu.builder.threads import Thread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, POINTER, convert, llvm_type
+from gpuregress.devices.cpu.counters.probes import Probes
 from gpuregress.devices.cpu.functions.register_values import Known, RegisterValues
 from gpuregress.devices.cpu.isa.control.calls import lower_call
 from gpuregress.devices.cpu.isa.control.special_registers import special_register
@@ -104,6 +105,8 @@ class FunctionEmitter:
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
         self._instructions = Cell(view.entry, i64(0)) if unit.schedule.counts else None
+        wanted = unit.schedule.instruments
+        self._probes = Probes(unit, function.name, self.flow) if wanted.coverage or wanted.costs else None
         variables = set(unit.variables) | {item.name for item in function.variables}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
         self.provenance = PointerProvenance(self.flow.statements, offsets, variables)
@@ -364,6 +367,8 @@ class FunctionEmitter:
 
         An instruction whose guard is false counts: it is issued. A loop that waits for other threads does not count.
         """
+        if self._probes is not None:
+            self._probes.run(self, start)
         if self._instructions is None or number in self.flow.waiting_blocks:
             return
         total = 0
@@ -410,6 +415,8 @@ class FunctionEmitter:
         self.builder = ir.IRBuilder(body)
         self._values.begin(body, guarded=True)
         self._guarded = True
+        if self._probes is not None:
+            self._probes.predicate(self)
         self._dispatch(statement)
         self._guarded = False
         if self._abandoned:
@@ -430,6 +437,8 @@ class FunctionEmitter:
         if isinstance(statement, Call):
             lower_call(self, statement)
             return
+        if self._probes is not None:
+            self._probes.bound(self)
         if self.index in self.flow.spin_effects:
             self.exits.note_effect(self)
         if self.index in self.watched:
@@ -473,6 +482,10 @@ class FunctionEmitter:
 
     def edge(self, target: int) -> ir.Block:
         """The LLVM block to branch to for block `target`; where the edge may spin, one that yields first."""
+        block = self._edge(target)
+        return block if self._probes is None else self._probes.on_edge(self, target, block)
+
+    def _edge(self, target: int) -> ir.Block:
         detour = self.detours.get((self.block_number, target))
         if detour is not None:
             return detour(self._block(target))

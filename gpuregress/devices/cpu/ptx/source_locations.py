@@ -24,7 +24,8 @@ class Locations:
     """
 
     def __init__(self, text: str) -> None:
-        self._files = {int(index): PurePath(path).name for index, path in _FILE.findall(text)}
+        self._paths = {int(index): path for index, path in _FILE.findall(text)}
+        self._files = {index: PurePath(path).name for index, path in self._paths.items()}
         self._callers: dict[_Location, _Location] = {}
         self.current: SourceLine | None = None
 
@@ -51,12 +52,13 @@ class Locations:
         return (cursor.integer("a file's number"), cursor.integer("a line"), cursor.integer("a column"))
 
     def _make_current(self, location: _Location) -> None:
-        seen = {location}
+        seen = {location: None}
         while location in self._callers and self._callers[location] not in seen:
             if self._files.get(self._callers[location][0]) == HARNESS_FILE:
                 break  # a function under test: its own line, not that of the generated call
             location = self._callers[location]
-            seen.add(location)
+            seen[location] = None
         # Line 0 marks code that the compiler made up: the line before it is the better guess.
         if location[1] > 0 and location[0] in self._files:
-            self.current = SourceLine(self._files[location[0]], location[1])
+            inner = tuple((self._paths[file], line, at) for file, line, at in seen if line > 0 and file in self._paths)
+            self.current = SourceLine(self._files[location[0]], location[1], inner)

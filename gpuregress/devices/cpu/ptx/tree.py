@@ -14,10 +14,18 @@ Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of the CUDA source, from `.loc` and `.file`; of inlined code that of the outermost call."""
+    """A line of the CUDA source, from `.loc` and `.file`; of inlined code that of the outermost call.
+
+    Attributes:
+        file: its name without folders.
+        line: counted from 1.
+        inner: (file as `.file` names it, line, column) of the code itself and of the calls that it is inlined into,
+            innermost first; the last one is the line itself.
+    """
 
     file: str
     line: int
+    inner: tuple[tuple[str, int, int], ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         """`saxpy.cu:12`."""

@@ -102,6 +102,7 @@ class Machine(ctypes.Structure):
     instruction of that kind. `copies` is the queue of the block's `cp.async`.
     `exchanges` is a hash table of the last writes of lanes that depend on each other, `exchange_write` and
     `exchange_read` the numbers, from 1, of the sites of the first exchange (0: there was none).
+    `counters` has a 64-bit number for each counter of the module's probes.
     `advanced` tells whether a block that was suspended had changed anything; its number is then in `first_block`.
     """
 
@@ -117,7 +118,7 @@ class Machine(ctypes.Structure):
             "workspace", "passes_per_turn", "resuming", "textures", "texture_count", "fault_x", "fault_y", "fault_z",
             "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
             "pending_loads", "bulk_copies", "heap", "copies",
-            "exchanges", "exchange_write", "exchange_read", "advanced",
+            "exchanges", "exchange_write", "exchange_read", "advanced", "counters",
         )
     ]  # fmt: skip
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gpuregress.devices.cpu.runtime.counters.probe_sites import ProbeSite
 from gpuregress.devices.cpu.runtime.record_codec import decode
 from gpuregress.records import SM_90, Dim3, Instruments
 
@@ -195,6 +196,7 @@ class ModuleFacts:
         dynamic_start: address of the dynamic shared memory.
         refused: kernel that needs an unsupported instruction -> the message.
         constant_bytes: of the `__constant__` variables.
+        probes: what its counters count, in their order; none where nothing is counted.
     """
 
     kernels: Mapping[str, KernelFacts]
@@ -206,6 +208,7 @@ class ModuleFacts:
     dynamic_start: int
     refused: Mapping[str, str]
     constant_bytes: int
+    probes: tuple[ProbeSite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,6 @@ class CompiledModule:
 
 CLASSES = {
     item.__name__: item
-    for item in (Site, StoredFootprint, KernelFacts, Relocation, VariableFacts, SharedVariable, ModuleFacts)
+    for item in (Site, StoredFootprint, KernelFacts, Relocation, VariableFacts, SharedVariable, ModuleFacts, ProbeSite)
 }
 """Name of each class of facts -> the class; for `record_codec.decode`."""

@@ -241,7 +241,8 @@ class Lockstep(BlockSchedule):
         b.cbranch(b.icmp_unsigned("<", following, width), head, done)
 
     def _idle_edges(self, row: ProvenRow | None) -> set[tuple[int, int]]:
-        if row is not None or not self._waits or self.unit.schedule.last_first or self._group:
+        schedule = self.unit.schedule
+        if row is not None or not self._waits or schedule.last_first or self._group or schedule.instruments.any:
             return set()
         return idle_edges(self.body.emitter, self.rematerializer, self._varying, self._current.index)
 

@@ -11,7 +11,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT, ThreadElements, row
 from gpuregress.devices.cpu.builder.threads import dimension
-from gpuregress.devices.cpu.builder.types import I64
+from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 
@@ -82,6 +82,14 @@ class BlockSchedule(ABC):
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """Return the thread's element of a row of its context."""
         return emitter.builder.load(self.elements().fixed(emitter.builder, name), typ=LAYOUT[name][1])
+
+    def keep(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Keep an i32 of the thread in a row of its context."""
+        self.body.slots.save(emitter.builder, self.elements(), name, value)
+
+    def load_kept(self, emitter: Services, name: str) -> ir.Value:
+        """Return what the thread has kept under a name."""
+        return self.body.slots.restore(emitter.builder, self.elements(), name, I32)
 
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """Return the value that a lane of the thread's warp has posted."""

@@ -1,0 +1,1 @@
+"""Counters of instrumented code: executions of basic blocks, branches, loops and bounds."""

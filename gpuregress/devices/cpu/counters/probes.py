@@ -1,0 +1,189 @@
+"""Probes of one function: code that counts executions of blocks, branches, loops and bounds."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64
+from gpuregress.devices.cpu.builder.translation_unit import Unit
+from gpuregress.devices.cpu.builder.types import I32, I64, convert
+from gpuregress.devices.cpu.counters.bounds import IndexBound, find_bounds
+from gpuregress.devices.cpu.counters.loop_plan import CountedLoop, CountedLoops, plan_loops
+from gpuregress.devices.cpu.ptx.opcode_table import Control, Wait, info
+from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Label
+from gpuregress.devices.cpu.ptx.types import is_signed
+from gpuregress.devices.cpu.runtime.counters.probe_sites import Lines
+
+
+class Probes:
+    """The probes of one function.
+
+    Args:
+        unit: the module.
+        name: the function's.
+        flow: its control-flow graph.
+    """
+
+    def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph) -> None:
+        self._unit, self._name, self._flow = unit, name, flow
+        self._cells: dict[int, Cell] = {}
+
+    @cached_property
+    def _plan(self) -> CountedLoops:
+        return plan_loops(self._flow)
+
+    @cached_property
+    def _bounds(self) -> dict[int, IndexBound]:
+        return find_bounds(self._flow, self._plan.deciding)
+
+    # --- executions ---------------------------------------------------------------------------------------------------
+
+    def run(self, emitter: Services, start: int) -> None:
+        """Count an execution of the instructions from a statement to the next wait or the end of its block."""
+        if self._instructions(start):
+            self._bump(emitter, self._run(start))
+
+    def predicate(self, emitter: Services) -> None:
+        """Count the execution of the guarded instruction at hand; built where its guard is true."""
+        at_ = emitter.index
+        site = self._unit.probe("predicate", self._name, at_, self._lines(at_, at_ + 1), base=self._run_of(at_))
+        self._bump(emitter, site.first)
+
+    def bound(self, emitter: Services) -> None:
+        """Count the comparison at hand, if it compares an index with a limit next to it."""
+        bound = self._bounds.get(emitter.index)
+        if bound is None:
+            return
+        at_, b = emitter.index, emitter.builder
+        lines = self._lines(at_, at_ + 1)
+        names = {"note": bound.order, "source": bound.index_name, "limit": bound.limit_name}
+        site = self._unit.probe("bound", self._name, at_, lines, base=self._run_of(at_), **names)
+        signed = is_signed(bound.type_name)
+        index, limit = (
+            convert(b, emitter.read(item, bound.type_name), I64, signed=signed) for item in (bound.index, bound.limit)
+        )
+        place = b.add(b.sub(index, limit), i64(1))
+        with b.if_then(b.icmp_unsigned("<", place, i64(3)), likely=False):
+            self._add(emitter, b, b.add(place, i64(site.first)))
+
+    # --- edges --------------------------------------------------------------------------------------------------------
+
+    def on_edge(self, emitter: Services, target: int, block: ir.Block) -> ir.Block:
+        """Return the block to branch to for an edge of the flow, which counts what the edge means."""
+        edge = (emitter.block_number, target)
+        plan = self._plan
+        counted = self._branch(edge)
+        if counted is None and not any((plan.entered(edge), plan.repeated(edge), plan.left(edge), plan.skipped(edge))):
+            return block
+        detour = emitter.builder.append_basic_block("edge")
+        builder, emitter.builder = emitter.builder, ir.IRBuilder(detour)
+        if counted is not None:
+            self._bump(emitter, counted)
+        for loop in plan.left(edge):
+            self._leave(emitter, loop, edge[0])
+        for loop in plan.skipped(edge):
+            self._bump(emitter, self._loop(loop))
+        for loop in plan.repeated(edge):
+            self._set(emitter, loop, emitter.builder.add(self._get(emitter, loop), i32(1)))
+        for loop in plan.entered(edge):
+            self._set(emitter, loop, i32(0))
+        emitter.builder.branch(block)
+        emitter.builder = builder
+        return detour
+
+    def _branch(self, edge: tuple[int, int]) -> int | None:
+        """The counter of a branch that takes an edge; None where no branch of the program's own decides about it."""
+        block = self._flow.blocks[edge[0]]
+        last = self._flow.statements[block.end - 1] if block.end > block.start else None
+        if not isinstance(last, Instruction) or edge[0] in self._plan.deciding:
+            return None
+        at_, control = block.end - 1, info(last).control
+        lines = self._lines(at_, at_ + 1)
+        if control is Control.BRANCH_TABLE and edge[1] in block.successors:
+            return self._unit.probe("case", self._name, edge[0] << 16 | edge[1], lines, base=self._run_of(at_)).first
+        if control is not Control.BRANCH or last.guard is None or len(set(block.successors)) < 2:
+            return None
+        if edge[1] != block.successors[0]:
+            # The other side is what is left; the site is there nevertheless.
+            self._unit.probe("branch", self._name, at_, lines, base=self._run_of(at_))
+            return None
+        return self._unit.probe("branch", self._name, at_, lines, base=self._run_of(at_)).first
+
+    def _leave(self, emitter: Services, loop: CountedLoop, source: int) -> None:
+        b = emitter.builder
+        times = self._get(emitter, loop)
+        if not (loop.tests_first and source == loop.head):
+            times = b.add(times, i32(1))
+        many = b.select(b.icmp_unsigned("<", times, i32(2)), times, i32(2))
+        self._add(emitter, b, b.add(b.zext(many, I64), i64(self._loop(loop))))
+
+    def _loop(self, loop: CountedLoop) -> int:
+        """The first counter of a loop."""
+        lines = self._lines(loop.statement, loop.statement + 1)
+        note = "zero" if loop.tests_first or loop.skips else ""
+        return self._unit.probe("loop", self._name, loop.head, lines, note=note).first
+
+    def _get(self, emitter: Services, loop: CountedLoop) -> ir.Value:
+        if loop.waits:
+            return emitter.exits.load_kept(emitter, f"%iterations{loop.head}")
+        return self._cell(emitter, loop).get(emitter.builder)
+
+    def _set(self, emitter: Services, loop: CountedLoop, value: ir.Value) -> None:
+        if loop.waits:
+            emitter.exits.keep(emitter, f"%iterations{loop.head}", value)
+        else:
+            self._cell(emitter, loop).set(value, emitter.builder)
+
+    def _cell(self, emitter: Services, loop: CountedLoop) -> Cell:
+        if loop.head not in self._cells:
+            self._cells[loop.head] = Cell(emitter.view.entry, ir.Constant(I32, 0))
+        return self._cells[loop.head]
+
+    # --- stretches of instructions ------------------------------------------------------------------------------------
+
+    def _run(self, start: int) -> int:
+        return self._unit.probe("run", self._name, start, self._lines(start, self._end(start))).first
+
+    def _run_of(self, index: int) -> int:
+        """The first counter of the stretch that holds a statement."""
+        start = index
+        block = self._flow.blocks[self._flow.block_at(index)]
+        while start > block.start and not self._may_leave(start - 1):
+            start -= 1
+        return self._run(start)
+
+    def _end(self, start: int) -> int:
+        block = self._flow.blocks[self._flow.block_at(start)]
+        return next((at_ + 1 for at_ in range(start, block.end) if self._may_leave(at_)), block.end)
+
+    def _may_leave(self, index: int) -> bool:
+        return index in self._flow.waits or isinstance(self._flow.statements[index], Call)
+
+    def _instructions(self, start: int) -> list[Instruction | Call]:
+        if start >= self._flow.blocks[self._flow.block_at(start)].end:
+            return []
+        items = self._flow.statements[start : self._end(start)]
+        return [item for item in items if not isinstance(item, Label) and not _is_inserted(item)]
+
+    def _lines(self, start: int, end: int) -> Lines:
+        found: dict[tuple[tuple[str, int, int], ...], None] = {}
+        for item in self._flow.statements[start:end]:
+            if not isinstance(item, Label) and not _is_inserted(item) and item.source is not None:
+                found[item.source.inner or ((item.source.file, item.source.line, 0),)] = None
+        return tuple(found)
+
+    def _bump(self, emitter: Services, counter: int) -> None:
+        self._add(emitter, emitter.builder, i64(counter))
+
+    def _add(self, emitter: Services, b: ir.IRBuilder, counter: ir.Value) -> None:
+        pointer = at(b, emitter.view.pointer("counters"), b.shl(counter, i64(3)))
+        b.store(b.add(b.load(pointer, typ=I64), i64(1)), pointer)
+
+
+def _is_inserted(statement: Instruction | Call) -> bool:
+    """Whether the compiler itself put a statement there."""
+    return isinstance(statement, Instruction) and info(statement).wait is Wait.STEP

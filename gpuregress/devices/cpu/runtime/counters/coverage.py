@@ -1,0 +1,59 @@
+"""Coverage of a launch, from the counters of its module's probes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS, ProbeSite
+from gpuregress.records import BoundCount, BranchCount, Coverage, FileCoverage, LoopCount
+from gpuregress.records.instrumentation.coverage import merged
+
+Values = npt.NDArray[np.uint64]
+
+
+def take(sites: Sequence[ProbeSite], counters: Values) -> Coverage | None:
+    """The coverage of what has run since the last call, and set the counters to 0; None without probes.
+
+    A line counts as often as the one of its instructions that was executed most; an instruction inlined into another
+    line counts there, too.
+    """
+    if not sites:
+        return None
+    values = [int(value) for value in counters]
+    counters[:] = 0
+    lines: dict[tuple[str, int], int] = {}
+    parts: list[Coverage] = []
+    copies = Counter((site.function, _place(site)) for site in sites if site.kind == "loop" and site.lines)
+    for site in sites:
+        if site.kind == "run":
+            for path, line, _ in {place for chain in site.lines for place in chain}:
+                lines[path, line] = max(lines.get((path, line), 0), values[site.first])
+        elif site.lines:
+            counts = values[site.first : site.first + COUNTERS[site.kind]]
+            whole = values[site.base] if site.base >= 0 else 0
+            parts.append(Coverage((_one(site, counts, whole, copies[site.function, _place(site)]),)))
+    for (path, line), count in lines.items():
+        parts.append(Coverage((FileCoverage(path, ((line, count),)),)))
+    return merged(parts)
+
+
+def _place(site: ProbeSite) -> tuple[str, int, int]:
+    return site.lines[0][0]
+
+
+def _one(site: ProbeSite, counts: list[int], whole: int, copies: int) -> FileCoverage:
+    path, line, column = _place(site)
+    if site.kind == "loop":
+        zero = counts[0] if site.note == "zero" else None
+        return FileCoverage(path, loops=(LoopCount(line, column, zero, counts[1], counts[2], copies > 1),))
+    if site.kind == "bound":
+        below, equal, above = counts
+        bound = BoundCount(line, column, site.note, site.source, site.limit, below, equal, above)
+        return FileCoverage(path, bounds=(bound,))
+    kind = {"branch": "branch", "case": "case", "predicate": "guard"}[site.kind]
+    other = 0 if kind == "case" else max(0, whole - counts[0])
+    return FileCoverage(path, branches=(BranchCount(line, column, counts[0], other, kind),))  # type: ignore[arg-type]

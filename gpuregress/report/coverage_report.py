@@ -1,0 +1,169 @@
+"""Coverage of a run, merged over its cases and for each job: what was never executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuregress.records import Coverage, FileCoverage, LoopCount, RunSummary
+from gpuregress.records.instrumentation.coverage import merged
+from gpuregress.records.serialization import to_json
+
+FILE = "coverage.json"
+"""In a run's folder."""
+VERSION = 1
+_KINDS = ("line", "branch", "loop", "bound")
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that no case executed.
+
+    Attributes:
+        path: of the source file.
+        line: counted from 1.
+        kind: `line`, `branch`, `loop` or `bound`.
+        text: what never happened, in words.
+    """
+
+    path: str
+    line: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How many of something were executed."""
+
+    seen: int
+    of: int
+
+    def __str__(self) -> str:
+        """`19 of 20`."""
+        return f"{self.seen} of {self.of}"
+
+
+def of_run(summary: RunSummary) -> Coverage | None:
+    """The coverage of all cases of a run; None where none was counted."""
+    found = [coverage for _, coverage in _of_cases(summary)]
+    return merged(found) if found else None
+
+
+def of_jobs(summary: RunSummary) -> dict[str, Coverage]:
+    """Job → the coverage of its cases."""
+    found: dict[str, list[Coverage]] = {}
+    for job, coverage in _of_cases(summary):
+        found.setdefault(job, []).append(coverage)
+    return {job: merged(parts) for job, parts in found.items()}
+
+
+def _of_cases(summary: RunSummary) -> Iterator[tuple[str, Coverage]]:
+    for verdict in summary.verdicts:
+        coverage = verdict.outcome.observations.coverage if verdict.outcome is not None else None
+        if coverage is not None:
+            yield verdict.job, coverage
+
+
+def document(summary: RunSummary) -> dict[str, Any] | None:
+    """The run's coverage as plain JSON values; None where none was counted."""
+    whole = of_run(summary)
+    if whole is None:
+        return None
+    jobs = {
+        job: {"files": to_json(one.files), "never": [to_json_gap(gap) for gap in gaps(one)]}
+        for job, one in of_jobs(summary).items()
+    }
+    return {
+        "version": VERSION,
+        "run": summary.run,
+        "files": to_json(whole.files),
+        "never": [to_json_gap(gap) for gap in gaps(whole)],
+        "totals": {name: {"seen": one.seen, "of": one.of} for name, one in totals(whole.files).items()},
+        "jobs": jobs,
+    }
+
+
+def to_json_gap(gap: Gap) -> dict[str, Any]:
+    """A gap as plain JSON values."""
+    return {"path": gap.path, "line": gap.line, "kind": gap.kind, "text": gap.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Something that a case can execute: a line, one side of a branch, a number of iterations, a value of an index.
+
+    Attributes:
+        line: counted from 1.
+        kind: `line`, `branch`, `loop` or `bound`.
+        text: in words, behind "never".
+        count: how often it was executed.
+    """
+
+    line: int
+    kind: str
+    text: str
+    count: int
+
+
+def points(one: FileCoverage) -> Iterator[Point]:
+    """All that cases can execute in a file.
+
+    What the compiler makes of a loop has branches and bounds of its own: on the line of a loop only its iterations
+    are told. A branch that was never reached is told by its line.
+    """
+    missed = {line for line, count in one.lines if count == 0}
+    loops = {loop.line for loop in one.loops}
+    for line, count in one.lines:
+        yield Point(line, "line", "executed", count)
+    for branch in one.branches:
+        if branch.line not in missed and branch.line not in loops and any(branch.sides) and branch.kind != "case":
+            guarded = branch.kind == "guard"
+            taken = "the guarded instruction executed" if guarded else "both sides of the branch"
+            other = "the guarded instruction left out" if guarded else taken
+            yield Point(branch.line, "branch", taken, branch.taken)
+            yield Point(branch.line, "branch", other, branch.other)
+    for loop in one.loops:
+        if loop.line not in missed:
+            yield from (Point(loop.line, "loop", text, count) for text, count in iteration_counts(loop))
+    for bound in one.bounds:
+        if bound.line not in missed and bound.line not in loops:
+            yield from (Point(bound.line, "bound", text, count) for text, count in bound.edges)
+
+
+def totals(files: Iterable[FileCoverage]) -> dict[str, Total]:
+    """`lines`, `branches` (sides of them), `loops` (numbers of iterations), `bounds` (values) → what was executed."""
+    found = [point for one in files for point in points(one)]
+    kinds = {"lines": "line", "branches": "branch", "loops": "loop", "bounds": "bound"}
+    counts = {name: [point.count for point in found if point.kind == kind] for name, kind in kinds.items()}
+    return {name: Total(sum(count > 0 for count in all_), len(all_)) for name, all_ in counts.items()}
+
+
+def gaps(coverage: Coverage) -> list[Gap]:
+    """What was never executed, by file and line; alternatives of one thing are one gap."""
+    found: dict[tuple[str, int, str], list[str]] = {}
+    for one in coverage.files:
+        for point in sorted(points(one), key=lambda point: (point.line, _KINDS.index(point.kind))):
+            if point.count == 0:
+                found.setdefault((one.path, point.line, point.kind), []).append(point.text)
+    return [Gap(*place, "never " + " or ".join(dict.fromkeys(texts))) for place, texts in found.items()]
+
+
+def iteration_counts(loop: LoopCount) -> list[tuple[str, int]]:
+    """How often a loop ran 0 times, once, more often, as far as that can be seen."""
+    if loop.is_unrolled:
+        return [("an iteration", loop.once + loop.many)]
+    zero = [] if loop.zero is None else [("0 iterations", loop.zero)]
+    if not loop.once and not loop.many:
+        return [*zero, ("an iteration", 0)]
+    return [*zero, ("1 iteration", loop.once), ("more than 1 iteration", loop.many)]
+
+
+def source_lines(path: str) -> list[str]:
+    """The text of a source file; nothing where it cannot be read any more."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,22 @@
+"""Trace files of lcov."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuregress.report.formats import lcov
+from tests.report.samples import summary
+from tests.report.test_coverage_report import covered
+
+
+def test_a_record_has_branches_and_lines() -> None:
+    text = lcov.render(covered(), Path("/p"))
+    assert text.splitlines()[:4] == ["TN:gpuregress", "SF:k.cu", "BRDA:2,0,0,0", "BRDA:2,0,1,4"]
+    assert "DA:2,0\n" in text
+    assert text.endswith("BRF:8\nBRH:5\nDA:1,4\nDA:2,0\nDA:3,4\nDA:4,4\nDA:5,4\nLF:5\nLH:4\nend_of_record\n")
+
+
+def test_without_counts_it_has_the_notes_alone() -> None:
+    lines = lcov.render(summary(), Path("/p")).splitlines()
+    assert len(lines) == len(summary().notes)
+    assert all(line.startswith("# ") for line in lines)
