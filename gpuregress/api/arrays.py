@@ -19,6 +19,8 @@ from gpuregress.api import device_arrays, dlpack
 from gpuregress.dtypes import ElementType
 
 Bytes = npt.NDArray[np.uint8]
+_OF_HOST = (np.dtype(np.longdouble).name, np.dtype(np.clongdouble).name)
+"""Floats of the host's processor alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +141,31 @@ def view(value: Any) -> ArrayBytes:
     )
 
 
+def contents(value: Any) -> tuple[npt.NDArray[Any], ElementType]:
+    """Return a copy of an array, of a number or of nested lists of them, and its element type.
+
+    Args:
+        value: an array of numpy may have gaps between its elements, and any byte order.
+
+    Raises:
+        TypeError: no dtype of ours holds its elements.
+        ValueError: it is an array that `view` refuses.
+    """
+    if not is_array(value):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.dtype.names is None:
+        value = value.astype(value.dtype.newbyteorder("="), order="C")
+    return view(value).to_numpy()
+
+
 def _of_numpy(array: npt.NDArray[Any], owner: Any) -> ArrayBytes:
     if array.dtype.hasobject:
         raise ValueError(f"its dtype is {array.dtype}: a kernel cannot read Python objects")
+    if array.dtype.kind not in "biufcV" or array.dtype.name in _OF_HOST:
+        raise ValueError(f"its dtype is {array.dtype}: a kernel has no such type")
+    is_masked = isinstance(array, np.ma.MaskedArray)
+    if is_masked:
+        raise ValueError("it is a masked array: a kernel has no masks; pass filled(…) of it, or its data")
     if not array.dtype.isnative:
         raise ValueError(f"its dtype is {array.dtype}: the bytes of a GPU are in the other order")
     steps = tuple(stride // array.itemsize if array.itemsize else 0 for stride in array.strides)

@@ -5,13 +5,13 @@ The baselines are dumps beside the test: `test_sum.py` and the test `test_small`
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 import pytest
 
@@ -20,14 +20,12 @@ from gpuregress.compare.rule_validation import validate_rule
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import writer
 from gpuregress.escapes import visible
-from gpuregress.pytest_plugin import array_comparison
+from gpuregress.pytest_plugin import array_comparison, baseline_names
 from gpuregress.records import Rule
 
 _SUFFIX = ".dump"
 _BOUNDS = ("rtol", "atol", "ulp", "nan")
 _KEYS = ("rtol", "atol", "ulp", "nan", "order")
-_OWNERS = pytest.StashKey[dict[Path, str]]()
-"""Path of baselines, without the array's name → the test of this session that checked them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +85,10 @@ class KernelRegression:
             named: further arrays.
         """
         __tracebackhide__ = True
-        base = re.sub(r"[\W]", "_", self._request.node.name) if basename is None else basename
-        owners = self._request.config.stash.setdefault(_OWNERS, {})
-        owner = owners.setdefault(self._folder / base, self._request.node.nodeid)
-        is_first = base not in self._checked and owner == self._request.node.nodeid
+        node = self._request.node
+        base = baseline_names.of_test(node.name) if basename is None else basename
+        owner = baseline_names.owner(self._request.config, self._folder / base, node.nodeid)
+        is_first = base not in self._checked and owner == node.nodeid
         self._checked.add(base)
         common = {"rtol": rtol, "atol": atol, "ulp": ulp, "nan": nan, "order": order}
         given = [
@@ -107,7 +105,11 @@ class KernelRegression:
         paths = {one.name: self._folder / f"{base}.{_file_name(one.name)}{_SUFFIX}" for one in given}
         if len(set(paths.values())) < len(paths):
             pytest.fail(f"kernel_regression: two of {', '.join(paths)} have one file name: rename one", pytrace=False)
-        present = {path for path in self._folder.glob(f"{base}.*{_SUFFIX}") if "." not in path.name[len(base) + 1 : -5]}
+        present = {
+            path
+            for path in self._folder.glob(f"{glob.escape(base)}.*{_SUFFIX}")
+            if "." not in path.name[len(base) + 1 : -5]
+        }
         gone = sorted(present - set(paths.values()))
         texts: list[str] = []
         written: list[Path] = []
@@ -148,7 +150,7 @@ def _given(name: str, value: Any, common: Mapping[str, Any], own: Mapping[str, A
     __tracebackhide__ = True
     problem = ""
     try:
-        array, element = arrays.view(value if arrays.is_array(value) else np.asarray(value)).to_numpy()
+        array, element = arrays.contents(value)
     except (TypeError, ValueError) as error:
         problem = str(error)
     if problem:  # outside of the handler, so that pytest shows one error

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -20,9 +19,10 @@ import pytest
 from filelock import FileLock, Timeout
 
 from gpuregress import plan
-from gpuregress.errors import GpuregressError, HarnessError, NothingToDo
+from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.interrupts import StopSignal
 from gpuregress.operations import accept
+from gpuregress.pytest_plugin import session_folder
 from gpuregress.records import Case, RunSummary, Verdict, from_json, to_json
 from gpuregress.report import terminal
 from gpuregress.session import session as sessions
@@ -255,8 +255,6 @@ def _accepted(home: Project, summary: RunSummary, wanted: Wanted) -> Iterator[di
             done = accept.accept(home, names, accept.Terms(wanted.message), run=summary.run)
             accepted = {one.case for one in done.accepted}
             refusals = {one.case: one.reason for one in (*done.refused, *done.left)}
-        except NothingToDo as error:
-            refusals = dict.fromkeys(names, str(error))
         except GpuregressError as error:
             refusals = dict.fromkeys(names, str(error))
     for verdict in summary.verdicts:
@@ -305,7 +303,7 @@ def begin(session: pytest.Session, selected: Sequence[tuple[Project, Case]]) -> 
         options.gpuregress_message or _MESSAGE,
         getattr(options, "maxfail", 0) == 1,
     )
-    run = SessionRun(_folder(session.config) / "gpuregress-verdicts.jsonl", cases, wanted)
+    run = SessionRun(session_folder.of_session(session.config) / "gpuregress-verdicts.jsonl", cases, wanted)
     session.stash[_STASH] = run
     run.begin()
 
@@ -331,12 +329,3 @@ def finish(session: pytest.Session) -> list[str]:
         return []
     is_stopped = bool(session.shouldstop or session.shouldfail) or session.exitstatus == pytest.ExitCode.INTERRUPTED
     return run.finish(is_stopped=is_stopped)
-
-
-def _folder(config: pytest.Config) -> Path:
-    """A folder that all processes of this session share, and no other session."""
-    factory = getattr(config, "_tmp_path_factory", None)
-    if factory is None:  # -p no:tmpdir
-        return Path(tempfile.mkdtemp(prefix="gpuregress-pytest-"))
-    base: Path = factory.getbasetemp()
-    return base.parent if hasattr(config, "workerinput") else base

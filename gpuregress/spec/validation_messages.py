@@ -75,9 +75,10 @@ def _unknown(error: ErrorDetails) -> str:
     *parents, name = error["loc"]
     known = known_keys(tuple(parents))
     inside = [key for key in known if name in known_keys((*parents, key))]
-    if inside:
+    hint = suggestion(str(name), known, there_are="the keys are")
+    if inside and not hint.startswith("; did you mean"):  # `buffer` is a key of status, and means `buffers`
         return f"unknown key here; it is a key of {' and of '.join(inside)}"
-    return f"unknown key{suggestion(str(name), known, there_are='the keys are')}"
+    return f"unknown key{hint}"
 
 
 def _wanted(what: str) -> Callable[[ErrorDetails], str]:

@@ -75,6 +75,10 @@ def test_an_array_on_a_gpu_is_copied_by_the_driver(monkeypatch: pytest.MonkeyPat
         (np.zeros((4, 4))[:, :2], "not one behind the other"),
         (np.array([None]), "Python objects"),
         (np.zeros(3, ">f4"), "other order"),
+        (np.zeros(3, "M8[s]"), r"its dtype is datetime64\[s\]: a kernel has no such type"),
+        (np.array(["a"]), "its dtype is <U1: a kernel has no such type"),
+        (np.zeros(3, np.longdouble), "a kernel has no such type"),
+        (np.ma.masked_array([1, 2], mask=[True, False]), "a kernel has no masks"),
         (Exported(np.arange(6)[::2]), "not one behind the other"),
         (OnGpu(strides=(32, 4)), "not one behind the other"),
     ],
@@ -117,6 +121,23 @@ def test_memory_that_an_interface_makes_anew_is_kept() -> None:
     others = [bytes([1]) * 4096 for _ in range(64)]  # would take its place
     assert (view.read() == 7).all(), others
     assert view.is_read_only
+
+
+@pytest.mark.parametrize(
+    "given",
+    [np.arange(6)[::-2], np.array([5, 3, 1], ">i8"), [5, 3, 1], np.arange(6)[None, ::-2]],
+)
+def test_contents_are_those_of_any_array_and_of_lists(given: Any) -> None:
+    array, element = arrays.contents(given)
+    assert (array.tolist(), array.shape, element.name) == (np.asarray(given).tolist(), np.shape(given), "int64")
+    assert array.flags.c_contiguous
+    assert arrays.contents(2.5)[0].shape == ()
+
+
+def test_contents_are_a_copy() -> None:
+    array = np.arange(3)
+    arrays.contents(array)[0][0] = 9
+    assert array[0] == 0
 
 
 def test_overlap_is_a_byte_in_common() -> None:

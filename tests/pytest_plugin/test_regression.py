@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pytest_plugin import inside
+from tests.pytest_plugin import inside, outside
 
 TESTS = """
 import numpy as np
@@ -22,7 +22,7 @@ def test_scaled(kernel_regression, n):
 def test_options(kernel_regression):
     x = np.arange(4.0)
     kernel_regression.check({"a b": x, "z": x}, order="any", rules={"z": {"atol": 0.5}})
-    kernel_regression.check({"x": x}, basename="second")
+    kernel_regression.check({"x": x[::2]}, basename="second")
 """
 WRONG = """
 import numpy as np
@@ -120,3 +120,26 @@ def test_a_test_never_replaces_the_baselines_of_another_one(
     assert (code, "1 failed, 1 passed" in text) == (1, True), text
     assert "another check has the same name: give it a basename= of its own" in text
     assert (tmp_path / "test_same/test_sum.x.dump").read_text() == "# gpuregress 1 float64 [1]\n1.0\n"
+
+
+PUNCTUATION = """
+import pytest
+
+@pytest.mark.parametrize("n", ["a-1", "a.1", "a/1", "a 1"])
+def test_id(kernel_regression, n):
+    kernel_regression.check(x=[float(ord(n[1]))])
+"""
+
+
+def test_processes_of_xdist_know_each_others_baselines(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (tmp_path / "test_same.py").write_text(SAME_NAME)
+    (tmp_path / "test_ids.py").write_text(PUNCTUATION)
+    accept = ("--gpuregress-accept", "-n", "2", "--dist", "each", "--maxprocesses", "2")
+    code, text = outside.run(tmp_path, tmp_path_factory.mktemp("scratch"), *accept, fake=False)
+    # Each process runs every test: both own the same ones, and the second class of the name owns nothing.
+    assert (code, text.count("another check has the same name"), "2 failed, 10 passed" in text) == (1, 2, True), text
+    assert (tmp_path / "test_same/test_sum.x.dump").read_text() == "# gpuregress 1 float64 [1]\n1.0\n"
+    names = ["test_id_a%201_.x.dump", "test_id_a%2f1_.x.dump", "test_id_a-1_.x.dump", "test_id_a.1_.x.dump"]
+    assert sorted(path.name for path in (tmp_path / "test_ids").iterdir()) == names

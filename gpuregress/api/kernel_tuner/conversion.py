@@ -205,7 +205,7 @@ def _arguments(kernel_name: str, arguments: Sequence[Any], text: str, files: Job
 
 def _buffer(name: str, value: Any, files: JobFiles) -> dict[str, Any]:
     try:
-        array, element = arrays.view(value if arrays.is_array(value) else np.asarray(value)).to_numpy()
+        array, element = arrays.contents(value)
     except (TypeError, ValueError) as error:
         raise UsageError(f"arguments: {name}: {error}") from None
     saved = files.add(f"{name}.npy", array)
