@@ -79,6 +79,10 @@ class Scalar:
         """The smallest float above 0, a subnormal one."""
         return _SMALLEST[self.name]
 
+    def holds(self, other: Scalar) -> bool:
+        """Tell whether the bits of another scalar mean the same here: one type, or whole numbers of one size."""
+        return self.name == other.name or (self.size == other.size and not (self.is_float or other.is_float))
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

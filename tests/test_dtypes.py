@@ -58,6 +58,16 @@ def test_records_are_laid_out_as_numpy_aligns_them(fields: dict[str, str]) -> No
         assert element.storage.itemsize == aligned.itemsize
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "holds"),
+    [("float32", "float32", True), ("int32", "uint32", True), ("bool", "uint8", True), ("int32", "int64", False),
+     ("float16", "bfloat16", False), ("float32", "int32", False)],
+)  # fmt: skip
+def test_a_scalar_holds_its_own_and_whole_numbers_of_its_size(one: str, other: str, holds: object) -> None:
+    first, second = (dtypes.parse(name).parts[0].scalar for name in (one, other))
+    assert first.holds(second) == second.holds(first) == holds
+
+
 @given(SIMPLE)
 def test_columns_cover_the_parts(name: str) -> None:
     element = dtypes.parse(name)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import plan, project
+from gpuregress.api import argument_checks
 from gpuregress.dump import reader
 from gpuregress.errors import NothingToDo, UsageError
 from gpuregress.project import Project
@@ -210,7 +211,13 @@ def run(
         NothingToDo: there is no case.
         UsageError: the cases belong to several projects, or two different ones have one name.
         DeviceError: there is no such device.
+        TypeError: an argument is of another type.
+        ValueError: a number is too small.
     """
+    jobs = None if jobs is None else argument_checks.whole("jobs", jobs, 1)
+    repeat = None if repeat is None else argument_checks.whole("repeat", repeat, 1)
+    timeout = None if timeout is None else argument_checks.seconds("timeout", timeout)
+    device = argument_checks.text("device", device)
     given = tuple(_changed(case, repeat, timeout) for case in _cases(cases))
     if not given:
         raise NothingToDo("there is no case to run")
@@ -229,9 +236,11 @@ def _cases(given: Runnable | Iterable[Runnable | Job]) -> Iterator[Case]:
         yield given
     elif isinstance(given, str | os.PathLike):
         yield from load_job(given)
-    else:
+    elif isinstance(given, Iterable):
         for one in given:
             yield from _cases(one)
+    else:
+        raise TypeError(f"cases has {given!r}: expected a job, a case, or the path of a job file")
 
 
 def _once(cases: Iterable[Case]) -> Iterator[Case]:

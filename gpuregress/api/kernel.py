@@ -6,7 +6,6 @@ process, and the caller gets an exception.
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gpuregress.api import arrays, cluster_shape, kernel_source, processes, signature
+from gpuregress.api import argument_checks, arrays, cluster_shape, kernel_source, processes, signature
 from gpuregress.api.call_contents import CallContents
 from gpuregress.api.signature import KernelParameter, Signature
 from gpuregress.errors import UsageError
@@ -47,6 +46,8 @@ class Kernel:
     Raises:
         CompileError: the source does not compile, or has no such kernel.
         UsageError: an argument means nothing.
+        TypeError: an argument is of another type.
+        ValueError: a text is empty, or the time limit is not above 0.
         DeviceError: there is no such device.
     """
 
@@ -65,24 +66,25 @@ class Kernel:
     ) -> None:
         if contract not in ("pinned", "native"):
             raise UsageError(f"contract is {contract!r}: say pinned or native")
-        if arch and (problem := architectures.problem(arch)):
+        if arch and (problem := architectures.problem(argument_checks.text("arch", arch))):
             raise UsageError(problem)
-        self.name, self.timeout = name, timeout
-        self._device = processes.device(device)
+        self.name, self.timeout = argument_checks.text("name", name), argument_checks.seconds("timeout", timeout)
+        self._device = processes.device(argument_checks.text("device", device))
         path = kernel_source.path_of(source)
-        folders = [include] if isinstance(include, str) else include
+        folders = argument_checks.items("include", include, (str, os.PathLike))
         self._source = Source(
             str(path),
-            kernel_source.strings(options),
+            argument_checks.items("options", options, str),
             tuple(str(Path(folder).absolute()) for folder in folders),
-            kernel_source.macros(defines),
+            kernel_source.macros(argument_checks.mapping("defines", defines)),
             contract,
             arch or self._device.arch or SM_90.name,
             (name,),
         )
         self._programs: dict[tuple[tuple[str, ...], Dim3 | None], Program] = {}
         entry = self._program((), None).entries[name]
-        self.signature: Signature = signature.of(entry, name, kernel_source.text_of(path), self._source.defines)
+        self._text = kernel_source.text_of(path)
+        self.signature: Signature = signature.of(entry, name, self._text, self._source.defines)
 
     @property
     def device(self) -> str:
@@ -127,7 +129,8 @@ class Kernel:
 
         Raises:
             TypeError: an argument is not what the kernel takes.
-            ValueError: an array has gaps, overlaps another one, or is read-only and was written.
+            ValueError: an array has gaps, overlaps another one, or is read-only and was written; or a number is too
+                small for its keyword.
             OverflowError: a number is too large for its parameter.
             KernelFault: the kernel failed; it has `buffer`, `index`, `thread`, `block` and `line`.
             KernelTimeout: it did not end in time.
@@ -138,17 +141,30 @@ class Kernel:
         contents = CallContents(self.name)
         pairs = zip(self.signature.parameters, arguments, strict=True)
         encoded = tuple(self._argument(parameter, value, contents) for parameter, value in pairs)
-        symbols = {**(constants or {}), **(variables or {})}
-        for symbol, value in symbols.items():
-            array = self._view(symbol, value if arrays.is_array(value) else _typed(symbol, value))
-            contents.add(f"::{symbol}", array, is_output=symbol in (variables or {}), symbol=symbol)
-        shape = LaunchShape(_dim3("grid", grid), _dim3("block", block), shared)
-        clusters = None if cluster is None else _dim3("cluster", cluster)
+        symbols = self._variables(constants, variables, contents)
+        checks = argument_checks
+        shape = LaunchShape(
+            checks.extents("grid", grid), checks.extents("block", block), checks.whole("shared", shared, 0)
+        )
+        clusters = None if cluster is None else checks.extents("cluster", cluster)
+        bytes_of_heap = checks.whole("heap", heap, 0)
+        limit = self.timeout if timeout is None else checks.seconds("timeout", timeout)
         laid_out, size = contents.laid_out()
-        program = self._program(tuple(symbols), clusters)
-        call = LaunchCall(program, self.name, shape, encoded, laid_out, size, heap, clusters)
-        limit = self.timeout if timeout is None else timeout
+        program = self._program(symbols, clusters)
+        call = LaunchCall(program, self.name, shape, encoded, laid_out, size, bytes_of_heap, clusters)
         return processes.process_of(self._device).call(call, contents.fill, contents.take, limit)
+
+    def _variables(self, constants: object, variables: object, contents: CallContents) -> tuple[str, ...]:
+        """Add the contents of the program's variables, and return their names."""
+        given = argument_checks.mapping("constants", constants)
+        updated = argument_checks.mapping("variables", variables)
+        if both := [symbol for symbol in updated if symbol in given]:
+            raise ValueError(f"{self.name}: {both[0]} is in constants and in variables: pass it in one of them")
+        for symbol, value in {**given, **updated}.items():
+            array = self._view(symbol, value if arrays.is_array(value) else _typed(symbol, value))
+            signature.check_variable(symbol, array, self.name, self._text, self._source.defines)
+            contents.add(f"::{symbol}", array, is_output=symbol in updated, symbol=symbol)
+        return (*given, *updated)
 
     def _argument(self, parameter: KernelParameter, value: Any, contents: CallContents) -> Argument:
         if signature.is_array(value) and parameter.compiled.kind != "struct":
@@ -203,12 +219,3 @@ def _typed(symbol: str, value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, np.generic):
         return np.asarray(value)
     raise TypeError(f"{symbol}: pass an array, or a number as numpy.float32(…)")
-
-
-def _dim3(what: str, given: Extents) -> Dim3:
-    extents = tuple(given) if isinstance(given, Sequence) else (given,)
-    numbers = tuple(operator.index(number) for number in extents)
-    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
-        raise ValueError(f"{what} is {given}: expected one to three numbers of at least 1")
-    x, y, z = (*numbers, 1, 1)[:3]
-    return x, y, z

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from gpuregress import storage, toolchain
@@ -30,7 +30,10 @@ def path_of(source: str | os.PathLike[str]) -> Path:
 
     Raises:
         UsageError: it is a path to no file, or of an unknown kind.
+        TypeError: it is neither a path nor text.
     """
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(f"source is {source!r}: expected a path, or the text of a kernel")
     if isinstance(source, str) and is_text(source):
         suffix = ".ptx" if _PTX.match(source) else ".cu"
         return saved(source, f"kernel{suffix}")
@@ -112,8 +115,3 @@ def text_of(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise CompileError(f"cannot read {path}: {error.strerror}") from error
-
-
-def strings(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one or several words as a tuple: a lone text is one word."""
-    return (given,) if isinstance(given, str) else tuple(map(str, given))

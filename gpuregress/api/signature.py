@@ -123,24 +123,48 @@ def check_array(parameter: KernelParameter, array: ArrayBytes, kernel: str) -> N
     Raises:
         TypeError: the parameter is no pointer, or its elements are of another type.
     """
-    what = array.dtype or f"an array of {array.itemsize} bytes an element"
     if parameter.compiled.kind not in ("pointer", "word"):
         raise TypeError(f"{kernel}: {parameter.name} is {parameter.type or 'a number'}, and an array was given")
-    if not (parameter.dtype and array.dtype):
-        return
-    wanted, given = dtypes.parse(parameter.dtype), dtypes.parse(array.dtype)
-    own = {part.scalar for part in wanted.parts}
-    if {part.scalar for part in given.parts} == own or _are_alike(wanted, given):
-        return
-    hint = f"; pass it as {parameter.dtype}" if parameter.dtype in np.sctypeDict else ""
-    raise TypeError(f"{kernel}: {parameter.name} is {parameter.type}, and an array of {what} was given{hint}")
+    _check_elements(f"{kernel}: {parameter.name} is {parameter.type}", parameter.dtype, array)
 
 
-def _are_alike(wanted: dtypes.ElementType, given: dtypes.ElementType) -> bool:
-    """Whether both are whole numbers of one size, or 16 bits that numpy has no name for."""
-    sizes = {part.scalar.size for side in (wanted, given) for part in side.parts}
-    kinds = {part.scalar.kind for side in (wanted, given) for part in side.parts}
-    return len(sizes) == 1 and (not kinds & {"float", "bfloat"} or kinds == {"bfloat", "uint"})
+def check_variable(symbol: str, array: ArrayBytes, kernel: str, text: str, defines: Mapping[str, str]) -> None:
+    """Compare an array with the variable that it fills, as far as the source tells its type.
+
+    Args:
+        symbol: the variable, with or without namespaces.
+        array: its contents.
+        kernel: for messages.
+        text: of the source.
+        defines: macros of the compilation.
+
+    Raises:
+        TypeError: its elements are of another type.
+    """
+    written = cxx_declarations.variable_types(text).get(symbol.rpartition("::")[2], "")
+    dtype = cxx_aliases.dtype_of(written, cxx_aliases.aliases([text], defines)) if written else None
+    _check_elements(f"{kernel}: the variable {symbol} is {written}", dtype or "", array)
+
+
+def _check_elements(what: str, dtype: str, array: ArrayBytes) -> None:
+    """Raise TypeError where the elements of an array are not those that are declared, "" for unknown ones."""
+    if not dtype:
+        return
+    wanted = dtypes.parse(dtype)
+    given = dtypes.parse(array.dtype) if array.dtype else None
+    if given is None and array.itemsize % wanted.size == 0:
+        return  # a structure: its layout is the caller's
+    if given is not None and _fits(wanted, given):
+        return
+    shown = array.dtype or f"elements of {array.itemsize} bytes"
+    hint = f"; pass it as {dtype}" if dtype in np.sctypeDict else ""
+    raise TypeError(f"{what}, and an array of {shown} was given{hint}")
+
+
+def _fits(wanted: dtypes.ElementType, given: dtypes.ElementType) -> bool:
+    """Whether elements mean the same where others are wanted; bfloat16 has no name in numpy, and may be uint16."""
+    pairs = [(one.scalar, other.scalar) for one in wanted.parts for other in given.parts]
+    return all(one.holds(other) or (one.kind, other.name) == ("bfloat", "uint16") for one, other in pairs)
 
 
 def scalar(parameter: KernelParameter, value: Any, kernel: str) -> Argument:

@@ -245,11 +245,9 @@ def _fits(own: ElementType, pointee: ElementType) -> bool:
     if any(len(one) != 1 for one in scalars):
         return True  # a record: its layout is the user's
     (one,), (other,) = scalars
-    if one.name == other.name or 1 in (one.size, other.size):
+    if one.holds(other) or 1 in (one.size, other.size):
         return True
-    if one.size != other.size or (one.is_float and other.is_float):
-        return False
-    return one.is_float == other.is_float or one.size == 2  # bits of a half are often kept as uint16
+    return one.size == other.size == 2 and one.is_float != other.is_float  # bits of a half are often kept as uint16
 
 
 def _size_problem(argument: Argument, parameter: Parameter) -> str | None:

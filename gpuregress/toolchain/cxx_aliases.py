@@ -13,7 +13,9 @@ from gpuregress.toolchain.include_scanner import without_comments
 _TYPEDEF = re.compile(r"\btypedef\s+([\w:<>,\s*]+?[\s*])(\w+)\s*;")
 _USING = re.compile(r"(?P<template>>\s*)?\busing\s+(?P<name>\w+)\s*=\s*(?P<type>[\w:<>,\s*]+);")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([\w:<>, \t*]+)$", re.MULTILINE)
-_QUALIFIER = re.compile(r"\b(?:const|volatile|struct|typename|__restrict__|__restrict)\b")
+_QUALIFIER = re.compile(
+    r"\b(?:const|constexpr|volatile|static|extern|struct|typename|__restrict__|__restrict|__constant__|__device__)\b"
+)
 _MOST_STEPS = 16
 
 
@@ -52,6 +54,16 @@ def pointees(kernel: str, declared: Declaration, known: Mapping[str, str]) -> tu
         else:
             bound.pop(re.findall(r"\w+", name)[-1], None)  # deduced, or a pack
     return tuple(_pointee(_resolved(one.type, bound)) for one in declared.parameters)
+
+
+def dtype_of(written: str, known: Mapping[str, str]) -> str | None:
+    """Return the dtype that holds a C++ type, which may be an alias; None if there is none.
+
+    Args:
+        written: the type, with qualifiers.
+        known: the aliases.
+    """
+    return dtype_of_type(_resolved(written, known))
 
 
 def _resolved(written: str, known: Mapping[str, str]) -> str:

@@ -123,11 +123,26 @@ def template_arguments(kernel: str) -> list[str]:
 
 def variable_names(text: str) -> list[str]:
     """List the `__constant__` and `__device__` variables of a source, without their namespaces."""
-    plain = without_comments(text)
+    return list(variable_types(text))
+
+
+def variable_types(text: str) -> dict[str, str]:
+    """Return the `__constant__` and `__device__` variables of a source, and the C++ type of each one's elements.
+
+    Args:
+        text: the source.
+
+    Returns:
+        name without its namespaces → the type's words as written; "" where several variables have the name.
+    """
     matches = re.findall(
-        r"\b__(?:constant|device|managed)__\s+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])", plain
+        r"\b__(?:constant|device|managed)__\s+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])",
+        without_comments(text),
     )
-    return list(dict.fromkeys(name for _, name in matches))
+    found: dict[str, str] = {}
+    for words, name in matches:
+        found[name] = words.strip() if found.get(name, words.strip()) == words.strip() else ""
+    return found
 
 
 def _merged(compiled: Parameter, written: CxxParameter) -> Parameter:

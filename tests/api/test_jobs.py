@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gpuregress
-from gpuregress.errors import NothingToDo
 from tests.workshop import Workshop
 
 
@@ -72,5 +72,17 @@ def test_a_case_is_run_once_and_its_name_is_that_of_one_case(job: gpuregress.Job
     assert [result.case for result in results] == list(job)
     with pytest.raises(gpuregress.UsageError, match="two different cases are called"):
         gpuregress.run([job[0], dataclasses.replace(job[0], repeat=7)], device="cpu")
-    with pytest.raises(NothingToDo, match="no case to run"):
+    with pytest.raises(gpuregress.NothingToDo, match="no case to run"):
         gpuregress.run([], device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"repeat": 0}, "repeat is 0: expected at least 1"), ({"jobs": 0}, "jobs is 0"), ({"jobs": 1.5}, "jobs is 1.5"),
+     ({"timeout": -1}, "timeout: invalid time limit -1"), ({"device": None}, "device is None")],
+)  # fmt: skip
+def test_a_number_that_means_nothing_is_named(options: dict[str, Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        gpuregress.run([], **options)
+    with pytest.raises(TypeError, match="cases has 3: expected a job"):
+        gpuregress.run([3])  # type: ignore[list-item]

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,8 +88,15 @@ def test_constants_and_variables_are_given_by_name(source: Path) -> None:
     table = np.array([2, 3], np.float32)
     scaled(1, 4, y, constants={"scale": table}, variables={"counter": counter})
     assert (y.tolist(), counter.tolist(), table.tolist()) == ([2, 3, 2, 3], [14], [2, 3])
-    with pytest.raises(gpuregress.GpuregressError, match="the variable counter has 4 bytes; 8 were given"):
+    for wrong in (table[:1], np.ones(3, np.float32)):
+        with pytest.raises(gpuregress.GpuregressError, match=r"the variable scale has 8 bytes; \d+ were given"):
+            scaled(1, 4, y, constants={"scale": wrong})
+    with pytest.raises(TypeError, match=r"the variable counter is int, and an array of int64 was given; pass it as"):
         scaled(1, 4, y, constants={"counter": np.int64(1)})
+    with pytest.raises(TypeError, match="the variable scale is float, and an array of int32 was given"):
+        scaled(1, 4, y, constants={"scale": np.ones(2, np.int32)})
+    with pytest.raises(ValueError, match="scale is in constants and in variables"):
+        scaled(1, 4, y, constants={"scale": table}, variables={"scale": table})
     with pytest.raises(TypeError, match=r"counter: pass an array, or a number as numpy.float32"):
         scaled(1, 4, y, constants={"counter": 1})
     with pytest.raises(gpuregress.CompileError, match="has no variable 'count'"):
@@ -134,6 +142,18 @@ def test_a_launch_over_the_limits_is_refused(source: Path) -> None:
         axpy(1, 1025, x, x.copy(), 1.0, 4)
     with pytest.raises(ValueError, match="grid is 0: expected one to three numbers of at least 1"):
         axpy(0, 32, x, x.copy(), 1.0, 4)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "words"),
+    [({"shared": 1.5}, TypeError, "shared is 1.5"), ({"shared": -1}, ValueError, "shared is -1"),
+     ({"heap": -1}, ValueError, "heap is -1"), ({"timeout": 0}, ValueError, "timeout: invalid time limit 0"),
+     ({"cluster": "2"}, TypeError, "cluster is '2'"), ({"constants": [1]}, TypeError, r"constants is \[1\]")],
+)  # fmt: skip
+def test_a_keyword_that_means_nothing_is_named(source: Path, keywords: Any, error: Any, words: str) -> None:
+    axpy, x = gpuregress.Kernel(source, "axpy"), np.zeros(4, np.float32)
+    with pytest.raises(error, match=words):
+        axpy(1, 4, x, x.copy(), 1.0, 4, **keywords)
 
 
 def test_ptx_text_without_names_is_launched() -> None:
@@ -185,6 +205,18 @@ def test_a_kernel_is_called_from_threads_and_after_a_fork(source: Path, monkeypa
 def test_an_option_that_means_nothing_is_refused(source: Path, options: dict[str, str], words: str) -> None:
     with pytest.raises(gpuregress.UsageError, match=words):
         gpuregress.Kernel(source, "axpy", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [((3, "k"), {}, "source is 3"), (("k(){}", 3), {}, "name is 3"), (("k(){}", "k", 3), {}, "device is 3"),
+     (("k(){}", "k"), {"options": 3}, "options is 3"), (("k(){}", "k"), {"include": [3]}, "include is"),
+     (("k(){}", "k"), {"defines": ["N"]}, "defines is"), (("k(){}", "k"), {"timeout": None}, "timeout is None"),
+     (("k(){}", "k"), {"arch": 90}, "arch is 90")],
+)  # fmt: skip
+def test_an_argument_of_another_type_is_named(arguments: Any, options: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        gpuregress.Kernel(*arguments, **options)
 
 
 def test_a_source_that_does_not_compile_tells_the_line() -> None:

@@ -42,5 +42,3 @@ def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
 def test_macros_and_options_are_texts() -> None:
     assert kernel_source.macros({"N": 3, "FAST": True, "T": "float"}) == {"N": "3", "FAST": "1", "T": "float"}
     assert kernel_source.macros(None) == {}
-    assert kernel_source.strings("-w") == ("-w",)
-    assert kernel_source.strings(["-w", "-G"]) == ("-w", "-G")

@@ -136,6 +136,36 @@ def test_arrays_of_another_type_are_refused(type_: str, dtype: str, given: Any) 
         signature.check_array(parameter, arrays.view(np.zeros(4, given)), "k")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "given", "fits"),
+    [("float32", np.dtype([("x", "f4"), ("y", "f4")]), True), ("float4", np.dtype([("x", "f4")]), False),
+     ("float32", np.dtype("V1"), False)],
+)  # fmt: skip
+def test_a_structure_is_laid_out_by_the_caller_in_whole_elements(dtype: str, given: Any, fits: object) -> None:
+    parameter = KernelParameter(0, Parameter(8, 8, "pointer", "x"), f"{dtype}*", dtype)
+    if fits:
+        signature.check_array(parameter, arrays.view(np.zeros(4, given)), "k")
+    else:
+        with pytest.raises(TypeError, match=rf"an array of elements of {given.itemsize} bytes was given"):
+            signature.check_array(parameter, arrays.view(np.zeros(4, given)), "k")
+
+
+def test_a_variable_is_compared_with_its_declaration() -> None:
+    text = "typedef float real;\nnamespace a { __constant__ real table[4]; }\n__device__ Pair pair; __device__ T t;"
+
+    def check(symbol: str, dtype: Any) -> None:
+        signature.check_variable(symbol, arrays.view(np.zeros(4, dtype)), "k", text, {"T": "int"})
+
+    check("a::table", np.float32)
+    check("pair", np.int8)
+    check("t", np.uint32)
+    check("elsewhere", np.int8)
+    with pytest.raises(TypeError, match="k: the variable table is real, and an array of int32 was given; pass it as"):
+        check("table", np.int32)
+    with pytest.raises(TypeError, match="the variable t is T, and an array of float32"):
+        check("t", np.float32)
+
+
 def test_an_array_where_a_number_is_wanted_is_refused() -> None:
     with pytest.raises(TypeError, match="a is float, and an array was given"):
         signature.check_array(made("a"), arrays.view(np.zeros(1)), "axpy")

@@ -111,6 +111,22 @@ def test_variables() -> None:
     assert cxx_declarations.variable_names(text) == ["d_taps", "a"]
 
 
+def test_variables_have_types_unless_two_have_one_name() -> None:
+    text = "__constant__ unsigned int a[4]; __device__ float b = 1; namespace n { __device__ int b; }"
+    assert cxx_declarations.variable_types(text) == {"a": "unsigned int", "b": ""}
+
+
+def test_a_kernel_is_found_by_name_and_count_where_it_is_the_only_one() -> None:
+    text = "namespace n { template <typename T> __global__ void k(T *x); } __global__ void j(int a); "
+    declared = cxx_declarations.declarations(text)
+    found = cxx_declarations.find([*declared, *declared], "k<float>", 1)
+    assert found is not None
+    assert found.name == "n::k"
+    assert cxx_declarations.find(declared, "n::k", 2) is None
+    assert cxx_declarations.find(cxx_declarations.declarations(f"{text} __global__ void k(int a);"), "k", 1) is None
+    assert cxx_declarations.template_arguments("n::k<Pair<int, 2>, 3>") == ["Pair<int, 2>", "3"]
+
+
 @given(st.text(alphabet="__global__ void k(int*,)<>{};:=\"'/\n", max_size=120))
 def test_no_text_breaks_it(text: str) -> None:
     cxx_declarations.declarations(text)

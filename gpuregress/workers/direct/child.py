@@ -151,7 +151,7 @@ def _check_cluster(call: LaunchCall, own: tuple[int, int, int]) -> None:
 
 
 def _check_size(given: Contents, memory: Memory) -> None:
-    if given.symbol and given.size > memory.size:
+    if given.symbol and given.size != memory.size:
         raise DeviceError(f"the variable {given.symbol} has {memory.size} bytes; {given.size} were given")
 
 
