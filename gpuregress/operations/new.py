@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gpuregress import storage
@@ -21,6 +23,9 @@ from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import declarations
 from gpuregress.toolchain.functions.declarations import CxxFunction
+
+_MOST_CHARACTERS = 80
+"""Of a kernel's name in that of its job, before a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ def draft_kernels(
     text = _text(source)
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
-    host = _host_program(source)
+    host, problem = _host_program(source)
     declared = host.kernels if host is not None else cxx_declarations.declarations(text)
     functions = declarations.device_functions([text])
     if not declared and not functions:
@@ -84,19 +89,21 @@ def draft_kernels(
     if not declared and kernel is None:
         return (_draft_function(source, text, functions, functions[0], target or default),)
     chosen = declared if kernel is None and target is None else (_choose(declared, kernel, source),)
-    paths = [target or (default if len(declared) == 1 else _kernel_path(project, one, declared)) for one in chosen]
+    named_paths = dict(zip(declared, _kernel_paths(project, declared), strict=True))
+    paths = [target or (default if len(declared) == 1 else named_paths[one]) for one in chosen]
     if all(path.exists() for path in paths):
         if len(paths) == 1:
             _refuse_existing(paths[0])
         raise UsageError(f"the jobs of all {len(paths)} kernels are already there and are left as they are")
     others = tuple(str(one) for one in declared if one not in chosen)
     named = tuple(map(str, functions))
-    return tuple(
+    made = (
         Draft(path, str(one), others, named, is_kept=True)
         if path.exists()
         else _draft_kernel(source, host, one, path, others, named)
         for one, path in zip(chosen, paths, strict=True)
     )
+    return tuple(replace(one, needed=(problem, *one.needed)) if problem and not one.is_kept else one for one in made)
 
 
 def _draft_kernel(
@@ -119,13 +126,16 @@ def _draft_kernel(
     return Draft(path, str(kernel), others, functions, needed=needed, is_launched=facts is not None)
 
 
-def _kernel_path(project: Project, kernel: Declaration, declared: Sequence[Declaration]) -> Path:
-    """Name a kernel's job after it; those of one name in several namespaces are told apart."""
-    name = kernel.name.rpartition("::")[2]
-    same = [one for one in declared if one.name.rpartition("::")[2] == name]
-    if len({one.name for one in same}) > 1:
-        name = kernel.name.strip(":").replace("::", "_")
-    return _job_path(project, name)
+def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Path]:
+    """Name the jobs after their kernels: those of one name have their namespaces, and what is still equal a number."""
+    last = [one.name.rpartition("::")[2] for one in declared]
+    paths: list[Path] = []
+    for one, name in zip(declared, last, strict=True):
+        in_namespaces = len({other.name for other, same in zip(declared, last, strict=True) if same == name}) > 1
+        stem = one.name.strip(":").replace("::", "_") if in_namespaces else name
+        numbered = itertools.chain((stem,), (f"{stem[:_MOST_CHARACTERS]}_{number}" for number in itertools.count(2)))
+        paths.append(next(path for name in numbered if (path := _job_path(project, name)) not in paths))
+    return paths
 
 
 def _job_path(project: Project, name: str) -> Path:
@@ -134,12 +144,17 @@ def _job_path(project: Project, name: str) -> Path:
     return project.configs / f"{safe if job_names.job_name_problem(safe) is None else f'job_{safe[:90]}'}.yaml"
 
 
-def _host_program(source: Path) -> HostProgram | None:
-    """Read the host code of a source; None where that fails, because a draft from the declaration is still of use."""
+def _host_program(source: Path) -> tuple[HostProgram | None, str]:
+    """Read the host code of a source.
+
+    Returns:
+        None and the reason where that fails: a draft from the declaration is still of use.
+    """
     try:
-        return HostProgram(source)
-    except Exception:  # noqa: BLE001 - see above
-        return None
+        return HostProgram(source), ""
+    except Exception as error:  # noqa: BLE001 - C++ of any form must not end the command; the reason is shown
+        what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
+        return None, f"all that the host code tells: it could not be read ({what}); this is from the declaration alone"
 
 
 def draft_functions(project: Project, source: Path, pattern: str, *, target: Path | None = None) -> tuple[Draft, ...]:

@@ -127,6 +127,30 @@ def test_kernels_of_one_name_have_a_job_each(project: Project) -> None:
     assert not [one for one in made if one.is_kept]
 
 
+def test_jobs_whose_names_would_collide_are_numbered(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+    long = "k" * 120
+    text = "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(float *y) {} }\n"
+    text += "__global__ void a_f(int *y) {}\n__global__ void g(int *y) {}\n__global__ void g(int *y, int n) {}\n"
+    text += f"__global__ void {long}(int *y) {{}}\n__global__ void {long}b(int *y) {{}}\n"
+    made = new.draft_kernels(project, source(project, text))
+    names = [one.path.stem for one in made]
+    assert names[:5] == ["a_f", "b_f", "a_f_2", "g", "g_2"]
+    assert len(set(names)) == len(made) == 7
+    assert not [one for one in made if one.is_kept]
+
+
+def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Path) -> None:
+        raise ValueError("no such node\nmore")
+
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+    monkeypatch.setattr(new, "HostProgram", fail)
+    (made,) = new.draft_kernels(project, source(project, SOURCES["plain"]))
+    assert "could not be read (ValueError: no such node)" in made.needed[0]
+    assert made.path.is_file()
+
+
 @pytest.mark.parametrize("name", ["k #1.cu", "a: [b].cu", "-x.cu", "aux.cu", "ü.cu", f"{'long' * 30}.cu"])
 def test_a_file_with_an_odd_name_has_a_valid_job(project: Project, name: str) -> None:
     path = project.root / name

@@ -11,7 +11,7 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.host_code.preprocessing import CxxText
 from gpuregress.toolchain.host_programs import interpreter, program, scalars
 from gpuregress.toolchain.host_programs.objects import SeenLaunch
-from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
+from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
 _FOLDERS = ("", "include", "inc", "Common", "common", "src", "utils", "util")
 _MOST_PARENTS = 6
@@ -51,7 +51,9 @@ class HostProgram:
             total: HostScalar = constant(1)
             for node in symbol.sizes:
                 value = self._run.evaluate(node)
-                total = scalars.binary("*", total, value if isinstance(value, HostScalar) else constant(1))
+                if not isinstance(value, HostScalar):
+                    value = named(f"{name}_size", 1, symbol.where, is_known=False)
+                total = scalars.binary("*", total, value)
             sizes[name] = total
         fixed = frozenset(self._run.fixed)
         return LaunchFacts(launch, self.program, self._run.symbols, sizes, fixed, self.include)

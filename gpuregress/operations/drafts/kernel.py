@@ -59,7 +59,8 @@ class KernelDraft:
         yield "buffers:"
         yield from self._buffers()
         yield "launches:"
-        yield f"  - kernel: {quoted(self._kernel)}"
+        guess = "   # its template arguments are a guess" if "<" in self._kernel else ""
+        yield f"  - kernel: {quoted(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
         yield "    # shared: 4 * block              # bytes of dynamic shared memory, for an extern __shared__ array"
@@ -160,10 +161,20 @@ def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
     for text in declaration.template:
         kind, _, default = (part.strip() for part in text.partition("="))
         name = kind.rpartition(" ")[2]
-        is_type = kind.startswith(("typename", "class"))
-        chosen[name] = default or ("float" if is_type else "true" if kind.startswith("bool") else "128")
+        chosen[name] = default or guessed_argument(kind)
     arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
     return chosen, declaration.name + arguments
+
+
+def guessed_argument(kind: str) -> str:
+    """Guess the argument of a template parameter.
+
+    Args:
+        kind: as it is declared, `typename T` or `int N`.
+    """
+    if kind.startswith(("typename", "class")):
+        return "float"
+    return "true" if kind.startswith("bool") else "128"
 
 
 def quoted(text: str) -> str:

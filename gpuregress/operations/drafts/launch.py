@@ -6,6 +6,7 @@ a guess, and a comment beside it says what is needed.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
-from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, quoted
+from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, guessed_argument, quoted
 from gpuregress.spec import expressions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
@@ -25,6 +26,7 @@ from gpuregress.toolchain.host_programs.program import ConstantVariable, HostFil
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
 
 _ELEMENTS = 1024
+_GUESSED_BYTES = 4
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)([1-4])")
 
 
@@ -61,11 +63,12 @@ class LaunchDraft(KernelDraft):
 
     def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
         self._facts, self._launch = facts, facts.launch
-        types = _instance(declaration, facts.launch)
-        super().__init__(declaration, source, target, types=types, include=facts.include)
+        chosen, name, guessed = _instance(declaration, facts.launch)
+        super().__init__(declaration, source, target, types=(chosen, name), include=facts.include)
         self._target = target
         self._parameters: dict[HostScalar, str] = {}
-        self._notes: list[str] = []
+        self._guessed = ", ".join(f"{one} = {chosen[one]}" for one in guessed)
+        self._notes = [f"the template arguments of {name}: {self._guessed} is a guess"] if guessed else []
         self._arguments = [*self._launch.arguments, *[None] * len(self._named)][: len(self._named)]
         self._names = self._buffer_names()
         self._lines = list(self._written())
@@ -85,6 +88,8 @@ class LaunchDraft(KernelDraft):
         buffers = [*self._buffers(), *self._symbols()]
         like = "" if self._launch.kernel.rpartition("::")[2] == self._last_name() else f" of {self._launch.kernel}"
         yield f"# A job for {self._declaration}, from the launch{like} at {self._launch.where}."
+        if self._launch.conditions:
+            yield f"# The program makes it on a condition that is not known, at {', '.join(self._launch.conditions)}."
         yield "# Hold every line against what the kernel expects."
         yield f"source: {quoted(self._source)}"
         if self._facts.include:
@@ -130,7 +135,8 @@ class LaunchDraft(KernelDraft):
         base = re.sub(r"\W+", "_", leaf.name).strip("_") or "value"
         base = f"p{base}" if base[0].isdigit() else base
         taken = {*self._parameters.values(), *self._names.values(), *expressions.RESERVED, *self._facts.sizes}
-        name = next(one for one in (base, *(f"{base}_{at}" for at in range(2, 100))) if one not in taken)
+        numbered = (f"{base}_{at}" for at in itertools.count(2))
+        name = next(one for one in itertools.chain((base,), numbered) if one not in taken)
         self._parameters[leaf] = name
         if not leaf.is_known:
             self._notes.append(f"{name}: its value ({leaf.where or 'unknown'})")
@@ -151,7 +157,8 @@ class LaunchDraft(KernelDraft):
     # ---- launch
 
     def _launched(self) -> Iterator[str]:
-        yield f"  - kernel: {quoted(self._kernel)}"
+        guess = f"   # NEEDED: its template arguments; {self._guessed} is a guess" if self._guessed else ""
+        yield f"  - kernel: {quoted(self._kernel)}{guess}"
         for key, sizes in (("grid", self._launch.grid), ("block", self._launch.block)):
             if sizes is None:
                 guess = "[1]" if key == "grid" else "[256]"
@@ -173,22 +180,24 @@ class LaunchDraft(KernelDraft):
         if one.pointer:
             value = self._arguments[number]
             if isinstance(value, ArrayPointer) and value.offset.number != 0:
-                element = constant(library.size_of(value.type or value.memory.element))
-                offset = self._formula(scalars.binary("*", value.offset, element))
-                return f"{{pointer: {self._names[number]}, offset: {offset}}}", ""
+                size = library.size_of(value.type or value.memory.element)
+                offset = self._formula(scalars.binary("*", value.offset, constant(size or _GUESSED_BYTES)))
+                guess = "" if size else f"NEEDED: its offset in bytes; elements of {_GUESSED_BYTES} bytes are a guess"
+                if guess:
+                    self._notes.append(f"{name}: its offset in bytes ({self._launch.where})")
+                return f"{{pointer: {self._names[number]}, offset: {offset}}}", guess
             return self._names[number], ""
         value, dtype = self._arguments[number], self._dtype(one)
         if isinstance(value, HostScalar) and dtype is not None and not _VECTOR.fullmatch(dtype):
+            drawn = "" if value.high is None else f"a random number of the program, up to {value.high!r}"
             if "float" in dtype:
-                made = scalars.to_float(value)
-                shown = self._formula(made)
-                return f"{{{dtype}: {shown}}}", ""
+                return f"{{{dtype}: {self._formula(scalars.to_float(value))}}}", drawn
             if dtype == "bool":
                 guess = "" if value.is_known else f"NEEDED: its value ({value.where or 'unknown'})"
                 if guess:
                     self._notes.append(f"{name}: its value ({self._launch.where})")
                 return f"{{bool: {'true' if value.number else 'false'}}}", guess
-            return f"{{{dtype}: {self._formula(scalars.to_integer(value))}}}", ""
+            return f"{{{dtype}: {self._formula(scalars.to_integer(value))}}}", drawn
         spelled = self._launch.texts[number] if number < len(self._launch.texts) else name
         self._notes.append(f"{name}: its value (argument {spelled!r} at {self._launch.where})")
         return self._argument(number), f"NEEDED: its value; {self._launch.where} passes {spelled}"
@@ -339,12 +348,13 @@ def _largest(dtype: str) -> int:
     return int(2**bits if dtype.startswith("u") else 2 ** (bits - 1))
 
 
-def _instance(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str, str], str]:
-    """Return template parameter → argument, and the kernel's name with them.
+def _instance(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str, str], str, list[str]]:
+    """Return template parameter → argument, the kernel's name with them, and the parameters that are a guess.
 
     What the launch does not give is deduced from its arguments' types, or is the default.
     """
     chosen: dict[str, str] = {}
+    guessed: list[str] = []
     given = list(launch.template)
     for number, text in enumerate(declaration.template):
         kind, _, default = (part.strip() for part in text.partition("="))
@@ -353,14 +363,17 @@ def _instance(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str, s
         is_type = kind.startswith(("typename", "class"))
         value = given[number] if number < len(given) else ""
         if is_type and (not value or (dtype_of_type(value) is None and re.fullmatch(r"\w{1,2}|scalar_t", value))):
-            value = _deduced(declaration, launch, name) or default or "float"
+            value = _deduced(declaration, launch, name) or default
         if not is_type and not re.fullmatch(r"-?\d+|true|false|[\w:]*[A-Za-z][\w:]*", value):
-            value = default or ("true" if kind.startswith("bool") else "128")
+            value = default
+        if not value:
+            guessed.append(name)
+            value = guessed_argument(kind)
         if kind.startswith("bool"):
             value = {"0": "false", "1": "true"}.get(value, value)
         chosen[name] = value
     arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
-    return chosen, declaration.name + arguments
+    return chosen, declaration.name + arguments, guessed
 
 
 def _deduced(declaration: Declaration, launch: SeenLaunch, name: str) -> str:

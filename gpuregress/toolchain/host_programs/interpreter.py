@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tree_sitter import Node
 
@@ -29,20 +29,26 @@ from gpuregress.toolchain.host_programs.objects import (
     Structure,
     axes,
     dim3,
+    extents,
 )
 from gpuregress.toolchain.host_programs.program import HostFiles, HostFunction, ParameterOfHost
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
-_MOST_STEPS = 150_000
+_MOST_STEPS = 250_000
 _MOST_STEPS_OF_LOOP = 20_000
 _MOST_CALLS = 24
 _MOST_TURNS = 70
 _MOST_LAUNCHES = 2000
 GUESS = 1024
+_GUESSED_BYTES = 4
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FLOAT = re.compile(r"\b(float|double|half)\b")
 _VECTOR = re.compile(r"\b(?:std::|thrust::)?(?:\w*_)?vector\s*<\s*([^<>]+?)\s*>$|^(?:\w+::)*(?:\w*_)?vector<(.+)>$")
 _BLOCKS = ("compound_statement", "translation_unit", "ERROR", "else_clause", "declaration_list", "init_statement")
+
+
+_Changes = dict[int, tuple[HostCell, Object | None]]
+"""Variables with their old values, by identity."""
 
 
 class _Return(Exception):
@@ -86,6 +92,8 @@ class Interpreter:
         self._visited: set[str] = set()
         self._doubts = 0  # branches around that may not be taken
         self._unlikely = 0  # branches around that are not taken
+        self._asked: list[str] = []  # places of the conditions around that are not known
+        self._journals: list[_Changes] = []  # of the branches around that may not be taken, the innermost last
         self._steps = 0
         self._limit = _MOST_STEPS
         self._line = 0  # of the call of a macro whose text runs
@@ -103,6 +111,7 @@ class Interpreter:
                     continue
                 self._steps, self._frames, self._types = 0, [self._globals], {}
                 self._unlikely = self._doubts = 0
+                self._journals, self._asked = [], []
                 try:
                     self.call(function, None)
                 except (_Exhausted, RecursionError):
@@ -136,10 +145,13 @@ class Interpreter:
         for one in grammar.everywhere(node, "enumerator"):
             name, value = one.child_by_field_name("name"), one.child_by_field_name("value")
             given = self.evaluate(value) if value is not None else following
-            number = given if isinstance(given, HostScalar) else following
-            if name is not None:
-                self._globals[grammar.text(name)] = HostCell(grammar.text(name), "int", constant(number.number))
-            following = scalars.binary("+", constant(number.number), constant(1))
+            if name is None:
+                continue
+            spelled = grammar.text(name)
+            number = given if isinstance(given, HostScalar) else self.unknown(spelled, "int", one)
+            number = constant(number.number) if number.is_known else number
+            self._globals[spelled] = HostCell(spelled, "int", number)
+            following = scalars.binary("+", number, constant(1))
 
     # ---- functions
 
@@ -210,15 +222,15 @@ class Interpreter:
     def _unknown_of(self, name: str, type_: str, *, is_called: bool) -> Object | None:
         """Make the value of a parameter that nobody gives."""
         if name == "argc":
-            return named("argc", 1, self._place(None), is_known=False)
+            return named(scalars.COMMAND_LINE, 1, self.place(None), is_known=False)
         if type_.endswith("*") or library.is_tensor(type_):
             if type_.rstrip("* ") in ("char", "FILE", "void") and is_called:
                 return None
-            return ArrayPointer(HostArray(name, None, self._place(None), type_.rstrip("*& ")), type_.rstrip("*& "))
+            return ArrayPointer(HostArray(name, None, self.place(None), type_.rstrip("*& ")), type_.rstrip("*& "))
         vector = _VECTOR.search(type_)
         if vector is not None:
             element = vector[1] or vector[2]
-            return ArrayPointer(HostArray(name, None, self._place(None), element), element)
+            return ArrayPointer(HostArray(name, None, self.place(None), element), element)
         if type_.replace("const", "").strip() == "dim3":
             return None
         return self.unknown(name, type_)
@@ -227,23 +239,25 @@ class Interpreter:
         """Make an unknown number with a guess."""
         resolved = self.resolved(type_)
         if _FLOAT.search(resolved):
-            return named(name, 1.0, self._place(node), is_known=False)
+            return named(name, 1.0, self.place(node), is_known=False)
         guess = GUESS if "bool" not in resolved else 0
-        return named(name, guess, self._place(node), is_known=False)
+        return named(name, guess, self.place(node), is_known=False)
 
-    def extents(self, items: Sequence[Object | None], node: Node) -> tuple[HostScalar, ...]:
-        """Return the sizes of a `dim3`; one that is not known has a guess.
+    def size(self, type_: str, node: Node | None = None) -> HostScalar:
+        """Return the size of a type in bytes; one that is not known has a guess.
 
         Args:
-            items: its arguments.
-            node: of the arguments.
+            type_: as it is resolved.
+            node: where it is asked for.
         """
-        return tuple(
-            one if isinstance(one, HostScalar) else named(f"size_{axis}", 1, self._place(node), is_known=False)
-            for axis, one in zip("xyz", items, strict=False)
-        )
+        known = library.size_of(type_)
+        if known is not None:
+            return constant(known)
+        name = "_".join(_WORD.findall(type_)) or "element"
+        return named(f"sizeof_{name}", _GUESSED_BYTES, self.place(node), is_known=False)
 
-    def _place(self, node: Node | None) -> str:
+    def place(self, node: Node | None) -> str:
+        """Return a node's place in the source, as `app.cu:12`."""
         line = self._line or (node.start_point[0] + 1 if node is not None else 0)
         if not line and self._function is not None:
             line = self._function.body.start_point[0] + 1
@@ -263,6 +277,8 @@ class Interpreter:
             self._declare(node)
         elif kind == "if_statement":
             self._if(node)
+        elif kind == "enum_specifier":
+            self._enumerate(node)
         elif kind in ("for_statement", "while_statement", "do_statement", "for_range_loop"):
             self._loop(node)
         elif kind == "switch_statement":
@@ -276,7 +292,8 @@ class Interpreter:
                 raise _Leave if kind == "break_statement" else _Continue
         elif kind in ("expression_statement", "labeled_statement", "try_statement", "case_statement"):
             for child in node.named_children:
-                self.execute(child) if child.type.endswith("statement") else self.evaluate(child)
+                is_statement = child.type.endswith("statement") or child.type == "declaration"
+                self.execute(child) if is_statement else self.evaluate(child)
         elif kind == "alias_declaration":
             name, given = node.child_by_field_name("name"), node.child_by_field_name("type")
             if name is not None and given is not None:
@@ -307,28 +324,80 @@ class Interpreter:
         condition = node.child_by_field_name("condition")
         value = self.evaluate(condition) if condition is not None else None
         first, second = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        is_sure = isinstance(value, HostScalar) and value.is_known
         holds = bool(value.number) if isinstance(value, HostScalar) else isinstance(value, (ArrayPointer, Reference))
         taken, other = (first, second) if holds else (second, first)
-        if is_sure:
+        if isinstance(value, HostScalar) and value.is_known:
             if other is not None:
-                self._look_through(other, value if isinstance(value, HostScalar) else None)
+                self._look_through(other, value)
             if taken is not None:
                 self.execute(taken)
             return
-        self._doubts += 1
-        try:
+        with self._either(node, is_told=_is_told(value)):
             if taken is not None:
                 with self._not_left():
                     self.execute(taken)
             if other is not None:
-                self._unlikely += 1
-                try:
+                with self._untaken() as undone:
                     self.execute(other)
-                finally:
-                    self._unlikely -= 1
+                if not _is_told(value):
+                    self._journals[-1].update(undone)
+
+    @contextmanager
+    def _either(self, node: Node, *, is_told: bool) -> Iterator[None]:
+        """Run branches on a condition that is not known; what they change is a guess from then on.
+
+        Args:
+            node: of the statement.
+            is_told: whether the condition holds or not by the command line alone, which has no arguments.
+        """
+        where = self.place(node)
+        self._doubts += 1
+        self._asked += [] if is_told else [where]
+        with self._journal() as changes:
+            try:
+                yield
+            finally:
+                self._doubts -= 1
+                if not is_told:
+                    self._asked.pop()
+                    self._settle([cell for cell, _ in changes.values()], where)
+
+    def _settle(self, changed: Sequence[HostCell], where: str) -> None:
+        """Make guesses of the numbers that one of two branches has changed, or would have."""
+        for cell in changed:
+            if isinstance(cell.value, HostScalar) and cell.value.is_known:
+                cell.value = named(cell.name, cell.value.number, where, is_known=False)
+
+    @contextmanager
+    def _untaken(self) -> Iterator[_Changes]:
+        """Run a branch that is not taken, and undo what it changes of known values; yield what is undone."""
+        undone: _Changes = {}
+        with self._journal() as changes:
+            self._unlikely += 1
+            try:
+                yield undone
+            finally:
+                self._unlikely -= 1
+                for key, (cell, old) in [*changes.items()]:
+                    if old is not None and not (isinstance(old, HostScalar) and not old.is_known):
+                        cell.value = old
+                        undone[key] = changes.pop(key)
+
+    @contextmanager
+    def _journal(self) -> Iterator[_Changes]:
+        """Note the variables that are changed, with their old values."""
+        changes: _Changes = {}
+        self._journals.append(changes)
+        try:
+            yield changes
         finally:
-            self._doubts -= 1
+            self._journals.pop()
+            if self._journals:
+                self._journals[-1].update({key: one for key, one in changes.items() if key not in self._journals[-1]})
+
+    def _note(self, cell: HostCell) -> None:
+        if self._journals:
+            self._journals[-1].setdefault(id(cell), (cell, cell.value))
 
     @contextmanager
     def _not_left(self) -> Iterator[None]:
@@ -350,17 +419,19 @@ class Interpreter:
             return
         if has_launch and condition is not None:
             self._fix(condition)
-        self._unlikely += 1
-        try:
+        with self._untaken(), suppress(_Return):
             self.execute(node)
-        except _Return:
-            pass
-        finally:
-            self._unlikely -= 1
 
     def _switch(self, node: Node) -> None:
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         value = self.evaluate(condition) if condition is not None else None
+        if _is_told(value):
+            self._cases(body, value)
+        else:
+            with self._either(node, is_told=False):
+                self._cases(body, value)
+
+    def _cases(self, body: Node | None, value: Object | None) -> None:
         cases = [one for one in body.named_children if one.type == "case_statement"] if body is not None else []
         chosen = self._chosen(value, cases)
         for number, case in enumerate(cases):
@@ -431,7 +502,7 @@ class Interpreter:
         for turn in range(most):
             if node.type != "do_statement" or turn:
                 value = self.evaluate(condition) if condition is not None else constant(1)
-                if isinstance(value, HostScalar) and not value.number and (value.is_known or turn):
+                if isinstance(value, HostScalar) and not value.number and (turn or scalars.is_told(value)):
                     return True
             try:
                 self.execute(body)
@@ -539,26 +610,26 @@ class Interpreter:
         if is_typed and "auto" not in resolved:
             value = scalars.to_integer(value)
         if value.op == "name" and not value.is_known and value.name in ("unknown", ""):
-            return named(name, value.number, value.where or self._place(node), is_known=False)
+            return named(name, value.number, value.where or self.place(node), is_known=False)
         is_free = self._function is not None or name not in self.program.device_words
         if is_free and value.op == "number" and value.is_integer and value.number > 1 and "bool" not in resolved:
-            return named(name, value.number, self._place(node))
+            return named(name, value.number, self.place(node))
         return value
 
     def _vector(self, cell: HostCell, element: str, node: Node | None) -> Object:
-        pointer = ArrayPointer(HostArray(cell.name, None, self._place(node), element), element)
-        size = library.size_of(self.resolved(element))
+        pointer = ArrayPointer(HostArray(cell.name, None, self.place(node), element), element)
+        size = self.size(self.resolved(element), node)
         items = [self.evaluate(_expression(one)) for one in node.named_children] if node is not None else []
         if node is not None and node.type in ("argument_list", "parameter_list") and items:
             first = items[0]
             if isinstance(first, HostScalar):
-                pointer.memory.bytes = scalars.binary("*", first, constant(size))
+                pointer.memory.bytes = scalars.binary("*", first, size)
                 if len(items) > 1 and isinstance(items[1], HostScalar):
                     pointer.memory.stored, pointer.memory.is_filled = items[1], True
             elif isinstance(first, ArrayPointer):
                 self._copy(pointer.memory, first.memory)
         elif node is not None and node.type == "initializer_list":
-            pointer.memory.bytes = constant(len(items) * size)
+            pointer.memory.bytes = scalars.binary("*", constant(len(items)), size)
             pointer.memory.is_filled = True
         elif node is not None:
             value = self.evaluate(node)
@@ -575,21 +646,25 @@ class Interpreter:
         items = tuple(self.evaluate(one) for one in value.named_children) if value is not None else ()
         if cell.type.startswith(("void", "char")) or any(isinstance(one, (Reference, ArrayPointer)) for one in items):
             return Listed(items)
-        total: HostScalar = constant(library.size_of(cell.type))
+        total = self.size(cell.type, node)
         one: Node | None = node
         while one is not None and one.type == "array_declarator":
             size = one.child_by_field_name("size")
             count = self.evaluate(size) if size is not None else constant(max(len(items), 1))
-            total = scalars.binary("*", total, count if isinstance(count, HostScalar) else constant(1))
+            total = scalars.binary("*", total, self._counted(count, f"{cell.name}_size", node))
             one = one.child_by_field_name("declarator")
-        return ArrayPointer(HostArray(cell.name, total, self._place(node), cell.type), cell.type)
+        return ArrayPointer(HostArray(cell.name, total, self.place(node), cell.type), cell.type)
+
+    def _counted(self, value: Object | None, name: str, node: Node) -> HostScalar:
+        """Return an extent; one that is not known has a guess."""
+        return value if isinstance(value, HostScalar) else named(name, 1, self.place(node), is_known=False)
 
     def _dim3(self, node: Node | None) -> Object | None:
         if node is None:
             return dim3(())
         if node.type in ("argument_list", "initializer_list", "parameter_list"):
             items = [self.evaluate(_expression(one)) for one in node.named_children]
-            return dim3(self.extents(items, node))
+            return dim3(extents(items, self.place(node)))
         value = self.evaluate(node)
         sizes = axes(value)
         return dim3(sizes) if sizes is not None else None
@@ -738,10 +813,10 @@ class Interpreter:
                 and cell.value.memory.bytes is not None
             ):
                 return cell.value.memory.bytes
-            return constant(library.size_of(self.resolved(cell.type)))
+            return self.size(self.resolved(cell.type), node)
         if text.startswith("*") and (pointer := self._cell(text.strip("* "))) is not None:
-            return constant(library.size_of(self.resolved(pointer.type.removesuffix("*"))))
-        return constant(library.size_of(self.resolved(text)))
+            return self.size(self.resolved(pointer.type.removesuffix("*")), node)
+        return self.size(self.resolved(text), node)
 
     def _on_unary_expression(self, node: Node) -> Object | None:
         argument, operator = node.child_by_field_name("argument"), node.child_by_field_name("operator")
@@ -757,7 +832,10 @@ class Interpreter:
         if left is None or right is None or operator is None:
             return None
         sign = grammar.text(operator)
-        first, second = self.evaluate(left), self.evaluate(right)
+        first = self.evaluate(left)
+        if sign in ("&&", "||") and isinstance(first, HostScalar) and bool(first.number) == (sign == "||"):
+            return first
+        second = self.evaluate(right)
         if isinstance(first, HostScalar) and isinstance(second, HostScalar):
             return scalars.binary(sign, first, second)
         if isinstance(first, ArrayPointer) and isinstance(second, HostScalar) and sign in "+-":
@@ -773,15 +851,27 @@ class Interpreter:
             return None
         value = self.evaluate(condition)
         if not isinstance(value, HostScalar):
-            return self.evaluate(second) if value is None else self.evaluate(first)
+            taken, other = self.evaluate(second), self.evaluate(first)
+            if value is not None:
+                return other
+            return self._either_of(taken, other, node)
         rounded = library.rounded_up(value, self.evaluate(first), self.evaluate(second))
         if rounded is not None:
             return rounded
         self._fix(value)
-        taken = self.evaluate(first if value.number else second)
-        if taken is None and not value.is_known:
-            return self.evaluate(second if value.number else first)
-        return taken
+        if value.is_known:
+            return self.evaluate(first if value.number else second)
+        taken, other = (self.evaluate(one) for one in ((first, second) if value.number else (second, first)))
+        if taken is None:
+            return other
+        return taken if scalars.is_told(value) else self._either_of(taken, other, node)
+
+    def _either_of(self, taken: Object | None, other: Object | None, node: Node) -> Object | None:
+        """Choose one of two values; a number is a guess unless they are the same."""
+        if not isinstance(taken, HostScalar) or not taken.is_known:
+            return taken
+        is_same = isinstance(other, HostScalar) and other.number == taken.number
+        return taken if is_same else named("unknown", taken.number, self.place(node), is_known=False)
 
     def _on_assignment_expression(self, node: Node) -> Object | None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -809,8 +899,7 @@ class Interpreter:
     def assign(self, cell: HostCell, value: Object | None, node: Node | None = None) -> None:
         """Give a variable a value; a guess does not replace what is known where the branch may not be taken."""
         old = cell.value
-        if self._unlikely and old is not None and not (isinstance(old, HostScalar) and not old.is_known):
-            return
+        self._note(cell)
         is_guess = value is None or (isinstance(value, HostScalar) and not value.is_known)
         if self._doubts and is_guess and isinstance(old, (HostScalar, ArrayPointer)):
             return
@@ -833,9 +922,10 @@ class Interpreter:
         if cell is None or not isinstance(cell.value, HostScalar):
             return None
         old = cell.value
+        self._note(cell)
         moved = scalars.binary("+" if "++" in grammar.text(node) else "-", constant(old.number), constant(1))
         is_loop = old.is_known or old.op == "loop"
-        cell.value = moved if is_loop else named(cell.name, moved.number, self._place(node), is_known=False)
+        cell.value = moved if is_loop else named(cell.name, moved.number, self.place(node), is_known=False)
         return old
 
     def _on_comma_expression(self, node: Node) -> Object | None:
@@ -875,9 +965,7 @@ class Interpreter:
         if cell is None:
             return None
         if cell.value is None:
-            known = library.DEVICE.get(cell.name)
-            if known is not None:
-                cell.value = constant(known)
+            cell.value = library.device_property(cell.name)
         return cell.value
 
     def lvalue(self, node: Node) -> HostCell | None:
@@ -928,9 +1016,9 @@ class Interpreter:
         length = declarator.child_by_field_name("length") if declarator is not None else None
         count = self.evaluate(length) if length is not None else constant(1)
         element = self.resolved(grammar.text(given)) if given is not None else ""
-        size = constant(library.size_of(element))
+        size = self.size(element, node)
         total = scalars.binary("*", count, size) if isinstance(count, HostScalar) else None
-        return ArrayPointer(HostArray("", total, self._place(node), element), element)
+        return ArrayPointer(HostArray("", total, self.place(node), element), element)
 
     def _on_lambda_expression(self, node: Node) -> Object | None:
         body = node.child_by_field_name("body")
@@ -1005,7 +1093,7 @@ class Interpreter:
             return library.method(self, base, name, given, node)
         if argument is not None and name == "data_ptr":
             element = self._cast_type(called)
-            return ArrayPointer(HostArray(grammar.text(argument), None, self._place(node), element), element)
+            return ArrayPointer(HostArray(grammar.text(argument), None, self.place(node), element), element)
         if functions and name in self.program.launching:
             return self.call(functions[0], given)
         for one in given:
@@ -1041,8 +1129,10 @@ class Interpreter:
         cell = self._cell(name)
         if cell is not None and isinstance(cell.value, NamedFunction):
             name = cell.value.name
-        padded = [*values, None, None, None]
-        self.record(name, padded[0], padded[1], padded[2], given, node)
+        grid, block, shared = [*values, None, None][:3] if len(values) < 3 else values[:3]
+        if len(values) > 2 and shared is None:
+            shared = self.unknown("shared", "int", node)
+        self.record(name, grid, block, shared, given, node)
 
     def record(
         self,
@@ -1092,10 +1182,13 @@ class Interpreter:
         grid, block, shared = configuration
         plain, _, rest = name.partition("<")
         template = tuple(part.strip() for part in split_arguments(rest.rstrip()[:-1])) if rest else ()
-        size = shared if isinstance(shared, HostScalar) else constant(0)
-        where, branches = self._place(node), self._unlikely
+        where = self.place(node)
+        size = constant(0) if shared is None else shared
+        if not isinstance(size, HostScalar):
+            size = named("shared", 0, where, is_known=False)
+        sizes, branches = (axes(grid), axes(block), size), self._unlikely
         self.launches.append(
-            SeenLaunch(plain.strip(), template, axes(grid), axes(block), size, arguments, types, texts, where, branches)
+            SeenLaunch(plain.strip(), template, *sizes, arguments, types, texts, where, branches, tuple(self._asked))
         )
 
     def _type_of(self, node: Node, value: Object | None) -> str:
@@ -1129,6 +1222,10 @@ class Interpreter:
             return alias
         macro = self.program.macros.get(word)
         return macro.body if macro is not None and not macro.is_function and macro.body else word
+
+
+def _is_told(value: Object | None) -> bool:
+    return scalars.is_told(value) if isinstance(value, HostScalar) else value is not None
 
 
 class _Stored(HostCell):

@@ -22,6 +22,7 @@ from gpuregress.toolchain.host_programs.objects import (
     Reference,
     Structure,
     dim3,
+    extents,
 )
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
@@ -40,8 +41,11 @@ class Run(Protocol):
     def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> HostScalar:
         """Make an unknown number with a guess."""
 
-    def extents(self, items: Sequence[Object | None], node: Node) -> tuple[HostScalar, ...]:
-        """Return the sizes of a `dim3`; one that is not known has a guess."""
+    def size(self, type_: str, node: Node | None = None) -> HostScalar:
+        """Return the size of a type in bytes; one that is not known has a guess."""
+
+    def place(self, node: Node | None) -> str:
+        """Return a node's place in the source, as `app.cu:12`."""
 
     def resolved(self, text: str) -> str:
         """Replace the names of template parameters, aliases and macros in a type's text."""
@@ -98,6 +102,10 @@ DEVICE: Mapping[str, int] = {
     "managedMemory": 1,
     "unifiedAddressing": 1,
     "canMapHostMemory": 1,
+}
+_DEVICE_AXES: Mapping[str, tuple[int, ...]] = {
+    "maxGridSize": (2147483647, 65535, 65535),
+    "maxThreadsDim": (1024, 1024, 64),
 }
 _ALLOCATIONS = frozenset(
     [
@@ -159,14 +167,27 @@ def number(text: str) -> HostScalar | None:
         return None
 
 
-def size_of(type_: str) -> int:
-    """Return the size of a type in bytes; 4 where it is not known."""
+def size_of(type_: str) -> int | None:
+    """Return the size of a type in bytes; None where it is not known."""
     if type_.endswith(("*", "&")):
         return 8
     if type_ == "dim3":
         return 12
     dtype = dtype_of_type(type_)
-    return dtypes.parse(dtype).size if dtype is not None else 4
+    return dtypes.parse(dtype).size if dtype is not None else None
+
+
+def device_property(name: str) -> Object | None:
+    """Return a member of `cudaDeviceProp`, of the virtual GPU; None where it is not known.
+
+    Args:
+        name: of the member.
+    """
+    axes = _DEVICE_AXES.get(name)
+    if axes is not None:
+        return Listed(tuple(map(constant, axes)))
+    known = DEVICE.get(name)
+    return None if known is None else constant(known)
 
 
 def is_tensor(type_: str) -> bool:
@@ -211,7 +232,7 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
     if name in _CEILINGS and len(numbers) == 2 and numbers[1].number:
         return scalars.ceil_of(*numbers)
     if name == "dim3":
-        return dim3(run.extents(values, node))
+        return dim3(extents(values, run.place(node)))
     if name in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel") and len(values) >= 4:
         _launch_by_pointers(run, values, node)
         return constant(0)
@@ -224,8 +245,8 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
         return scalars.to_float(numbers[0]) if "float" in name or name == "double" else scalars.to_integer(numbers[0])
     if name in ("raw_pointer_cast", "move", "forward", "data", "addressof", "begin") and values:
         return values[0]
-    if name in ("checkCmdLineFlag", "getCmdLineArgumentString", "getCmdLineArgumentFilename"):
-        return named("unknown", 0, "", is_known=False)
+    if name in ("getenv", "checkCmdLineFlag", "getCmdLineArgumentString", "getCmdLineArgumentFilename"):
+        return named(scalars.COMMAND_LINE, 0, run.place(node), is_known=False)
     if name.startswith(("cuda", "cu")) and name[4:5].isupper():
         return constant(0)
     # A function that checks what its argument returns, as checkCudaErrors.
@@ -234,10 +255,6 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
 
 def _is_status(node: Node) -> bool:
     return node.type == "call_expression" and grammar.text(node).startswith(("cuda", "cu"))
-
-
-def _place(run: Run, node: Node) -> str:
-    return run.unknown("", "int", node).where
 
 
 def _pointed(value: Object | None) -> HostCell | None:
@@ -251,7 +268,7 @@ def _allocate(run: Run, values: Sequence[Object | None], node: Node) -> Object:
         element = run.resolved(cell.type.removesuffix("*"))
         if cell.type in ("", "void*"):
             element = ""
-        run.assign(cell, ArrayPointer(HostArray(cell.name, size, _place(run, node), element), element), node)
+        run.assign(cell, ArrayPointer(HostArray(cell.name, size, run.place(node), element), element), node)
     return constant(0)
 
 
@@ -261,9 +278,9 @@ def _allocate_pitched(run: Run, values: Sequence[Object | None], node: Node) -> 
     if cell is not None and isinstance(width, HostScalar) and isinstance(height, HostScalar):
         rounded = scalars.binary("*", scalars.ceil_of(width, constant(512)), constant(512))
         if pitch is not None:
-            pitch.value = rounded
+            run.assign(pitch, rounded, node)
         element = run.resolved(cell.type.removesuffix("*"))
-        memory = HostArray(cell.name, scalars.binary("*", rounded, height), _place(run, node), element)
+        memory = HostArray(cell.name, scalars.binary("*", rounded, height), run.place(node), element)
         run.assign(cell, ArrayPointer(memory, element), node)
     return constant(0)
 
@@ -273,7 +290,7 @@ def _host_memory(run: Run, values: Sequence[Object | None], node: Node) -> Objec
     if len(sizes) != len(values) or not sizes:
         return None
     total = sizes[-1] if len(sizes) == 1 else scalars.binary("*", sizes[0], sizes[1])
-    return ArrayPointer(HostArray("", total, _place(run, node)))
+    return ArrayPointer(HostArray("", total, run.place(node)))
 
 
 def _aligned_memory(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
@@ -304,7 +321,7 @@ def _copy_to_symbol(run: Run, values: Sequence[Object | None], node: Node) -> Ob
     name = re.sub(r"^.*[&\s(]", "", first).strip(")")
     source = values[1] if len(values) > 1 else None
     size = values[2] if len(values) > 2 and isinstance(values[2], HostScalar) else None
-    memory = HostArray(name, size, _place(run, node), is_filled=True)
+    memory = HostArray(name, size, run.place(node), is_filled=True)
     if isinstance(source, ArrayPointer):
         memory.source = source.memory
     elif isinstance(source, Reference) and isinstance(source.cell.value, HostScalar):
@@ -394,16 +411,22 @@ def method(run: Run, base: ArrayPointer, name: str, given: Sequence[Node], node:
         element = run.resolved(spelled[1]) if spelled is not None else base.type
         return ArrayPointer(memory, element, base.offset)
     if name in ("size", "numel") and memory.bytes is not None and not values:
-        return scalars.quotient(memory.bytes, size_of(base.type))
+        return _elements(memory.bytes, run.size(base.type, node))
     if name in _TAKES:
         parts = [memory.name, name, *(str(one.number) for one in values if isinstance(one, HostScalar))]
         return run.unknown("_".join(parts), "int", node)
     if name in ("resize", "reserve", "assign") and values and isinstance(values[0], HostScalar):
-        memory.bytes = scalars.binary("*", values[0], constant(size_of(base.type)))
+        memory.bytes = scalars.binary("*", values[0], run.size(base.type, node))
         return None
     if name in ("contiguous", "cuda", "to", "clone", "detach", "view", "reshape", "flatten"):
         return base
     return None
+
+
+def _elements(size: HostScalar, element: HostScalar) -> HostScalar:
+    if element.is_known:
+        return scalars.quotient(size, int(element.number))
+    return scalars.binary("/", size, element)
 
 
 _Known = Callable[[Run, Sequence[Object | None], Node], Object | None]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
+from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
 
 @dataclass(eq=False, slots=True)
@@ -100,12 +101,25 @@ def dim3(values: tuple[HostScalar, ...]) -> Structure:
     return Structure({axis: HostCell(axis, "unsigned", one) for axis, one in zip("xyz", padded, strict=False)}, "dim3")
 
 
+def extents(items: Sequence[Object | None], where: str) -> tuple[HostScalar, ...]:
+    """Return the sizes of a `dim3`; one that is not known has a guess.
+
+    Args:
+        items: its arguments.
+        where: their place in the source.
+    """
+    return tuple(
+        one if isinstance(one, HostScalar) else named(f"size_{axis}", 1, where, is_known=False)
+        for axis, one in zip("xyz", items, strict=False)
+    )
+
+
 def axes(value: Object | None) -> tuple[HostScalar, HostScalar, HostScalar] | None:
     """Return the sizes along x, y, z of a `dim3` or a number; None where they are not known."""
     if isinstance(value, HostScalar):
         return value, constant(1), constant(1)
     if isinstance(value, Listed):
-        return axes(dim3(tuple(one for one in value.items if isinstance(one, HostScalar))))
+        return axes(dim3(extents(value.items, "")))
     if not isinstance(value, Structure):
         return None
     found = [cell.value for axis in "xyz" if (cell := value.members.get(axis)) is not None]
@@ -128,6 +142,7 @@ class SeenLaunch:
         texts: of the arguments, as they are spelled.
         where: its place in the source.
         branches_not_taken: how many branches are around it that the program does not take without arguments.
+        conditions: places of the conditions around it that are not known.
     """
 
     kernel: str
@@ -140,3 +155,4 @@ class SeenLaunch:
     texts: tuple[str, ...]
     where: str
     branches_not_taken: int
+    conditions: tuple[str, ...] = ()

@@ -13,19 +13,12 @@ from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
+from gpuregress.toolchain.host_programs import conditions
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _MOST_FILES = 40
 _MOST_CHARACTERS = 1_000_000
 _INCLUDE = re.compile(r'\s*"([^"\n]+)"')
-_NOT_HERE = frozenset(
-    ["_WIN32", "WIN32", "_WIN64", "_MSC_VER", "__APPLE__", "__MACOSX", "__CUDACC_RTC__", "__CUDA_ARCH__", "__QNX__"]
-)
-_HERE = frozenset(
-    ["__CUDACC__", "__NVCC__", "__linux__", "__linux", "__GNUC__", "__cplusplus", "__unix__", "__x86_64__"]
-)
-_DEFINED = re.compile(r"\bdefined\s*\(?\s*(\w+)\s*\)?")
-_LOGIC = re.compile(r"[\d\s()<>=!&|+*-]*")
 _CONSTANT = re.compile(r"\b__constant__\b")
 
 
@@ -188,52 +181,6 @@ def _launching(program: HostFiles) -> set[str]:
         found |= more
 
 
-def selected(text: CxxText, defined: set[str]) -> str:
-    """Return the code of a text that a compiler on Linux sees; `defined` gets its macros."""
-    pieces, at = [], 0
-    stack: list[tuple[bool, bool]] = []  # (whether this branch is compiled, whether one was)
-    for one in text.directives:
-        if all(live for live, _ in stack):
-            pieces.append(text.code[at : one.start])
-        else:
-            pieces.append(re.sub(r"[^\n]", " ", text.code[at : one.start]))
-        at = one.start
-        rest = one.rest.strip()
-        if one.word in ("if", "ifdef", "ifndef"):
-            live = _holds(one.word, rest, defined)
-            stack.append((live, live))
-        elif one.word in ("elif", "else") and stack:
-            _, taken = stack.pop()
-            live = not taken and (one.word == "else" or _holds("if", rest, defined))
-            stack.append((live, taken or live))
-        elif one.word == "endif" and stack:
-            stack.pop()
-        elif one.word == "define" and all(live for live, _ in stack) and (match := WORD.match(rest)):
-            defined.add(match[0])
-    return "".join((*pieces, text.code[at:]))
-
-
-def _holds(word: str, rest: str, defined: set[str]) -> bool:
-    """Evaluate a condition; one that is not understood holds."""
-
-    def is_defined(name: str) -> bool:
-        return (name in defined or name in _HERE) and name not in _NOT_HERE
-
-    if word != "if":
-        name = WORD.match(rest)
-        return name is not None and is_defined(name[0]) == (word == "ifdef")
-    logic = _DEFINED.sub(lambda match: str(int(is_defined(match[1]))), rest)
-    logic = WORD.sub(lambda match: "1" if is_defined(match[0]) else "0", logic)
-    if not _LOGIC.fullmatch(logic):
-        return True
-    logic = logic.replace("!=", "≠").replace("!", " not ").replace("≠", "!=")
-    logic = logic.replace("&&", " and ").replace("||", " or ")
-    try:
-        return bool(eval(logic, {"__builtins__": {}}))  # noqa: S307 - digits and operators alone
-    except Exception:  # noqa: BLE001 - what is no expression holds
-        return True
-
-
 class _Reader:
     """One pass over the files of a program."""
 
@@ -244,11 +191,11 @@ class _Reader:
     def read(self) -> None:
         """Read all files."""
         macros = Macros([text.macros for text in self._texts.values()])
-        defined: set[str] = set()
+        defined: dict[str, Macro] = {}
         device: set[str] = set()
         # A file that is included comes before the one that includes it.
         for path, text in reversed(self._texts.items()):
-            code = selected(text, defined)
+            code = conditions.selected(text, defined)
             parsed = macros.without_brackets(macros.without_specifiers(without_strings(code)))
             tree = grammar.root(parsed)
             self._read_tree(tree, code, path, macros, device)

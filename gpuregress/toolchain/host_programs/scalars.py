@@ -14,6 +14,9 @@ from gpuregress.frozen import dataclass
 
 Number = int | float
 
+COMMAND_LINE = "argc"
+"""Name of a value that depends on the command line: a program runs as without arguments."""
+
 _LEAVES = ("number", "name", "loop", "random")
 _RANK = {"+": 1, "-": 1, "*": 2, "//": 2, "/": 2, "%": 2}
 _COMPARISONS: dict[str, Callable[[Number, Number], bool]] = {
@@ -81,6 +84,11 @@ def leaves(value: HostScalar) -> Iterator[HostScalar]:
         yield value
     for one in value.operands:
         yield from leaves(one)
+
+
+def is_told(value: HostScalar) -> bool:
+    """Tell whether no guess is part of a value; that the command line has no arguments is none."""
+    return value.is_known or all(one.is_known or one.name == COMMAND_LINE for one in leaves(value))
 
 
 def text(value: HostScalar, label: Callable[[HostScalar], str], rank: int = 0) -> str:

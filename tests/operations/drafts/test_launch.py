@@ -114,3 +114,28 @@ def test_a_pointer_behind_the_beginning_of_its_buffer(tmp_path: Path) -> None:
         "int main() { int n = 300, *p; cudaMalloc(&p, 4 * n); f<<<1, 32>>>(p + n / 3); }\n",
     )
     assert job["launches"][0]["args"] == [{"pointer": "a", "offset": "n // 3 * 4"}]
+
+
+def test_guessed_template_arguments_sizes_and_conditions_are_marked(tmp_path: Path) -> None:
+    job, text, needed = drafted(
+        tmp_path,
+        """struct Item { int a; };
+__constant__ float w[EXTENT(3)];
+template <typename T, int N> __global__ void f(Item *items, float *out) {}
+int main() {
+    Item *items; float *out; float h[8];
+    cudaMemcpyToSymbol(w, h, sizeof(h));
+    cudaMalloc(&items, 9 * sizeof(Item));
+    cudaMalloc(&out, 64);
+    dim3 g = {2, probe(), 3};
+    if (probe()) f<float><<<g, 64>>>(items, out);
+}
+""",
+    )
+    assert "# The program makes it on a condition that is not known, at app.cu:10." in text
+    assert job["parameters"] == {"sizeof_Item": [4], "w_size": [1], "size_y": [1]}
+    assert job["launches"][0]["grid"] == [2, "size_y", 3]
+    assert job["launches"][0]["kernel"] == "f<float, 128>"
+    assert "NEEDED: its template arguments; N = 128 is a guess" in text
+    assert needed[0] == "the template arguments of f<float, 128>: N = 128 is a guess"
+    assert {"sizeof_Item", "w_size", "size_y"} <= {one.partition(":")[0] for one in needed}

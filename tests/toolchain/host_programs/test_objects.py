@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.toolchain.host_programs.objects import HostArray, axes, dim3
+from gpuregress.toolchain.host_programs.objects import HostArray, Listed, axes, dim3
 from gpuregress.toolchain.host_programs.scalars import constant
 
 
@@ -15,3 +15,9 @@ def test_what_a_dim3_does_not_say_is_one() -> None:
     assert sizes is not None
     assert [one.number for one in sizes] == [16, 4, 1]
     assert axes(None) is None
+
+
+def test_an_unknown_size_in_braces_keeps_its_axis() -> None:
+    sizes = axes(Listed((constant(16), None, constant(2))))
+    assert sizes is not None
+    assert [(one.number, one.is_known) for one in sizes] == [(16, True), (1, False), (2, True)]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.toolchain.host_code.preprocessing import CxxText
 from gpuregress.toolchain.host_programs import program
 
 
@@ -26,9 +25,3 @@ def test_constant_memory_and_what_device_code_mentions(tmp_path: Path) -> None:
     assert {"R", "L"} <= read.device_words
     assert "UNUSED" not in read.device_words
     assert len(read.enumerators) == 1
-
-
-def test_the_branch_of_another_system_is_left_out() -> None:
-    text = "#ifdef _WIN32\nint a;\n#elif defined(X) && !defined(Y)\nint b;\n#else\nint c;\n#endif\n"
-    assert program.selected(CxxText(text), {"X"}).split() == ["int", "b;"]
-    assert program.selected(CxxText(text), {"X", "Y"}).split() == ["int", "c;"]
