@@ -162,6 +162,7 @@ _COMPLETERS: dict[str, Completer] = {
     "jobs": _cases,
     "cases": _cases,
     "case": _cases,
+    "job": _cases,
     "name_glob": _cases,
     "tags": _tags,
     "run": _runs,

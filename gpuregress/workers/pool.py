@@ -28,6 +28,8 @@ from gpuregress.workers.watchdog import LAUNCHES, Phase, Step
 from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 _FAILED_STARTS = 2
+_CHECKED = ("out-of-bounds", "misaligned", "assert", "trap", "status")
+"""Kinds of faults that end a launch of the CPU device before anything of its process is harmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class WorkerPool:
         stop: set when the user asks to stop.
         first: a worker of the first slot that has been started before; it ends with the pool.
         tries_slow_code: run a case again, optimised, whose code is slow without; else its own limit holds at once.
+        keeps_faulted: keep a worker whose kernel failed in a way that the CPU device checks before it happens.
     """
 
     def __init__(
@@ -122,6 +125,7 @@ class WorkerPool:
         stop: StopSignal | None = None,
         first: Worker | None = None,
         tries_slow_code: bool = True,
+        keeps_faulted: bool = False,
     ) -> None:
         self._slots = [_SlotState(slot) for slot in slots]
         self._scratch = scratch
@@ -130,6 +134,7 @@ class WorkerPool:
         self._started = 0
         self._tried: set[str] = set()
         self._tries_slow_code = tries_slow_code
+        self._keeps_faulted = keeps_faulted
         self._waiting: deque[Task] = deque()
         self._feed: TaskFeed | None = None
         self._until: float | None = None
@@ -310,9 +315,13 @@ class WorkerPool:
     def _finish(self, state: _SlotState, worker: Worker, outcome: Outcome, now: float) -> Outcome:
         worker.task = None
         worker.watch.enter(Phase.IDLE, now)
-        if outcome.state != "done" or outcome.observations.sticky:
+        if (outcome.state != "done" and not self._is_kept(state, outcome)) or outcome.observations.sticky:
             self._dismiss(state, worker)
         return outcome
+
+    def _is_kept(self, state: _SlotState, outcome: Outcome) -> bool:
+        is_checked = outcome.fault is not None and outcome.fault.kind in _CHECKED
+        return self._keeps_faulted and state.slot.device == "cpu" and is_checked
 
     # --- when it goes wrong -------------------------------------------------------------------------------------------
 

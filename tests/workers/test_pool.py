@@ -45,9 +45,13 @@ def pool(
     stop: StopSignal | None = None,
     *,
     tries_slow_code: bool = True,
+    keeps_faulted: bool = False,
 ) -> Iterator[WorkerPool]:
     places = [DeviceSlot(device, f"fake:{number}") for number in range(slots)]
-    with WorkerPool(places, folder, command=FAKE, stop=stop, tries_slow_code=tries_slow_code) as made:
+    made = WorkerPool(
+        places, folder, command=FAKE, stop=stop, tries_slow_code=tries_slow_code, keeps_faulted=keeps_faulted
+    )
+    with made:
         yield made
 
 
@@ -185,6 +189,15 @@ def test_a_slow_launch_of_code_that_is_not_optimised_is_run_again_under_the_case
     retried = [event.number for event in log.events if isinstance(event, launch_log.LaunchRetry)]
     assert retried == [event.number for event in log.events if isinstance(event, launch_log.LaunchBegin)][:1]
     assert slow_programs.known(fakes.program())
+
+
+@pytest.mark.parametrize(("kernel", "count"), [("status", 1), ("fault", 2), ("crash", 2)])
+def test_a_worker_outlives_a_fault_that_its_device_checked(tmp_path: Path, kernel: str, count: int) -> None:
+    with pool(tmp_path, keeps_faulted=True) as made:
+        cases = [fakes.case(kernel, status="out" if kernel == "status" else None), fakes.case("double")]
+        events = list(made.run(tasks(tmp_path, cases)))
+    assert [event.state for event in events if isinstance(event, Outcome)] == ["fault", "done"]
+    assert len(list(tmp_path.glob("worker-*.txt"))) == count
 
 
 @pytest.mark.usefixtures("cache")

@@ -19,7 +19,11 @@ _SIGN = {"+": "-", "-": "+", "+=": "-=", "-=": "+="}
 _BARRIERS = re.compile(
     r"__syncthreads|__syncwarp|__threadfence(?:_block|_system)?|__pipeline_(?:commit|wait_prior)"
     r"|__cp_async\w*|(?:\w+(?:\.|->|::))*(?:sync|barrier_wait|barrier_arrive|arrive_and_wait|wait|wait_prior)"
+    r"|(?:\w+::)+fence\w*"
     r"|\w*(?:barrier_(?:wait|arrive)|mbarrier\w*wait\w*|fence\w*|cp_async_wait\w*|cluster_(?:wait|arrive|sync))\w*"
+)
+_ASSEMBLY = re.compile(
+    r"\s*(?:bar|barrier|membar|fence|cp\.async\.wait|cp\.async\.bulk\.wait|wgmma\.fence|wgmma\.wait)\b|\s*cp\.async\.\w*\.?wait"
 )
 _MASKED = re.compile(r"__(?:shfl(?:_up|_down|_xor)?|ballot|any|all|match_any|match_all|reduce_\w+)_sync|__syncwarp")
 _SWAPPED = {"threadIdx": "blockIdx", "blockIdx": "threadIdx"}
@@ -56,8 +60,16 @@ def barrier_removed(code: Code, node: Node) -> Iterator[Change]:
     """`__syncthreads();` goes; its value must not be used."""
     call = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
     called = call.child_by_field_name("function") if call is not None and call.type == "call_expression" else None
-    if call is not None and called is not None and _BARRIERS.fullmatch("".join(code.of(called).split())):
+    name = "".join(code.of(called).split()).partition("<")[0] if called is not None else ""
+    is_assembly = call is not None and call.type == "gnu_asm_expression" and _waits(code.of(call))
+    if is_assembly or _BARRIERS.fullmatch(name):
         yield Change((code.replaced(node, ";"),), node)
+
+
+def _waits(assembly: str) -> bool:
+    """Tell whether inline assembly is one barrier, fence or wait without a result."""
+    text = re.search(r'"([^"]*)"', assembly)
+    return text is not None and _ASSEMBLY.match(text[1]) is not None and text[1].count(";") <= 1
 
 
 def index_off_by_one(code: Code, node: Node) -> Iterator[Change]:

@@ -180,7 +180,7 @@ class _Campaign:
             cache.used_folder(scratch / "cache"),
             UserCodeProcess(stop) as user,
             CompilerPool(process_count(), stop) as crew,
-            WorkerPool(slots, scratch, stop=stop, tries_slow_code=False) as pool,
+            WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
         ):
             self._trials = MutantTrials(self._subject, crew, scratch, user)
             self._known, self._fresh = results, fresh

@@ -41,6 +41,13 @@ def changed(operator: str, body: str) -> list[str]:
             "; __threadfence_block();",
             "__threadfence(); ;",
         ]),
+        ("barrier-removed", "wgmma::fence(); wgmma::wait<0>(); wgmma::commit();", [
+            "; wgmma::wait<0>(); wgmma::commit();",
+            "wgmma::fence(); ; wgmma::commit();",
+        ]),
+        ("barrier-removed", 'asm volatile("cp.async.wait_group 1;" ::: "memory"); asm("add.u32 %0, 1;" : "=r"(n));', [
+            '; asm("add.u32 %0, 1;" : "=r"(n));',
+        ]),
         ("index-off-by-one", "a[n - w] = 0;", ["a[(n - w) + 1] = 0;"]),
         ("thread-block-swapped", "n = threadIdx.x + blockIdx.y * blockDim.y;", [
             "n = blockIdx.x + blockIdx.y * blockDim.y;",
