@@ -119,6 +119,8 @@ def _is_extent(node: Node) -> bool:
 
 def other_number(text: str) -> str:
     """Return a literal plus one, of the same type; "" for one that is not understood."""
+    if text.startswith("-") and _INTEGER.fullmatch(text[1:]):
+        return f"({text} + 1)"
     match = _INTEGER.fullmatch(text)
     if match is not None:
         digits = match[1].replace("'", "")
