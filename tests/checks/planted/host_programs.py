@@ -22,10 +22,13 @@ _MAIN = """\
 #include <cuda_runtime.h>
 #include <vector>
 
+static std::vector<void*> buffers;
+
 template <class T> static T* buffer(bool is_input, bool is_unwritten)
 {
     T* there = nullptr;
     cudaMalloc(&there, ELEMENTS * sizeof(T));
+    buffers.push_back(there);
     std::vector<T> values(ELEMENTS, T(0));
     for (int i = 0; is_input && i < ELEMENTS; ++i) values[i] = T(i % 61 + 1);
     if (!is_unwritten) cudaMemcpy(there, values.data(), ELEMENTS * sizeof(T), cudaMemcpyHostToDevice);
@@ -47,6 +50,8 @@ static void launch(const void* kernel, dim3 grid, dim3 block, size_t shared, boo
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
     printf("%s\\n", cudaGetErrorString(error));
     fflush(stdout);
+    for (void* there : buffers) cudaFree(there);
+    buffers.clear();
 }
 
 """

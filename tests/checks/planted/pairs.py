@@ -23,6 +23,8 @@ ARCH = "sm_90"
 CLASSES = {
     "warp-synchronous": "a converged warp runs it right; a fault with `--check races`, without it a note",
     "same value": "all writes store the same value: a race by the PTX memory model, a warning of racecheck",
+    "volatile": "all accesses are volatile, thus strong: no data race by the PTX memory model, but no order either",
+    "mixed sizes": "atomics that overlap in part: a race by the PTX memory model",
     "one-sided fence": "the reader's fence is missing; as samples are written, a race by the PTX memory model",
     "proxy fence": "ordered but for fence.proxy.async: a race by the PTX memory model",
     "whole warps": "warps wait at different barriers: undefined by CUDA, defined by PTX as waiting at one barrier",

@@ -244,21 +244,20 @@ extern "C" __global__ void barriers_two_numbers(const int* x, int* y)
     y[t] = words[63 - t];
 }
 
-/// The producer arrives once, the consumer waits twice.
+/// The producer arrives at one barrier, the consumer waits at two.
 // deadlock; block 64
 extern "C" __global__ void barriers_lost_arrival(const int* x, int* y)
 {
     __shared__ int words[32];
     int t = threadIdx.x % 32;
     if (threadIdx.x < 32) {
-        for (int k = 0; k < EITHER(1, 2); ++k) {
-            words[t] = x[t];
-            BAR_ARRIVE(1, 64);
-        }
+        words[t] = x[t];
+        BAR_ARRIVE(1, 64);
+        CLEAN(BAR_ARRIVE(2, 64);)
     } else {
         BAR_SYNC(1, 64);
-        BAR_SYNC(1, 64); // first
-        y[t] = 1;
+        BAR_SYNC(2, 64); // first
+        y[t] = words[t];
     }
 }
 

@@ -450,7 +450,7 @@ extern "C" __global__ void blocks_atomics_of_system(const int* x, int* total)
 }
 
 /// Atomics of different widths on the same bytes.
-// race of total; grid 2, block 32
+// race of total (mixed sizes); grid 2, block 32
 extern "C" __global__ void blocks_atomics_of_two_widths(const int* x, int* total)
 {
     if (blockIdx.x == 0) atomicAdd(total + 1, x[threadIdx.x]); // first

@@ -109,7 +109,7 @@ extern "C" __global__ void lanes_mask_of_four(const int* x, int* y)
 }
 
 /// The end of a tree reduction as it was written before Volta.
-// race of sums (warp-synchronous); block 32
+// race of sums (volatile); block 32
 extern "C" __global__ void lanes_volatile_reduction(const int* x, int* y)
 {
     __shared__ volatile int sums[64];

@@ -73,6 +73,8 @@ extern "C" __global__ void widths_long_over_int(const int* x, int* y)
 {
     __shared__ __align__(8) int pairs[256];
     int t = threadIdx.x;
+    for (int k = t; k < 256; k += 64) pairs[k] = 0;
+    __syncthreads();
     pairs[2 * t + EITHER(1, 128)] = x[t]; // first
     if (t < 32) reinterpret_cast<long long*>(pairs)[(t + 32) % 64 % EITHER(64, 33)] = t; // second
     __syncthreads();
@@ -167,7 +169,7 @@ extern "C" __global__ void widths_dynamic_bytes(const int* x, int* y)
 }
 
 /// Dynamic arrays of two types; the count of the first is that of another launch.
-// race of dynamic; block 64, shared 1024
+// race of sums; block 64, shared 1024
 extern "C" __global__ void widths_dynamic_types(const int* x, double* y)
 {
     extern __shared__ double sums[];
