@@ -12,8 +12,10 @@ import contextlib
 import ctypes
 import fcntl
 import functools
+import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import socket
@@ -156,14 +158,26 @@ def _serve(requests: socket.socket) -> str:
 
 def _load_libraries() -> None:
     """Import what the processes need, but polars: it starts threads, which a fork would not have."""
-    from cuda.bindings import nvrtc  # noqa: F401, PLC0415 - all of these are for the server only
+    import numpy.ma  # noqa: PLC0415 - all of these are for the server only
+    import numpy.random  # noqa: F401, PLC0415
+    import tree_sitter_cuda  # noqa: F401, PLC0415
+    from cuda.bindings import nvrtc  # noqa: F401, PLC0415
 
     from gpuregress import runner, toolchain  # noqa: F401, PLC0415
-    from gpuregress.compare import user_functions  # noqa: F401, PLC0415
-    from gpuregress.devices.cpu import device  # noqa: F401, PLC0415
+    from gpuregress.compare import comparators, user_functions  # noqa: F401, PLC0415
+    from gpuregress.devices.cpu import device, isa  # noqa: F401, PLC0415
     from gpuregress.devices.cpu.compilation import translate  # noqa: F401, PLC0415
+    from gpuregress.devices.cpu.runtime import llvm_backend  # noqa: PLC0415
     from gpuregress.dump import parse, reader  # noqa: F401, PLC0415
+    from gpuregress.inputs import fills  # noqa: F401, PLC0415
+    from gpuregress.records import Task, prepare  # noqa: PLC0415
+    from gpuregress.toolchain.host_code import unit  # noqa: F401, PLC0415
     from tests import fakes  # noqa: F401, PLC0415
+
+    for module in pkgutil.walk_packages(isa.__path__, f"{isa.__name__}."):
+        importlib.import_module(module.name)
+    prepare(Task)
+    llvm_backend.fingerprint()
 
 
 def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> str:
