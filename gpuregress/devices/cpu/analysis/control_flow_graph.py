@@ -11,7 +11,7 @@ from functools import cached_property
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
-from gpuregress.devices.cpu.ptx.opcode_table import Control, info
+from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
 
 
@@ -167,9 +167,15 @@ class ControlFlowGraph:
         before = -1
         while tainted and len(tainted) != before:
             before = len(tainted)
+            is_shared = False
             for statement in self.statements:
                 if not tainted.isdisjoint(effects.reads(statement)):
                     tainted.update(effects.sets(statement))
+                    is_shared = is_shared or effects.is_shared_access(statement, MemoryEffect.WRITE)
+            # One thread of a block looks, and tells the others through shared memory.
+            if is_shared:
+                loads = (item for item in self.statements if effects.is_shared_access(item, MemoryEffect.READ))
+                tainted.update(name for item in loads for name in effects.sets(item))
         return tainted
 
     def _depends(self, loop: set[int], tainted: set[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.devices.cpu.ptx.modifiers import is_ordered
+from gpuregress.devices.cpu.ptx.modifiers import is_ordered, space_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
@@ -110,6 +110,11 @@ def may_change_between_reads(statement: Statement) -> bool:
         return False
     facts = info(statement)
     return facts.observes_threads or (facts.memory is MemoryEffect.READ and is_ordered(statement))
+
+
+def is_shared_access(statement: Statement, effect: MemoryEffect) -> bool:
+    """Whether a statement has an effect on shared memory, by its state space: a generic address may be any."""
+    return isinstance(statement, Instruction) and info(statement).memory is effect and space_of(statement) == "shared"
 
 
 def changes_more_than_registers(statement: Statement) -> bool:

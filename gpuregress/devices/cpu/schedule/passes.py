@@ -301,7 +301,7 @@ class Passes(BlockSchedule):
         """Save the registers that live and have changed, leave the pass, and continue in a new block."""
         body, b = self.body, emitter.builder
         number = len(self.resumes) + 1
-        steps = kind == STEP and self._is_spinning(emitter)
+        steps = kind != YIELD and self._is_spinning(emitter)
         for name in sorted(registers.live & registers.dirty):
             if name not in self.rematerializer:
                 slot, type_ = emitter.home(name)
@@ -317,7 +317,8 @@ class Passes(BlockSchedule):
         b.store(i32(state), self._elements.fixed(b, "state"))
         if emitter.watched.reads and kind not in (STEP, YIELD, ARRIVE):
             self.store(emitter, "waits", b.add(self.fetch(emitter, "waits"), i32(1)))
-        if kind == PLAIN_BARRIER:
+        # The scheduler must see the waits of a loop that spins: it may suspend the block there.
+        if kind == PLAIN_BARRIER and not steps:
             self.arrived.add(i32(1), b)
         b.branch(self.next_thread)
         resume = self.llvm.append_basic_block(f"resume{number}")

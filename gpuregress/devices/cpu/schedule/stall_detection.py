@@ -16,9 +16,9 @@ SPINNING_PASSES = 4096
 class StallDetector:
     """The counters of one block's passes.
 
-    A pass changes something if a thread comes to another wait than the end of an iteration of a loop that spins, or
-    ends; if it has changed memory in such a loop; or if a register that it keeps has changed since it was last there.
-    A pass in which lanes go in step inside such a loop is a part of an iteration: that it changes nothing says nothing.
+    A pass changes something if a thread comes to a wait outside the loops that spin, or ends; if it has changed memory
+    in such a loop; or if a register that it keeps has changed since it was last there. A pass in which a thread waits
+    inside such a loop, at a barrier or for its warp, is a part of an iteration: that it changes nothing says nothing.
 
     Args:
         b: where the block begins or goes on.
@@ -35,11 +35,11 @@ class StallDetector:
         self._stepped.set(i32(0), b)
 
     def note_step(self, b: ir.IRBuilder) -> None:
-        """Note that a thread waits for a step of its warp inside a loop that spins."""
+        """Note that a thread waits for others inside a loop that spins."""
         self._stepped.set(i32(1), b)
 
     def note_arrival(self, b: ir.IRBuilder) -> None:
-        """Note that a thread waits for others, or has exited."""
+        """Note that a thread waits for others outside the loops that spin, or has exited."""
         self._arrived.set(i32(1), b)
 
     def note_change(self, b: ir.IRBuilder) -> None:

@@ -53,6 +53,24 @@ extern "C" __global__ void inside(int* out)
     if (threadIdx.x == 3) while (ready == 0) {}
     out[0] = 1;
 }
+extern "C" __global__ void warp_wait(volatile int* flag, int* out)
+{
+    int turns = 0;
+    if (blockIdx.x > 0) flag[0] = 1;
+    else { while (turns < 1) { __syncwarp(); if (flag[0] == 1) turns++; } out[0] = turns; }
+}
+extern "C" __global__ void told_by_one(volatile int* flag, int* out)
+{
+    __shared__ int seen;
+    if (blockIdx.x > 0) { flag[0] = 1; return; }
+    do { __syncthreads(); if (threadIdx.x == 0) seen = flag[0]; __syncthreads(); } while (seen == 0);
+    if (threadIdx.x == 63) out[0] = 1;
+}
+extern "C" __global__ void vote(volatile int* flag, int* out)
+{
+    if (blockIdx.x > 0) flag[0] = 1;
+    else { while (!__syncthreads_or(flag[0])) {} if (threadIdx.x == 63) out[0] = 1; }
+}
 """
 
 
@@ -129,3 +147,17 @@ def test_locks_are_taken_in_turn(tmp_path: Path) -> None:
     lock, total = running.put("lock", np.zeros(1, np.int32)), running.put("sum", np.zeros(1, np.int32))
     running.launch("k", 50, 32, lock, total)
     assert ints(total) == [50]
+
+
+@pytest.mark.parametrize("kernel", ["warp_wait", "told_by_one", "vote"])
+def test_a_loop_that_spins_may_wait_for_its_own_block_in_each_iteration(program: Running, kernel: str) -> None:
+    flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
+    program.launch(kernel, 3, 64, flag, out)
+    assert ints(out) == [1]
+
+
+@pytest.mark.parametrize("kernel", ["warp_wait", "vote"])
+def test_waits_inside_a_loop_that_nothing_ends_are_a_fault(program: Running, kernel: str) -> None:
+    flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
+    with pytest.raises(KernelFault, match=r"threads 0-63 spin on flag"):
+        program.launch(kernel, 1, 64, flag, out)
