@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.divergent_barriers import DivergentBarriers, is_aligned_barrier
 from gpuregress.devices.cpu.analysis.dominance import Dominance
 from gpuregress.devices.cpu.analysis.lanes.branch_sides import block_ranks
@@ -306,7 +307,8 @@ class Passes(BlockSchedule):
             if name not in self.rematerializer:
                 slot, type_ = emitter.home(name)
                 value = b.load(slot, typ=type_)
-                if self.stall is not None and (steps or kind == YIELD):
+                is_result = kind != YIELD and name in effects.sets(emitter.current())  # holds anything before
+                if self.stall is not None and (steps or kind == YIELD) and not is_result:
                     self.stall.compare(b, value, body.slots.restore(b, self._elements, name, type_))
                 body.slots.save(b, self._elements, name, value)
         if self.stall is not None and steps:
