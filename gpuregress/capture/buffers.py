@@ -14,7 +14,8 @@ import numpy as np
 from gpuregress import dtypes
 from gpuregress.capture import signature
 from gpuregress.capture.records import CapturedLaunch, CapturedRegion
-from gpuregress.capture.replay import Replay
+from gpuregress.capture.replay import instrumentation
+from gpuregress.capture.replay.launch import Replay
 from gpuregress.capture.signature import ParameterType
 
 _ALIGNMENT = 16
@@ -184,6 +185,7 @@ def _buffer(
     region, (start, end) = launch.regions[number], extent
     dtype = next((one.dtype for one in members if one.dtype), "")
     size = end - start
+    is_exact = bool(dtype) and dtypes.parse(dtype).size % instrumentation.GRANULE == 0
     if dtype:
         step = dtypes.parse(dtype).size
         size = min(-(-size // step) * step, region.length - start)
@@ -191,10 +193,10 @@ def _buffer(
     dtype = dtype or ("uint32" if size % 4 == 0 else "uint8")
     changed = _changed(region, start, size)
     if touched is None:
-        is_const = all(one.is_const for one in members)
+        is_const = region.memory != "device" and all(one.is_const for one in members)  # the host may have written
         return JobBuffer(members[0].name, dtype, number, start, size, is_output=changed and not is_const)
     reads, writes = (_inside(one, start, start + size) for one in touched)
-    is_covered = writes == ((start, start + size),)
+    is_covered = is_exact and writes == ((start, start + size),)  # of smaller elements a few may be unwritten
     return JobBuffer(
         members[0].name,
         dtype,

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpuregress import storage
-from gpuregress.capture import arguments, buffers, job_text, ptx_search, signature
-from gpuregress.capture import replay as replays
+from gpuregress.capture import arguments, buffers, job_text, signature
 from gpuregress.capture.buffers import Layout
-from gpuregress.capture.ptx_search import FoundPtx
+from gpuregress.capture.images import ptx_search
+from gpuregress.capture.images.ptx_search import FoundPtx
 from gpuregress.capture.records import CapturedLaunch, CapturedProcess
-from gpuregress.capture.replay import Patch, Replay, ReplayMemory
+from gpuregress.capture.replay import launch as replays
+from gpuregress.capture.replay.launch import Patch, Replay, ReplayMemory
 from gpuregress.capture.signature import ParameterType
 from gpuregress.document import units
 from gpuregress.toolchain import cxx_declarations, ptx_declarations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from gpuregress.capture import buffers
 from gpuregress.capture.buffers import JobBuffer, Layout, Placed
 from gpuregress.capture.records import CapturedLaunch, CapturedRegion, Pointer, RawParameter
-from gpuregress.capture.replay import Replay
+from gpuregress.capture.replay.launch import Replay
 from gpuregress.capture.signature import ParameterType
 
 BASE = 1 << 20
@@ -74,6 +75,21 @@ def test_without_notes_an_allocation_is_kept_whole(tmp_path: Path) -> None:
     layout = buffers.lay_out(launch_of(tmp_path, 512, 8192, changed=(9000, 9001)), FLOATS, None, ())
     assert layout.buffers == (JobBuffer("x", "float32", 0, 0, 65536, is_output=True),)
     assert layout.pointers == (Placed(0, 0, 512), Placed(8, 0, 8192))
+
+
+def test_small_elements_are_filled_although_all_of_them_seem_written(tmp_path: Path) -> None:
+    noted = Replay(read=((),), written=(((0, 64),),))
+    for dtype, is_filled in (("float32", False), ("uint8", True), ("", True)):
+        types = (ParameterType("x", dtype, True),)
+        (found,) = buffers.lay_out(launch_of(tmp_path, 0), types, noted, ()).buffers
+        assert found.is_filled == is_filled
+
+
+def test_memory_behind_a_pointer_to_const_is_an_output_where_the_kernel_changed_it(tmp_path: Path) -> None:
+    launch = launch_of(tmp_path, 0, changed=(0, 4))
+    assert buffers.lay_out(launch, FLOATS, None, ()).buffers[0].is_output
+    shared = replace(launch, regions=(replace(launch.regions[0], memory="managed"),))
+    assert not buffers.lay_out(shared, FLOATS, None, ()).buffers[0].is_output
 
 
 def test_a_dtype_that_does_not_fit_becomes_bytes(tmp_path: Path) -> None:

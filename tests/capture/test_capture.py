@@ -35,7 +35,7 @@ def test_jobs_replay_the_launches_with_the_result_of_the_card(gpu: Path, shop: W
     packed = (shop.root / "configs/packed.yaml").read_text()
     assert "{struct: [arg0_0, arg0_8, {uint32: 1001}, {uint32: 1056964608}]}" in packed
     assert "symbol: factor}" in packed
-    assert "  arg0_8: {dtype: uint32, shape: [1001]}\n" in packed  # written as a whole, never read
+    assert "  arg0_8: {dtype: uint32, shape: [1001], fill: {file: ../captured/packed/arg0_8.bin}}\n" in packed
     printed = shop.call("run", "saxpy", "packed", "wild").stdout
     assert printed.count("as its reference, without a baseline") == 2
     assert "arg0[1048704]" in printed

@@ -118,6 +118,8 @@ void remember_loaded(Handle owner, const void *given, bool is_path)
 {
     Image *image = newest;
     newest = NULL;
+    if (request.is_log_only)
+        return;
     if (!image) {
         image = calloc(1, sizeof *image);
         if (!image)

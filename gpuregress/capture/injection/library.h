@@ -5,6 +5,7 @@
 #include "interface.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -20,6 +21,7 @@ typedef struct {
     uint64_t max_bytes; /* contents kept of one kernel */
     bool sync; /* wait for each launch, and flush its log record to disk */
     double wait; /* seconds that a chosen launch may take; 0: no limit */
+    bool is_log_only; /* no launch can be chosen */
 } Request;
 
 extern Request request;
@@ -27,6 +29,8 @@ extern Driver driver;
 extern char process_name[256]; /* escaped, for the log */
 extern size_t process_name_length;
 extern int process_number; /* in the names of its files */
+extern bool is_forked; /* a child cannot use its parent's GPU, and shares its log */
+extern atomic_int recording_streams; /* streams that are captured into a graph */
 extern __thread bool is_inside; /* the thread calls the driver for this library */
 
 /* A loaded image: the machine code that CUPTI hands over, and what the program gave the driver. */
@@ -87,6 +91,22 @@ typedef struct {
     uint64_t time_ns; /* of the log, to some milliseconds */
     double began; /* seconds */
 } Launch;
+
+#define PER_THREAD ((Handle)2) /* CU_STREAM_PER_THREAD */
+
+/* callbacks.c */
+void on_call(void *user, int domain, uint32_t id, const void *data);
+
+/* launches.c: between the entry and the exit of a call that launches. */
+void prepare_launches(void);
+bool is_cooperative(uint32_t id);
+void enter_launch(uint32_t id, const CallbackData *data);
+void enter_graph(uint32_t id, const CallbackData *data);
+void exit_launch(const CallbackData *data);
+
+/* functions.c */
+Function *function_of(Handle handle, const char *symbol);
+void forget_functions(void); /* handles may be given out again */
 
 /* images.c: modules and the variables in them. */
 void begin_loading(void);

@@ -101,3 +101,11 @@ void escape(const char *text, char *target, size_t room)
     }
     target[used] = 0;
 }
+
+const char *error_name(Result error)
+{
+    const char *name = NULL;
+    if (!driver.get_error_name || driver.get_error_name(error, &name) != 0 || !name)
+        return "unknown error of the driver";
+    return name;
+}

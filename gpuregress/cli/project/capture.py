@@ -100,10 +100,10 @@ def command(
         raise UsageError(f"--max-bytes: {error}") from None
     choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync, wait)
     done = capture.capture(_project(ctx), command, choice, source=source, seconds=replay)
-    return _report(done)
+    return _report(done, wants_jobs=most != 0)
 
 
-def _report(done: Capture) -> int:
+def _report(done: Capture, *, wants_jobs: bool) -> int:
     from gpuregress.errors import HarnessError, KernelFault, NothingToDo
 
     for problem in done.problems:
@@ -133,6 +133,9 @@ def _report(done: Capture) -> int:
         return HarnessError.exit_code
     if not done.launches:
         console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
+        return NothingToDo.exit_code
+    if not done.jobs and not done.refused and wants_jobs:
+        console.say("no launch was kept: none is of --kernel, --nth or --every; the log has them all")
         return NothingToDo.exit_code
     return 0
 

@@ -30,6 +30,14 @@ def test_an_application_without_launches_is_told(gpu: Path, shop: Workshop) -> N
     assert "no launch was seen" in result.stdout
 
 
+def test_a_pattern_that_no_kernel_matches_is_told(gpu: Path, shop: Workshop) -> None:
+    app, kernels = str(gpu / "app"), str(gpu / "kernels.ptx")
+    result = shop.call("capture", "--kernel", "saxby*", "--", app, kernels, "saxpy")
+    assert result.exit_code == 5
+    assert "no launch was kept: none is of --kernel, --nth or --every" in result.stdout
+    assert shop.call("capture", "--max", "0", "--", app, kernels, "saxpy").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

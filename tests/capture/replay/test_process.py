@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuregress.capture import replay_process
-from gpuregress.capture.replay import Patch, ReplayMemory, Request, read_answer
+from gpuregress.capture.replay import process
+from gpuregress.capture.replay.launch import Patch, ReplayMemory, Request, read_answer
 from gpuregress.records import to_json
 from tests.capture.conftest import FAKE
 
@@ -30,7 +30,7 @@ def request(folder: Path) -> Request:
 
 
 def test_touched_bytes_and_equal_bits(tmp_path: Path) -> None:
-    answer = replay_process.replay(request(tmp_path))
+    answer = process.replay(request(tmp_path))
     assert answer.read == (((512, 4516), (8192, 12196)),)
     assert answer.written == (((8192, 12196),),)
     assert answer.is_equal
@@ -41,7 +41,7 @@ def test_differences_and_faults_are_answers(tmp_path: Path) -> None:
     wrong = np.fromfile(tmp_path / "after", np.uint8)
     wrong[9001] ^= 1
     (tmp_path / "after").write_bytes(wrong.tobytes())
-    answer = replay_process.replay(replace(given, notes=False))
+    answer = process.replay(replace(given, notes=False))
     assert (answer.differing, answer.first, answer.read) == ((1,), (9001,), ((),))
     path = tmp_path / "request.json"
     short = replace(
@@ -57,5 +57,5 @@ def test_differences_and_faults_are_answers(tmp_path: Path) -> None:
             )
         )
     )
-    replay_process.main([str(path)])
+    process.main([str(path)])
     assert read_answer(path.with_suffix(".answer")).is_fault

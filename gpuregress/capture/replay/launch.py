@@ -116,7 +116,7 @@ def run(request: Request, seconds: float) -> Replay:
     with storage.scratch() as folder:
         path = folder / "request.json"
         path.write_text(json.dumps(to_json(request)), encoding="utf-8")
-        command: Sequence[str] = (sys.executable, "-m", "gpuregress.capture.replay_process", str(path))
+        command: Sequence[str] = (sys.executable, "-m", "gpuregress.capture.replay.process", str(path))
         try:
             done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Process that replays one captured launch on the CPU device; see `replay`."""
+"""Process that replays one captured launch on the CPU device; see `launch`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import storage, toolchain
-from gpuregress.capture import instrumentation
-from gpuregress.capture.replay import Replay, ReplayMemory, Request
+from gpuregress.capture.replay import instrumentation
+from gpuregress.capture.replay.launch import Replay, ReplayMemory, Request
 from gpuregress.devices.base import DeviceModule, Memory
 from gpuregress.devices.cpu.device import CpuDevice
 from gpuregress.errors import GpuregressError, KernelFault

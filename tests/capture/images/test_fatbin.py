@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.capture import fatbin
+from gpuregress.capture.images import fatbin
 
 PTX = b".version 9.0\n.target sm_75\n" * 20
 

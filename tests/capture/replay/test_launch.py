@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.capture import replay
-from gpuregress.capture.replay import Replay, Request
+from gpuregress.capture.replay import launch as replay
+from gpuregress.capture.replay.launch import Replay, Request
 
 REQUEST = Request("gone.ptx", "k", (1, 1, 1), (1, 1, 1), 0, (), (), (), ())
 

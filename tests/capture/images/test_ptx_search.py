@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.capture import ptx_search
-from tests.capture.test_fatbin import container, entry
+from gpuregress.capture.images import ptx_search
+from tests.capture.images.test_fatbin import container, entry
 
 
 def ptx(kernel: str, target: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.capture.instrumentation import instrument
+from gpuregress.capture.replay.instrumentation import instrument
 from gpuregress.errors import UnsupportedError
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n.global .align 4 .b8 own[16];\n"

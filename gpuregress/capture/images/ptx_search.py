@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuregress.capture import fatbin
+from gpuregress.capture.images import fatbin
 
 _LARGEST = 4 << 30
 _TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)

@@ -1,0 +1,1 @@
+"""Images that programs carry: fatbins, and the PTX in them."""

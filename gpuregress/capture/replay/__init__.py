@@ -1,0 +1,1 @@
+"""Replay of captured launches on the CPU device."""
