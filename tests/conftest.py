@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import functools
+import gc
 import signal
 import sys
 import uuid
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gpuregress.__main__ import COLLECT_EVERY
 from gpuregress.devices import registry
 from gpuregress.project import Project, Settings
 from gpuregress.session.run_request import Machinery
@@ -26,6 +29,19 @@ settings.load_profile("unhurried")
 
 DEADLINE_S = 600
 """Ten times what the slowest test takes on a busy machine."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Collect garbage as seldom as `gpuregress` does, and never walk through the collected tests, which stay."""
+    gc.set_threshold(COLLECT_EVERY)
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let the interpreter free them as it ends, which extension modules expect."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,14 +67,18 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture(autouse=True)
 def _deadline() -> Iterator[None]:
-    """Fail a test that waits for ever, wherever it waits."""
+    """Fail a test that waits for ever, wherever it waits. A kernel that loops for ever lets no handler of a signal run:
+    the process ends, and pytest-xdist names the test.
+    """  # fmt: skip
 
     def fail(_number: int, _frame: object) -> None:
         pytest.fail(f"not over after {DEADLINE_S} s")
 
     before = signal.signal(signal.SIGALRM, fail)
     signal.alarm(DEADLINE_S)
+    faulthandler.dump_traceback_later(DEADLINE_S + 60, exit=True, file=2)
     yield
+    faulthandler.cancel_dump_traceback_later()
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
 

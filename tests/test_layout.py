@@ -42,7 +42,7 @@ def trees() -> dict[str, ast.Module]:
 
 def _has_behaviour(tree: ast.Module) -> bool:
     """Tell whether a module defines functions with a body; constants, records and Protocols need no test."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return any(not isinstance(node, ast.Expr) for function in functions for node in function.body)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import device
@@ -32,6 +33,9 @@ extern "C" __global__ void k(int* y, const int* x, float* f, int n, int a, int b
 }}
 """
 SIZE = 3000
+LARGEST = 2**31 - 1
+_LEAVES = re.compile(r"[xy]\[(i|i [+-] \w+|n - 1 - i|2 \* i)\]")
+"""An index that a loop over all numbers takes out of the buffer."""
 
 
 def _outcome(
@@ -143,7 +147,7 @@ def test_interchange_changes_nothing(number: int, case: Case) -> None:
     grid=st.sampled_from([(1, 1, 1), (3, 1, 1), (2, 2, 1)]),
     block=st.sampled_from([(128, 1, 1), (64, 1, 1), (40, 2, 1), (17, 3, 1), (3, 4, 1)]),
     numbers=st.tuples(
-        st.sampled_from([0, 1, 70, 1000, 2048, SIZE, 2 * SIZE, 2**31 - 1]),
+        st.sampled_from([0, 1, 70, 1000, 2048, SIZE, 2 * SIZE, LARGEST]),
         st.sampled_from([-7, 0, 1, 3, 50]),
         st.sampled_from([0, 1, 5]),
     ),
@@ -152,6 +156,8 @@ def test_interchange_changes_nothing(number: int, case: Case) -> None:
 def test_interchange_changes_nothing_in_other_loops(
     body: str, grid: Dim3, block: Dim3, numbers: tuple[int, int, int], shift: int
 ) -> None:
+    # Without a fault, the counter of a loop up to the largest number overflows, and the loop never ends.
+    assume(numbers[0] < LARGEST or _LEAVES.search(body.split(";", 2)[2].partition("}")[0]))
     _same((body, grid, block, numbers, shift), is_optimised=False)
 
 
