@@ -26,6 +26,7 @@ CLASSES = {
     "volatile": "all accesses are volatile, thus strong: no data race by the PTX memory model, but no order either",
     "mixed sizes": "atomics that overlap in part: a race by the PTX memory model",
     "one-sided fence": "the reader's fence is missing; as samples are written, a race by the PTX memory model",
+    "fence before barrier": "the clean twin is an idiom that works, but no release pattern of the PTX memory model",
     "proxy fence": "ordered but for fence.proxy.async: a race by the PTX memory model",
     "whole warps": "warps wait at different barriers: undefined by CUDA, defined by PTX as waiting at one barrier",
     "exited threads": "threads have returned before the barrier: hardware counts them as arrived",

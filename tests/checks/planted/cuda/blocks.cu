@@ -264,6 +264,27 @@ extern "C" __global__ void blocks_flag_of_one_thread(const int* x, int* box, int
     int t = threadIdx.x;
     if (blockIdx.x == 0) {
         box[t] = x[t]; // first
+        CLEAN(__syncthreads();)
+        if (t == 0) {
+            __threadfence();
+            atomicExch(flag, 1);
+        }
+    } else {
+        if (t == 0) while (atomicAdd(flag, 0) == 0) {}
+        __threadfence();
+        __syncthreads();
+        __threadfence();
+        y[t] = box[63 - t]; // second
+    }
+}
+
+/// The same with each thread's fence before the barrier, as many programs have it.
+// race of box (fence before barrier); grid 2, block 64
+extern "C" __global__ void blocks_fence_of_each_thread(const int* x, int* box, int* flag, int* y)
+{
+    int t = threadIdx.x;
+    if (blockIdx.x == 0) {
+        box[t] = x[t]; // first
         __threadfence();
         CLEAN(__syncthreads();)
         if (t == 0) atomicExch(flag, 1);
