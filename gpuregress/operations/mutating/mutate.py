@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -155,7 +155,7 @@ def mutate(
         results = ResultCache(subject)
         with StopSignal() as stop:
             campaign.run(scratch, stop, results, fresh=request.fresh)
-            tolerance = () if campaign.interrupted else campaign.tolerance_advice(listen)
+            tolerance = () if campaign.interrupted else tolerance_advice(subject, campaign.results, listen)
     return campaign.report(len(found), request.seed, time.monotonic() - start, tolerance)
 
 
@@ -260,28 +260,12 @@ class _Campaign:
             return Variation(name, files={mutant.file: text})
         return Variation(name, ptx={self._ptx[mutant.file]: text})
 
-    # --- the report ---------------------------------------------------------------------------------------------------
+    @property
+    def results(self) -> tuple[TrialResult, ...]:
+        """The results so far."""
+        return tuple(self._results.values())
 
-    def tolerance_advice(self, listen: Listener) -> tuple[str, ...]:
-        """Find the tightest tolerances, where a tolerance lets most of the survivors live."""
-        alive = [result for result in self._results.values() if result.state == "survived"]
-        tolerated = [result for result in alive if result.changed]
-        if 2 * len(tolerated) <= len(alive):
-            return ()
-        lines = [f"{len(tolerated)} of {len(alive)} survivors change bits of the results within the tolerance."]
-        shares = [one.tolerance_share for one in self._subject.verdicts.values() if one.tolerance_share is not None]
-        if shares:
-            lines.append(f"The unchanged results use at most {max(shares):.2g} of it.")
-        names = [case.name for case in self._subject.cases]
-        done = calibrate.calibrate(
-            self._subject.project,
-            self._subject.job if len(names) > 1 else names[0],
-            repeat=_REPEATS,
-            devices=("cpu",),
-            listen=listen,
-        )
-        lines.append("The tightest rules that repeats and other orders of the blocks allow:")
-        return (*lines, *(f"  {one.buffer}: {one.text or 'every bit equal'}" for one in done.proposals if one.holds))
+    # --- the report ---------------------------------------------------------------------------------------------------
 
     def report(self, total: int, seed: int, seconds: float, tolerance: tuple[str, ...]) -> MutationReport:
         """Sum up."""
@@ -336,6 +320,32 @@ class _Campaign:
         if result.changed:
             return "within the tolerance"
         return "never executed" if self._is_executed.get(number) is False else "no case noticed"
+
+
+def tolerance_advice(subject: Subject, results: Iterable[TrialResult], listen: Listener) -> tuple[str, ...]:
+    """Find the tightest tolerances, where a tolerance lets most of the survivors live; else ().
+
+    Args:
+        subject: unchanged.
+        results: of its mutants.
+        listen: receives the events of the runs.
+
+    Raises:
+        Interrupted: ^C.
+    """
+    alive = [result for result in results if result.state == "survived"]
+    tolerated = [result for result in alive if result.changed]
+    if 2 * len(tolerated) <= len(alive):
+        return ()
+    lines = [f"{len(tolerated)} of {len(alive)} survivors change bits of the results within the tolerance."]
+    shares = [one.tolerance_share for one in subject.verdicts.values() if one.tolerance_share is not None]
+    if shares:
+        used = f"at most {max(shares):.2g}" if max(shares) else "none"
+        lines.append(f"The unchanged results use {used} of it.")
+    selector = subject.job if len(subject.cases) > 1 else subject.cases[0].name
+    done = calibrate.calibrate(subject.project, selector, repeat=_REPEATS, devices=("cpu",), listen=listen)
+    lines.append("The tightest rules that repeats and other orders of the blocks allow:")
+    return (*lines, *(f"  {one.buffer}: {one.text or 'every bit equal'}" for one in done.proposals if one.holds))
 
 
 _HINTS = {

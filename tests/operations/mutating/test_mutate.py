@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from pathlib import Path
 
 import pytest
 
-from gpuregress import project
+from gpuregress import project, verdict
 from gpuregress.errors import UsageError
+from gpuregress.operations import calibrate
+from gpuregress.operations.calibrate import Calibration, Proposal
 from gpuregress.operations.mutating import mutate
 from gpuregress.operations.mutating.mutate import MutateRequest, MutationReport
+from gpuregress.operations.mutating.trials import TrialResult
+from gpuregress.project import Project
 from gpuregress.session.events import Advanced, Event
+from tests.operations.mutating.test_programs import subject_of
 from tests.workshop import RUN, Workshop
 
 KERNEL = """\
@@ -81,3 +87,29 @@ def test_kernels_that_do_nothing_must_be_noticed(shop: Workshop) -> None:
     assert shop.call("accept").exit_code == 0
     with pytest.raises(UsageError, match="kernels that do nothing pass every case of scale"):
         tried(shop)
+
+
+def test_a_tolerance_that_lets_most_mutants_live_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def calibrated(_project: Project, selector: str, **_options: object) -> Calibration:
+        rules = (
+            Proposal("out", "{ulp: 2}", True, 3, ""),
+            Proposal("sum", "", True, 1, ""),
+            Proposal("x", "", False, 2, ""),
+        )
+        return Calibration(selector, (), 3, ("cpu",), 0, rules)
+
+    monkeypatch.setattr(calibrate, "calibrate", calibrated)
+    subject = subject_of(tmp_path)
+    case = subject.cases[0]
+    passed = dataclasses.replace(verdict.skipped(case, ""), tolerance_share=0.03125)
+    subject = dataclasses.replace(subject, verdicts={case.name: passed})
+    tolerated, other = TrialResult("survived", changed=(case.name,)), TrialResult("survived")
+    killed = [TrialResult("killed")] * 9
+    assert mutate.tolerance_advice(subject, [tolerated, other, *killed], lambda _event: None) == ()
+    assert mutate.tolerance_advice(subject, [tolerated, tolerated, other, *killed], lambda _event: None) == (
+        "2 of 3 survivors change bits of the results within the tolerance.",
+        "The unchanged results use at most 0.031 of it.",
+        "The tightest rules that repeats and other orders of the blocks allow:",
+        "  out: {ulp: 2}",
+        "  sum: every bit equal",
+    )
