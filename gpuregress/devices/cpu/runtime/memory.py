@@ -117,6 +117,10 @@ class AddressSpace:
             return Region.of_heap(found)
         return region
 
+    def regions(self) -> tuple[Region, ...]:
+        """All regions, those of the kernels' heap excepted."""
+        return tuple(self._regions.values())
+
     def named(self, name: str) -> Region | None:
         """The first region of this name."""
         return next((region for region in self._regions.values() if region.name == name), None)

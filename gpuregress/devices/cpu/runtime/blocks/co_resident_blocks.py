@@ -9,6 +9,7 @@ import numpy as np
 
 from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
+from gpuregress.devices.cpu.runtime.blocks.standstill import StandstillDetector
 from gpuregress.devices.cpu.runtime.faults import ClusterBlock
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
@@ -151,11 +152,17 @@ class CoResidentGrid:
 
     def _run_in_turns(self, clusters: list[Cluster], call: Callable[[], int]) -> int:
         waiting = clusters
+        standstill = StandstillDetector(self._machine, self._space)
         while waiting:
             for cluster in waiting:
                 status = self._run_cluster(cluster, call)
                 if status:
                     return status
+            left = [block for cluster in waiting for block in cluster.blocks if not block.done]
+            if standstill.is_reached([block.arena for block in left if block.arena is not None]):
+                self._current = Cluster(left)
+                self._machine.fault_kind = machine_layout.FAULT_SPIN
+                return 1
             waiting = [cluster for cluster in waiting if not cluster.done]
         return 0
 
