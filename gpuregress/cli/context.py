@@ -164,6 +164,13 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="twice: run each case under two poisons, which proves the elements that nobody wrote.",
         ),
         click.option(
+            "--check",
+            "checks",
+            multiple=True,
+            metavar="NAMES",
+            help="On the CPU device: watch for races, uninitialized, barriers, leaks, or all (comma-separated).",
+        ),
+        click.option(
             "--sanitize",
             metavar="TOOL",
             type=click.Choice(["memcheck", "racecheck", "initcheck", "synccheck"]),
@@ -203,7 +210,7 @@ def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
     """
     from gpuregress.session import run_request
 
-    names = ("name_glob", "tags", "device", "repeat", "timeout", "poison", "sanitize")
+    names = ("name_glob", "tags", "device", "repeat", "timeout", "poison", "sanitize", "checks")
     cluster = {"cluster": options["cluster"]} if "cluster" in options else {}
     return run_request.RunRequest(**{name: options[name] for name in names}, **cluster, jobs=options["workers"], **more)
 

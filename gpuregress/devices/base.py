@@ -170,6 +170,14 @@ class Device(Protocol):
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Memory:
         """A new buffer of `size` bytes, its contents undefined; `itemsize` lets messages count elements."""
 
+    def leave_unwritten(self, memory: Memory) -> None:  # noqa: ARG002 - a default
+        """Tell that a buffer's contents, written or not, stand for memory that nobody has written: an output's poison.
+
+        Args:
+            memory: of this device.
+        """
+        return
+
     def texture(self, memory: Memory, description: TextureDescription) -> int:
         """A texture or surface object on a buffer: the 64-bit handle that kernels are given for it.
 

@@ -25,8 +25,10 @@ FAULT_KINDS: dict[str, str] = {
     "crash": "the worker process died",
     "illegal-access": "the GPU reports an illegal address and no more",
     "red-zone": "the bytes before or after a buffer were written",
-    "race": "two threads touched one address without a barrier between",
-    "uninitialized": "global memory was read that nobody had written",
+    "race": "two threads touched one address, at least one wrote, and nothing orders the two accesses",
+    "uninitialized": "memory was read that nobody had written",
+    "barrier": "threads do not reach a barrier that others wait at, or reach it with a wrong mask or count",
+    "leak": "memory that a kernel allocated was not freed",
 }
 
 

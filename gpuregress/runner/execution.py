@@ -36,6 +36,7 @@ from gpuregress.records import (
 from gpuregress.records.instrumentation.coverage import merged
 from gpuregress.runner import feasibility, timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
+from gpuregress.runner.checks.findings import fault_of, with_launch
 from gpuregress.runner.dumps import DumpFolder, digest_of
 from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
 from gpuregress.runner.launches.recorder import LaunchRecorder
@@ -68,6 +69,8 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
     try:
         device.limit_heap(task.case.limits.heap)
         run.execute()
+        if run.observed.findings:
+            outcome = replace(outcome, state="fault", fault=fault_of(run.observed.findings))
     except KernelFault as fault:
         position = launcher.position if run.is_first else None
         told = Fault(fault.kind, str(fault), fault.details, launcher.current, position)
@@ -308,8 +311,8 @@ class _CaseRun:
             label = self.labels[launch.source, launch.kernel]
             exchanges = (*self.observed.exchanges, f"{label}: {report.exchange}")
             self.observed = replace(self.observed, exchanges=tuple(dict.fromkeys(exchanges)))
-        if report.findings:
-            self.observed = replace(self.observed, findings=(*self.observed.findings, *report.findings))
+        if report.findings or self.observed.findings:
+            self.observed = replace(self.observed, findings=with_launch(self.observed.findings, report.findings))
         if self.is_first and report.coverage is not None:
             from gpuregress.runner.launches.source_coverage import located  # noqa: PLC0415 - few runs ask for it
 

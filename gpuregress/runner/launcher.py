@@ -131,6 +131,8 @@ class Launcher:
             allocated = buffer if holder is not None else replace(buffer, symbol=None)
             memory[name] = self._allocate(holder, allocated)
             BufferReader(memory[name], allocated).initialise(filled.get(name), poison)
+            if name not in filled and allocated.symbol is None:
+                self.device.leave_unwritten(memory[name])
             description = textures.describe(buffer)
             if description is not None:
                 self.handles[memory[name].address] = self.device.texture(memory[name], description)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.errors import UsageError
-from gpuregress.records import Case
+from gpuregress.records import Case, checks_named
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_request import RunRequest
 
@@ -20,11 +20,18 @@ def check(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
         Remarks on overrides that have no effect.
 
     Raises:
-        UsageError: no such tool.
+        UsageError: no such tool, or no such dynamic check.
         DeviceError: compute-sanitizer is asked for and missing.
     """
     remarks = (_NO_COVERAGE,) if request.coverage and devices.kind == "cuda" else ()
-    return (*remarks, *_check_sanitizer(request, devices))
+    return (*remarks, *_check_dynamic(request, devices), *_check_sanitizer(request, devices))
+
+
+def _check_dynamic(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
+    wanted = checks_named(request.checks, "--check")
+    if wanted and devices.kind == "cuda":
+        return (f"--check {','.join(wanted)} is for the cpu device: a GPU has --sanitize",)
+    return ()
 
 
 def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
@@ -44,7 +51,9 @@ def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str
 def apply(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) -> tuple[Case, ...]:
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
-    return tuple(_applied(_with_other_twins(case, devices.kind), request, sanitize, devices.arch) for case in cases)
+    return tuple(
+        _applied(_with_other_twins(case, devices.kind), request, sanitize, devices.kind, devices.arch) for case in cases
+    )
 
 
 def _with_other_twins(case: Case, kind: str) -> Case:
@@ -55,14 +64,16 @@ def _with_other_twins(case: Case, kind: str) -> Case:
     return dataclasses.replace(case, settings=dataclasses.replace(case.settings, twins=twins))
 
 
-def _applied(case: Case, request: RunRequest, sanitize: str | None, arch: str) -> Case:
+def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, arch: str) -> Case:
+    wanted = (*case.settings.instruments.checks, *request.checks)
+    checks = checks_named(wanted, "--check") if kind == "cpu" else ()
     settings = dataclasses.replace(
         case.settings,
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
-        timing=None if request.coverage else case.settings.timing,
-        instruments=dataclasses.replace(case.settings.instruments, coverage=request.coverage),
+        timing=None if request.coverage or checks else case.settings.timing,
+        instruments=dataclasses.replace(case.settings.instruments, checks=checks, coverage=request.coverage),
     )
     case = dataclasses.replace(case, settings=settings)
     if not arch or case.settings.arch is not None:

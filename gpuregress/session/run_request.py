@@ -57,6 +57,7 @@ class RunRequest:
         expected: the cases that a nightly run must find.
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
+        checks: dynamic checks of the CPU device, as given: names of `CHECKS`, comma-separated, or `all`.
         dump_every_launch: dump the buffers after each launch of a case.
         coverage: count what the cases execute on the CPU device.
         until: when the run stops, seconds of time.monotonic; cases without a turn are named; None: at its end.
@@ -85,6 +86,7 @@ class RunRequest:
     expected: ExpectedCases = NOTHING_EXPECTED
     poison: str | None = None
     sanitize: str | None = None
+    checks: Sequence[str] = ()
     block_order: str = ""
     dump_every_launch: bool = False
     coverage: bool = False

@@ -27,6 +27,8 @@ from gpuregress.devices.cpu.runtime.blocks.co_resident_blocks import CoResidentG
 from gpuregress.devices.cpu.runtime.blocks.resident_blocks import ResidentBlocks
 from gpuregress.devices.cpu.runtime.bulk import map_bytes
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
+from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
+from gpuregress.devices.cpu.runtime.checks.shadow_memory import BulkNotes, ShadowMemory
 from gpuregress.devices.cpu.runtime.counters import coverage
 from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
@@ -158,6 +160,7 @@ class CpuDevice(base.Device):
         self._arenas = [Arena()]
         self._order = block_order.of_run(0)
         self._instruments = Instruments()
+        self._shadow: ShadowMemory | None = None
         self._info: DeviceInfo | None = None
 
     @property
@@ -232,6 +235,12 @@ class CpuDevice(base.Device):
         """
         return self._space.allocate(name, size, itemsize)
 
+    def leave_unwritten(self, memory: base.Memory) -> None:
+        """Count a buffer's contents as never written; see `devices.base.Device.leave_unwritten`."""
+        region = self._space.find(memory.address)
+        if region is not None:
+            region.is_filled = False
+
     def limit_heap(self, size: int) -> None:
         """Set the size of the kernels' heap, which is empty then; see `devices.base.Device.limit_heap`."""
         self._space.heap.clear(size)
@@ -267,6 +276,7 @@ class CpuDevice(base.Device):
         self._space.clear()
         self._textures.clear()
         self._partitions.clear()
+        self._shadow = None
         for arena in self._arenas:
             arena.release()
 
@@ -296,6 +306,8 @@ class CpuDevice(base.Device):
         most = cores.for_one_launch() if is_plain else 1
         parts = self._partitions.partition(f"{id(module)} {kernel}", launch, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
+        if facts.granules:
+            self._begin_checks(facts, launch.blocks)
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):
             machine = self._machine(module, facts, arena, launch, shared)
@@ -319,6 +331,13 @@ class CpuDevice(base.Device):
         if report.elapsed_ms > 1e3 * SLOW_S and not module.is_optimised:
             slow_programs.note(module.program)
         return report
+
+    def _begin_checks(self, facts: KernelFacts, blocks: int) -> None:
+        """Make the shadow memory ready for a launch whose accesses are checked."""
+        self._shadow = self._shadow or ShadowMemory()
+        if self._shadow.begin_launch(self._space.all(), facts.granules[1], blocks):
+            for arena in self._arenas:
+                arena.checks.clear()
 
     def _machine(
         self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int
@@ -349,6 +368,8 @@ class CpuDevice(base.Device):
             cluster_shared=arena.alone.ctypes.data,
             copies=arena.copies.ctypes.data,
             exchanges=arena.exchanges.ctypes.data,
+            checks=0 if self._shadow is None else self._shadow.address,
+            block_checks=arena.checks.address,
             counters=module.counters.ctypes.data,
             **coordinates,
         )
@@ -367,7 +388,13 @@ class CpuDevice(base.Device):
         machine, arena = machines[0], self._arenas[0]
         mnemonics = [site.mnemonic for site in program.sites]
         bulk = BulkCopies(machine, self._space, program.shared, mnemonics, in_cluster=facts.in_cluster)
-        calls = Syscalls(machine, self._space, facts.local_bytes, bulk)
+        found = None
+        if facts.granules and self._shadow is not None:
+            found = LaunchFindings(machine, self._shadow, lambda: context_of(context=arena.context))
+        take = (lambda _number: None) if found is None else found.take
+        if facts.granules and self._shadow is not None:
+            bulk.noted = BulkNotes(machine, self._shadow, facts.granules)
+        calls = Syscalls(machine, self._space, facts.local_bytes, bulk, take)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()
         not_begun = 0
@@ -399,8 +426,13 @@ class CpuDevice(base.Device):
         exchange = ""
         for item in machines if facts.watches_exchanges else ():
             exchange = exchange or lane_exchanges.describe(item, context_of(context=arena.context))
+        findings = () if found is None else found.all()
+        if "leaks" in module.schedule.instruments.checks:
+            findings += leaks(self._space.heap, [one.module_facts for one in self._modules])
         seen = coverage.take(program.probes, module.counters)
-        return LaunchReport(elapsed_ms, calls.output, counters, instructions, facts.uncounted, exchange, coverage=seen)
+        return LaunchReport(
+            elapsed_ms, calls.output, counters, instructions, facts.uncounted, exchange, findings, coverage=seen
+        )
 
     def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:
         if calls.failure is not None:

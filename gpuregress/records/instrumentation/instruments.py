@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from gpuregress.errors import UsageError
 from gpuregress.frozen import dataclass
 from gpuregress.records.serialization import Sparse
 
@@ -12,6 +15,23 @@ CHECKS: dict[str, str] = {
     "leaks": "memory that a kernel allocated is not freed",
 }
 """Dynamic checks → what each one finds."""
+
+
+def checks_named(texts: Iterable[str], where: str) -> tuple[str, ...]:
+    """The dynamic checks that texts name, in the order of `CHECKS`.
+
+    Args:
+        texts: names, several with commas between; `all`: every one.
+        where: the option or key, for the message.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    names = {name.strip() for text in texts for name in text.split(",")} - {""}
+    wrong = sorted(names - {*CHECKS, "all"})
+    if wrong:
+        raise UsageError(f"{where}: no check is called {wrong[0]!r}: say {', '.join(CHECKS)}, or all")
+    return tuple(name for name in CHECKS if name in names or "all" in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +64,7 @@ class CheckFinding(Sparse):
         details: further lines: the other thread, its source line.
         location: `reduce.cu:31`, "" where it is not known.
         count: number of equal findings at the same source lines.
+        lines: both source lines, `reduce.cu:12, reduce.cu:14`, where there are two.
     """
 
     kind: str
@@ -51,3 +72,4 @@ class CheckFinding(Sparse):
     details: tuple[str, ...] = ()
     location: str = ""
     count: int = 1
+    lines: str = ""

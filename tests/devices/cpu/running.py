@@ -13,7 +13,7 @@ from gpuregress import toolchain
 from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.device import CpuDevice
 from gpuregress.devices.cpu.runtime.memory import Region
-from gpuregress.records import Dim3, LaunchShape, Program, Source
+from gpuregress.records import Dim3, Instruments, LaunchShape, Program, Source
 from tests.devices.bench import argument_bytes, as_bytes, dim3
 
 Array = npt.NDArray[np.generic]
@@ -50,6 +50,7 @@ class Running:
         is_small: whether the code is that for launches of few threads, as in most runs: it is not optimised, which
             takes a fifth of the time. None: for two sources of three, by their text, so that both kinds are tested.
         only: the kernel that is launched, by its C++ name, where the code of the others is not wanted; "": all.
+        checks: dynamic checks.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class Running:
         arch: str = "sm_90",
         is_small: bool | None = None,
         only: str = "",
+        checks: tuple[str, ...] = (),
     ) -> None:
         self.device = CpuDevice()
+        self.device.instrument(Instruments(checks))
         self.program = compile_text(folder, text, *kernels, card=card, arch=arch)
         launched = [self.program.entries[only].mangled] if only else None
         if is_small is None:

@@ -106,8 +106,10 @@ class Services(Emit, Protocol):
         entrances: block → what builds the block through which it is entered from other blocks.
         detours: edge (block, block) → what builds the block through which it leads.
         watched: statements at which exchanges between lanes are looked for.
+        epoch: where the dynamic checks keep the epoch of the running thread, a pointer to an i64; None without them.
     """
 
+    epoch: ir.Value | None
     builder: ir.IRBuilder
     unit: Unit
     function: Function

@@ -34,7 +34,15 @@ class Unit:
     Args:
         tree: the PTX.
         schedule: how the threads of a block are run; the usual way where not given.
+
+    Attributes:
+        granules: state space → log2 of the bytes of a shadow cell there; None where accesses are not checked.
+        synchronizes: whether strong accesses may order other ones: there are fences, or accesses that acquire or
+            release.
     """
+
+    granules: dict[str, int] | None = None
+    synchronizes: bool = False
 
     def __init__(self, tree: Module, schedule: Schedule | None = None) -> None:
         self.tree, self.schedule = tree, schedule or Schedule()

@@ -24,6 +24,8 @@ from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i6
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
 from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.checks.granules import meets_in_part
+from gpuregress.devices.cpu.checks.synchronization import begin_turn
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label
@@ -96,6 +98,7 @@ class _KernelBuilder:
             self.body.may_be_suspended and not self.body.is_co_resident,
             self.stepped.assumes_distinct,
             in_cluster=is_explicit(self.function),
+            granules=() if self.unit.granules is None else (self.unit.granules["shared"], self.unit.granules["global"]),
         )
 
     def _uncounted(self) -> tuple[str, ...]:
@@ -137,6 +140,7 @@ class _KernelBuilder:
         b.cbranch(b.icmp_unsigned("<", block.get(), view.field("end_block")), body, end)
         b.position_at_end(body)
         self.body.block = {name: cell.get(b) for name, cell in axes.items()}
+        self._begin_turn(b)
         if self.body.may_be_suspended:
             with b.if_then(b.icmp_unsigned("==", view.field("resuming"), i64(0))):
                 self._poison_shared(b)
@@ -154,6 +158,13 @@ class _KernelBuilder:
         b = ir.IRBuilder(end)
         self.emitter.store_count(b)
         b.ret(i32(0))
+
+    def _begin_turn(self, b: ir.IRBuilder) -> None:
+        """Tell the dynamic checks that a block begins, or goes on."""
+        if self.unit.granules is not None:
+            resuming = self.view.field("resuming") if self.body.may_be_suspended else i64(0)
+            goes_on = b.icmp_unsigned("!=", resuming, i64(0))
+            b.call(begin_turn(self.unit), (self.view.machine, self.body.number.get(b), goes_on))
 
     def _reset_copies(self, b: ir.IRBuilder) -> None:
         """Drop the copies of the block before that no thread has waited for."""
@@ -221,12 +232,17 @@ class _KernelBuilder:
             start = at(b, first, b.mul(b.zext(number, I64), stride))
             self.unit.fill(b, start, _POISON, count)
 
+    def _follows_masks(self) -> bool:
+        """Whether the dynamic checks need to know which threads meet: not all of the block, or of each warp."""
+        waits = [item for item in self.emitter.flow.statements if isinstance(item, Instruction)]
+        return self.unit.granules is not None and any(meets_in_part(item) for item in waits)
+
     def _schedule(self) -> BlockSchedule:
         """The schedule of the block's threads."""
         flow = self.emitter.flow
         if not self.body.clustered and not flow.needs_scheduler:
             return Lockstep(self.body, None, self.stepped.contested)
         uniformity = Uniformity(flow, set(self.emitter.frame.parameter_offsets))
-        if LOCKSTEP and uniformity.lockstep and not self.body.clustered:
+        if LOCKSTEP and uniformity.lockstep and not self.body.clustered and not self._follows_masks():
             return Lockstep(self.body, uniformity, self.stepped.contested)
         return Passes(self.body, divergent_barriers(flow, uniformity), self.stepped.contested)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
 from gpuregress.devices.cpu.builder.initializers import variable_facts
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
+from gpuregress.devices.cpu.checks.granules import granules, synchronizes
 from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
@@ -47,6 +48,9 @@ def translate(
     needed = replace(tree, functions=tuple(item for item in tree.functions if not item.is_skipped))
     whole = inlined(with_warp_barriers(with_batches(with_stack(with_addresses(needed))), is_followed))
     unit = Unit(with_constant_divisors(with_results(whole)), schedule)
+    if {"races", "uninitialized"} & set(unit.schedule.instruments.checks) and not unit.clustered:
+        unit.granules = granules(unit.functions.values())
+        unit.synchronizes = synchronizes(unit.functions.values())
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)

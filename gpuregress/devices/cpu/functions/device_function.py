@@ -14,6 +14,7 @@ from gpuregress.devices.cpu.builder.structured import at, i32, i64, open_functio
 from gpuregress.devices.cpu.builder.threads import THREAD_FIELDS, CalledThread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I64
+from gpuregress.devices.cpu.checks.access_notes import begin_epoch
 from gpuregress.devices.cpu.functions.function_lowering import FunctionEmitter
 from gpuregress.devices.cpu.isa.control.calls import EXITED, FAULTED, MOST_CALLS, RETURNED
 from gpuregress.devices.cpu.ptx.tree import Function, Label
@@ -105,6 +106,7 @@ def build_device_function(unit: Unit, name: str) -> None:
     first = function.append_basic_block("start")
     start = ir.IRBuilder(first)
     _enter(emitter, start)
+    begin_epoch(start, emitter)
     emitter.clear_registers(start)
     emitter.lower(start)
     entry.branch(first)

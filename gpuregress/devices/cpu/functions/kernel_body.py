@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.builder.thread_context import Slots
 from gpuregress.devices.cpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
+from gpuregress.devices.cpu.checks.access_notes import begin_epoch
 from gpuregress.devices.cpu.functions.function_lowering import FunctionEmitter
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction
@@ -70,6 +71,7 @@ class Body:
         self.thread.set_coordinates(self.block | tid)
         for name in COORDINATES:
             b.store(self.thread.coordinate(b, name), self._cells[name])
+        begin_epoch(b, self.emitter)
         if not self.unit.schedule.is_optimised:
             self._record_thread(b)
         if self.has_calls:

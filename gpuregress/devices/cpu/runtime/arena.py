@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.bulk.queue_layout import QUEUE_BYTES
+from gpuregress.devices.cpu.runtime.checks.shadow_memory import BlockState
 from gpuregress.devices.cpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCHANGE_SHIFT, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.devices.cpu.runtime.thread_context import ROWS
@@ -25,6 +26,7 @@ class Arena:
         """Free all memory."""
         self.parameters, self.shared, self.local, self.context = (_aligned(0) for _ in range(4))
         self.copies, self.exchanges = _aligned(0), _aligned(0)
+        self.checks = BlockState()
         self.alone = np.zeros(1, np.uint64)
         """Where the shared memories are of a cluster of this one block."""
 
@@ -48,6 +50,8 @@ class Arena:
             # Lanes that the block does not have post nothing: an earlier launch's must not show.
             start, step = ROWS["snap"]
             self.context[start + step * threads : start + step * (threads + WARP)] = 0
+        if facts.granules:
+            self.checks.prepare(len(self.shared), facts.granules[0])
         self.exchanges = _aligned(EXCHANGE_ENTRIES << EXCHANGE_SHIFT if facts.watches_exchanges else 0)
         needed = local_stride(facts.local_bytes) * (threads if facts.context_bytes else 1) if facts.local_bytes else 0
         self.local = self.local if len(self.local) >= needed else _aligned(needed)

@@ -288,6 +288,15 @@ def _element(target: _Target) -> str:
     return f"{target.name}[{index}] + {rest} byte{'s' if rest != 1 else ''}" if rest else f"{target.name}[{index}]"
 
 
+def element_at(scene: FaultContext, site: Site, address: int) -> str:
+    """`s[31]` (shared), `out[7]`: the element that an access by a site is at."""
+    target = _target(scene, site, address)
+    if target is None:
+        return f"address {hex(address)}"
+    space = " (shared)" if _window(address) == machine_layout.SHARED_WINDOW else ""
+    return f"`{_element(target)}`{space}"
+
+
 def _target(scene: FaultContext, site: Site, address: int) -> _Target | None:
     window = _window(address)
     if window == machine_layout.SHARED_WINDOW or site.space == "shared":

@@ -80,6 +80,8 @@ EXCHANGE_ENTRIES, EXCHANGE_SHIFT = 1 << 10, 5
 
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
 """Functions that the device offers; a call names one by its index."""
+CHECK_REPORT, CHECK_ORDER = (1 << 16) + 16, (1 << 16) + 17
+"""Numbers of the calls by which the dynamic checks report, and tell of strong accesses and fences."""
 BULK_ISSUE, BULK_ARRIVE, BULK_END, BULK_SEND = range(1 << 16, (1 << 16) + 4)
 """Numbers of the calls that execute a bulk copy, complete those that signal an mbarrier, and end a block."""
 SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -102,6 +104,7 @@ class Machine(ctypes.Structure):
     instruction of that kind. `copies` is the queue of the block's `cp.async`.
     `exchanges` is a hash table of the last writes of lanes that depend on each other, `exchange_write` and
     `exchange_read` the numbers, from 1, of the sites of the first exchange (0: there was none).
+    `checks` and `block_checks` are the states of the dynamic checks, of the launch and of the block (`checks.layout`).
     `counters` has a 64-bit number for each counter of the module's probes.
     `advanced` tells whether a block that was suspended had changed anything; its number is then in `first_block`.
     """
@@ -118,7 +121,7 @@ class Machine(ctypes.Structure):
             "workspace", "passes_per_turn", "resuming", "textures", "texture_count", "fault_x", "fault_y", "fault_z",
             "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
             "pending_loads", "bulk_copies", "heap", "copies",
-            "exchanges", "exchange_write", "exchange_read", "advanced", "counters",
+            "exchanges", "exchange_write", "exchange_read", "advanced", "counters", "checks", "block_checks",
         )
     ]  # fmt: skip
 

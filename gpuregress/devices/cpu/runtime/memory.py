@@ -29,11 +29,15 @@ class Region:
         size: bytes.
         itemsize: bytes of an element, for messages.
         zeros: whether it holds zeros, which take no memory before they are touched; otherwise it holds anything.
+
+    Attributes:
+        is_filled: whether its contents count as written before a kernel writes them.
     """
 
     def __init__(self, number: int, name: str, size: int, itemsize: int, *, zeros: bool = False) -> None:
         self.number, self.name, self.size, self.itemsize = number, name, size, max(1, itemsize)
         self.address = region_address(number)
+        self.is_filled = zeros
         try:
             block = (np.zeros if zeros else np.empty)(size + _ALIGNMENT, np.uint8)
         except MemoryError as error:
@@ -47,6 +51,7 @@ class Region:
         """An allocation of a kernel's as a region, which has no row in the table."""
         region = cls.__new__(cls)
         region.number, region.name, region.size, region.itemsize = 0, "malloc'ed memory", found.size, 1
+        region.is_filled = True
         region.address, region.data, region.host = found.address, found.data, found.data.ctypes.data
         return region
 
@@ -55,6 +60,7 @@ class Region:
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         self._check(offset, flat.size)
         self.data[offset : offset + flat.size] = flat
+        self.is_filled = True
 
     def read(self, offset: int = 0, size: int | None = None) -> Bytes:
         """Copy bytes from the region into a new array; all from `offset` on where no size is given."""
@@ -124,6 +130,10 @@ class AddressSpace:
     def named(self, name: str) -> Region | None:
         """The first region of this name."""
         return next((region for region in self._regions.values() if region.name == name), None)
+
+    def all(self) -> tuple[Region, ...]:
+        """Every region."""
+        return tuple(self._regions.values())
 
     def clear(self) -> None:
         """Free all."""

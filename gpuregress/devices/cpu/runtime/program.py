@@ -114,6 +114,8 @@ class KernelFacts:
         watches_exchanges: whether it looks for values that lanes of a warp exchange with no wait between.
         may_spin: whether its threads may spin until another block has run.
         in_cluster: whether it is launched in clusters, of one block or more.
+        granules: log2 of the bytes that a shadow cell stands for, in shared and in global memory; none: nothing is
+            checked.
     """
 
     symbol: str
@@ -133,6 +135,7 @@ class KernelFacts:
     may_spin: bool = False
     assumes_distinct: bool = False
     in_cluster: bool = False
+    granules: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.bulk.copies import BadAccess, BulkCopies
@@ -11,6 +12,8 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
     BULK_END,
     BULK_ISSUE,
     BULK_SEND,
+    CHECK_ORDER,
+    CHECK_REPORT,
     FAULT_ACCESS,
     FAULT_FAR,
     FAULT_HOST,
@@ -34,6 +37,7 @@ class Syscalls:
         space: all regions.
         local_bytes: of a thread's local memory.
         bulk: the launch's bulk copies.
+        report: takes a report of a dynamic check from the launch's state; given the call's number.
 
     Attributes:
         failure: kind and message of a fault of a call.
@@ -42,7 +46,14 @@ class Syscalls:
         is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
     """
 
-    def __init__(self, machine: Machine, space: AddressSpace, local_bytes: int, bulk: BulkCopies) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        space: AddressSpace,
+        local_bytes: int,
+        bulk: BulkCopies,
+        report: Callable[[int], None] = lambda _number: None,
+    ) -> None:
         self._machine, self._space, self._local_bytes = machine, space, local_bytes
         self._local = 0
         self._output = bytearray()
@@ -51,7 +62,7 @@ class Syscalls:
         self.location = NOWHERE
         self.bad_access: BadAccess | None = None
         self.is_bulk = False
-        self._bulk = bulk
+        self._bulk, self._report = bulk, report
         self._functions = {"vprintf": self._printf, "__assertfail": self._assert, "malloc": self._add_class}
         self.callback = machine_layout.SYSCALL(self._call)
 
@@ -64,6 +75,9 @@ class Syscalls:
     def _call(self, number: int, arguments: int, local: int) -> int:
         self._local, self.is_bulk = local, number >= BULK_ISSUE
         try:
+            if number in (CHECK_REPORT, CHECK_ORDER):
+                self._report(number)
+                return 0
             if number >= BULK_ISSUE:
                 return self._bulk_copy(number, arguments)
             values = (ctypes.c_uint64 * 5).from_address(arguments)

@@ -17,9 +17,10 @@ from gpuregress.devices.cpu.analysis.strides import Strides
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.services import Proven, Services
 from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
-from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER, STEP, row
+from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER, STEP, WARP, row
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.checks import synchronization
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
@@ -102,6 +103,8 @@ class Lockstep(BlockSchedule):
         self._current = region
         b = ir.IRBuilder(region.head)
         self._exchange_posts(b, region)
+        if self.unit.granules is not None:
+            self._order_memory(b, region)
         if self.body.emitter.watched.reads and region.index >= 0 and region.kind != STEP:
             self._wait_count.add(i32(1), b)
         if region.index >= 0:
@@ -125,6 +128,16 @@ class Lockstep(BlockSchedule):
             self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
             self._threads(ir.IRBuilder(checked_row), number, cells, done)
         self._branch_to_next(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+
+    def _order_memory(self, b: ir.IRBuilder, region: _Region) -> None:
+        """Tell the dynamic checks that all threads have met, where the wait orders their accesses."""
+        statement = self.body.emitter.flow.statements[region.index]
+        if region.index < 0 or not isinstance(statement, Instruction) or statement.opcode not in ("bar", "barrier"):
+            return
+        if region.kind == BARRIER or region.kind >= PLAIN_BARRIER:
+            b.call(synchronization.block_barrier(self.unit.module), (self.view.machine,))
+        elif region.kind == WARP:
+            b.call(synchronization.warp_barriers(self.unit.module), (self.view.machine, self._count))
 
     def _interchanged(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
         """Build the row with its loops interchanged with the loop over its threads, where that is legal."""

@@ -28,6 +28,7 @@ from gpuregress.devices.cpu.builder.thread_context import (
 )
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
+from gpuregress.devices.cpu.checks import synchronization
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_DIVERGENT, HELD, SUSPENDED
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
@@ -201,6 +202,8 @@ class Passes(BlockSchedule):
         b.cbranch(b.icmp_unsigned("==", self.arrived.get(b), live), quick, slow)
         b.position_at_end(quick)
         self._require_meeting(b)
+        if self.unit.granules is not None:
+            b.call(synchronization.block_barrier(self.unit.module), (self.view.machine,))
         self.flip.set(i32(-1), b)
         b.branch(pass_head)
         self._schedule(ir.IRBuilder(slow), pass_head, after)
@@ -217,8 +220,11 @@ class Passes(BlockSchedule):
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
         checked = self._divergent.is_possible
-        scheduler = build_scheduler(self.unit.module, clustered=self.body.clustered, checked=checked)
+        watched = self.unit.granules is not None
+        module, clustered = self.unit.module, self.body.clustered
+        scheduler = build_scheduler(module, clustered=clustered, checked=checked, watched=watched)
         tables = [self._bytes("aligned", self.aligned)] if checked else []
+        tables += [self.view.machine] if watched else []
         kinds = self._bytes("kinds", self.kinds)
         answer = b.call(scheduler, (self.context, kinds, self.count, self._ranks(), *tables))
         if checked:

@@ -17,6 +17,8 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import Cell, counted, element, i32, i64, open_function, while_nonzero
@@ -31,6 +33,8 @@ from gpuregress.devices.cpu.builder.thread_context import (
     row,
 )
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
+from gpuregress.devices.cpu.checks import synchronization
+from gpuregress.devices.cpu.isa.warp.barriers import WARP_BARRIER
 from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS
 from gpuregress.devices.cpu.runtime.thread_context import DONE
 from gpuregress.devices.cpu.schedule.divergence_check import build_divergence_check
@@ -40,7 +44,9 @@ GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER, DIVERGED = range(5)
 greater one: that many warps further, the lanes do not meet at a barrier that opens."""
 
 
-def build_scheduler(module: ir.Module, *, clustered: bool = False, checked: bool = False) -> ir.Function:
+def build_scheduler(
+    module: ir.Module, *, clustered: bool = False, checked: bool = False, watched: bool = False
+) -> ir.Function:
     """Build the module's `schedule(context, kinds, threads, ranks) → GO_ON …`.
 
     `kinds` has a byte for each wait, and `ranks` an i32: its place in the order in which diverged lanes go on.
@@ -49,23 +55,26 @@ def build_scheduler(module: ir.Module, *, clustered: bool = False, checked: bool
         module: where it is built, once.
         clustered: for the blocks of clusters.
         checked: whether lanes have to meet at aligned barriers; it takes `aligned` then, a byte for each wait.
+        watched: whether the dynamic checks follow who has met; it takes `machine` then.
     """
-    name = f"schedule{'.cluster' if clustered else ''}{'.checked' if checked else ''}"
+    words = ("cluster" * clustered, "checked" * checked, "watched" * watched)
+    name = ".".join(("schedule", *filter(None, words)))
     declared: ir.Function | None = module.globals.get(name)
     if declared is not None:
         return declared
-    types = (POINTER, POINTER, I32, POINTER, *((POINTER,) if checked else ()))
+    types = (POINTER, POINTER, I32, POINTER, *(POINTER,) * (checked + watched))
     function = ir.Function(module, ir.FunctionType(I32, types), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    (_ClusterScheduler if clustered else _Scheduler)(function).build()
+    (_ClusterScheduler if clustered else _Scheduler)(function, watched=watched).build()
     return function
 
 
 class _Scheduler:
-    def __init__(self, function: ir.Function) -> None:
-        self.context, self.kinds, self.threads, self.ranks, *checked = function.args
-        self.aligned = next(iter(checked), None)
+    def __init__(self, function: ir.Function, *, watched: bool) -> None:
+        self.context, self.kinds, self.threads, self.ranks, *others = function.args
+        self.machine = others.pop() if watched else None
+        self.aligned = next(iter(others), None)
         self.builder = open_function(function)
         self.runnable = Cell(self.builder, i32(0))
         self.live_total = Cell(self.builder, i32(0))
@@ -158,6 +167,7 @@ class _Scheduler:
             number = b.sub(kind, ir.Constant(I8, PLAIN_BARRIER))
             self._store("key", thread, b.zext(number, I64))
         with b.if_then(self._is(kind, ARRIVE)):
+            self._tell(synchronization.arrival, self._barrier_number(thread), b.lshr(thread, i32(5)))
             self._bump("arrived", self._barrier_number(thread), i32(1))
             self._store("expected", self._barrier_number(thread), self._expected(thread))
             self._release(thread)
@@ -179,6 +189,10 @@ class _Scheduler:
             wanted = b.and_(b.trunc(key, I32), self.live.get())
             missing = b.and_(wanted, b.not_(match.get()))
             with b.if_then(b.icmp_unsigned("==", missing, i32(0))):
+                if self.machine is not None:
+                    operation = b.lshr(key, i64(32))
+                    with b.if_then(b.icmp_unsigned("==", operation, i64(WARP_BARRIER))):
+                        self._tell(synchronization.lane_barrier, base, match.get(), self.live.get())
                 self._complete_operation(base, lanes, match.get())
             todo.set(b.and_(todo.get(), b.not_(match.get())))
 
@@ -230,7 +244,13 @@ class _Scheduler:
     def _expected(self, thread: ir.Value) -> ir.Value:
         return self.builder.trunc(self.builder.lshr(self._load("key", thread), i64(32)), I32)
 
+    def _tell(self, build: Callable[[ir.Module], ir.Function], *values: ir.Value) -> None:
+        """Tell the dynamic checks what has happened, where there are any."""
+        if self.machine is not None:
+            self.builder.call(build(self.builder.module), (self.machine, *values))
+
     def _clear_barriers(self) -> None:
+        self._tell(synchronization.clear_waiting)
         with counted(self.builder, i32(BARRIERS)) as number:
             for name in ("waiting", "counted", "votes"):
                 self._store(name, number, i32(0))
@@ -243,6 +263,7 @@ class _Scheduler:
         with counted(b, lanes) as lane, b.if_then(self._has(self.at_barrier.get(), lane)):
             thread = b.add(base, lane)
             number = self._barrier_number(thread)
+            self._tell(synchronization.waiting, number, b.lshr(thread, i32(5)))
             self._bump("waiting", number, i32(1))
             first = b.icmp_unsigned("==", b.and_(seen.get(), self._bit(number)), i32(0))
             self._bump("counted", number, b.add(i32(1), b.select(first, exited, i32(0))))
@@ -262,6 +283,7 @@ class _Scheduler:
             complete = b.select(b.icmp_unsigned("==", expected, i32(0)), everyone, enough)
             with b.if_then(b.and_(complete, b.icmp_unsigned("!=", waiting, i32(0)))):
                 opened.set_bits(self._bit(number))
+                self._tell(synchronization.named_barrier, number, everyone)
                 self._store("arrived", number, i32(0))
         with b.if_then(b.icmp_unsigned("!=", opened.get(), i32(0))):
             self._require_meeting(opened.get())
@@ -293,8 +315,8 @@ class _Scheduler:
 class _ClusterScheduler(_Scheduler):
     """As for any block; the threads behind a cluster's barrier that has opened go on."""
 
-    def __init__(self, function: ir.Function) -> None:
-        super().__init__(function)
+    def __init__(self, function: ir.Function, *, watched: bool) -> None:
+        super().__init__(function, watched=watched)
         self.at_cluster = Cell(self.builder, i32(0))
 
     def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:

@@ -13,6 +13,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
 from gpuregress.devices.cpu.builder.types import I32, convert
+from gpuregress.devices.cpu.checks.access_notes import note_fence
 from gpuregress.devices.cpu.isa.memory import copy_queue
 from gpuregress.devices.cpu.isa.memory.atomics import reduce
 from gpuregress.devices.cpu.isa.memory.bulk_copy import bulk_copy, is_bulk, send
@@ -29,7 +30,8 @@ _STORED_TYPES = "b32 b64 u32 u64 s32 s64 f32 f64"
 
 
 def _fence(emitter: Services, instruction: Instruction) -> None:
-    del emitter, instruction
+    if instruction.opcode != "discard":
+        note_fence(emitter, instruction)
 
 
 def _cp(emitter: Services, instruction: Instruction) -> None:

@@ -19,6 +19,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
+from gpuregress.devices.cpu.checks.access_notes import UNSHARED, AccessNote, note_access
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
@@ -48,8 +49,35 @@ class MemoryAccess:
     action: str
 
 
-def host_pointer(emitter: Services, access: MemoryAccess) -> ir.Value:
-    """A checked host pointer; a failed check ends in a fault."""
+def host_pointer(emitter: Services, access: MemoryAccess, *, is_watched: bool = True) -> ir.Value:
+    """A checked host pointer; a failed check ends in a fault.
+
+    Args:
+        emitter: the function's.
+        access: what the instruction does.
+        is_watched: whether the dynamic checks see the access here.
+    """
+    pointer = _host_pointer(emitter, access)
+    if is_watched:
+        watch_access(emitter, access)
+    return pointer
+
+
+def watch_access(emitter: Services, access: MemoryAccess, *, same: ir.Value | None = None) -> None:
+    """Show an access to the dynamic checks, where there are any.
+
+    Args:
+        emitter: the function's.
+        access: what the instruction does.
+        same: whether memory holds what is written already, i1.
+    """
+    if emitter.unit.granules is None or access.space in UNSHARED:
+        return
+    note = AccessNote(access.instruction, access.action, access.space, access.count, access_site(emitter, access))
+    note_access(emitter, note, address_value(emitter, access.address), same)
+
+
+def _host_pointer(emitter: Services, access: MemoryAccess) -> ir.Value:
     address, space, count = access.address, access.space, access.count
     version = emitter.version(address.base.name) if isinstance(address.base, Register) else 0
     proven = emitter.proven_pointer(address, count)
@@ -315,7 +343,9 @@ def _param_pointer(emitter: Services, instruction: Instruction, address: Address
     return at(emitter.view.entry, emitter.view.pointer("params"), offset + address.offset)
 
 
-def _pointer_for(emitter: Services, instruction: Instruction, address: Operand, action: str) -> ir.Value:
+def _pointer_for(
+    emitter: Services, instruction: Instruction, address: Operand, action: str, *, is_watched: bool = True
+) -> ir.Value:
     if not isinstance(address, Address):
         raise unsupported(instruction, "not an address")
     count = lanes(instruction) * size(type_of(instruction))
@@ -325,7 +355,7 @@ def _pointer_for(emitter: Services, instruction: Instruction, address: Operand, 
         if pointer is not None:
             return pointer
         space = ""
-    return host_pointer(emitter, MemoryAccess(instruction, address, space, count, action))
+    return host_pointer(emitter, MemoryAccess(instruction, address, space, count, action), is_watched=is_watched)
 
 
 def _is_kernel_parameter(emitter: Services, instruction: Instruction) -> bool:
@@ -359,11 +389,25 @@ def store(emitter: Services, instruction: Instruction) -> None:
     """Store registers; `async_copy` has asynchronous stores."""
     address, source = instruction.operands[:2]
     type_name = type_of(instruction)
-    pointer = _pointer_for(emitter, instruction, address, "write")
+    pointer = _pointer_for(emitter, instruction, address, "write", is_watched=False)
     values = [emitter.read(item, type_name) for item in elements(source)]
+    if emitter.unit.granules is not None and isinstance(address, Address):
+        same = _same_values(emitter, pointer, values, size(type_name))
+        count = len(values) * size(type_name)
+        access = MemoryAccess(instruction, address, space_of(instruction), count, "write")
+        watch_access(emitter, access, same=same)
     for index, value in enumerate(values):
         where = at(emitter.builder, pointer, size(type_name) * index)
         emitter.builder.store(value, where, align=size(type_name))
+
+
+def _same_values(emitter: Services, pointer: ir.Value, values: list[ir.Value], step: int) -> ir.Value:
+    """Whether memory holds these values already, bit by bit."""
+    b, same, type_ = emitter.builder, ir.Constant(I1, 1), ir.IntType(8 * step)
+    for index, value in enumerate(values):
+        held = b.load(at(b, pointer, step * index), typ=type_, align=step)
+        same = b.and_(same, b.icmp_unsigned("==", held, convert(b, value, type_)))
+    return same
 
 
 def _nothing(emitter: Services, instruction: Instruction) -> None:

@@ -12,19 +12,23 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I1, I64
+from gpuregress.devices.cpu.checks.access_notes import note_order
 from gpuregress.devices.cpu.isa.memory import bulk_copy, copy_queue
-from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, host_pointer
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Sink
 from gpuregress.devices.cpu.runtime.bulk.mbarrier_bits import BYTES, BYTES_SHIFT, COUNT, EXPECTED_SHIFT, PARITY_SHIFT
+from gpuregress.devices.cpu.runtime.checks import layout
 
 
 def mbarrier_pointer(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
     """A checked host pointer to an mbarrier."""
     if not isinstance(operand, Address):
         raise unsupported(instruction, "not an address")
-    return host_pointer(emitter, MemoryAccess(instruction, operand, space_of(instruction), 8, "atomic access"))
+    return host_pointer(
+        emitter, MemoryAccess(instruction, operand, space_of(instruction), 8, "atomic access"), is_watched=False
+    )
 
 
 def _bits(b: ir.IRBuilder, value: ir.Value, low: int, mask: int) -> ir.Value:
@@ -74,6 +78,10 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     if words[0] == "arrive_drop":
         value = _put(b, value, EXPECTED_SHIFT, COUNT, b.sub(_bits(b, value, EXPECTED_SHIFT, COUNT), count))
     b.store(_complete(b, value), pointer, align=8)
+    if "relaxed" not in words:
+        assert isinstance(address, Address)
+        place = generic_address(emitter, address, space_of(instruction))
+        note_order(emitter, layout.READS | layout.WRITES | layout.RELEASES, place, layout.SCOPES["cluster"])
     emitter.write(target, old, "b64")
 
 
@@ -102,7 +110,13 @@ def _wait(emitter: Services, instruction: Instruction) -> None:
         then = b.trunc(emitter.read(phase, "u32"), I1)
     else:
         then = b.trunc(_bits(b, emitter.read(phase, "b64"), PARITY_SHIFT, 1), I1)
-    emitter.write(target, b.xor(now, then), "pred")
+    passed = b.xor(now, then)
+    if emitter.unit.granules is not None and "relaxed" not in instruction.modifiers:
+        assert isinstance(address, Address)
+        place = generic_address(emitter, address, space_of(instruction))
+        with b.if_then(passed):
+            note_order(emitter, layout.READS | layout.ACQUIRES, place, layout.SCOPES["cluster"])
+    emitter.write(target, passed, "pred")
 
 
 def _pending(emitter: Services, instruction: Instruction) -> None:

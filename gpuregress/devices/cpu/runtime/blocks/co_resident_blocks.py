@@ -122,6 +122,7 @@ class CoResidentGrid:
             return next((status for cluster in self._clusters() if (status := self._run_in_turns([cluster], call))), 0)
         workspace = self._space.allocate("the grid's barrier", _WORKSPACE_BYTES)
         workspace.data[:] = 0
+        workspace.is_filled = True
         machine.workspace = workspace.address
         try:
             return self._run_in_turns(list(self._clusters()), call)
@@ -203,6 +204,7 @@ class CoResidentGrid:
         cluster.shared[rank] = arena.shared.ctypes.data
         machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
         machine.context, machine.copies = arena.context.ctypes.data, arena.copies.ctypes.data
+        machine.block_checks = arena.checks.address
         machine.cluster_rank, machine.shared_base = rank, rank << machine_layout.CLUSTER_SHIFT
         machine.cluster_shared, machine.cluster_count = cluster.shared.ctypes.data, len(cluster.blocks)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -72,12 +73,16 @@ class _Load:
     places: npt.NDArray[np.intp] | None = None
     is_store: bool = False
 
+    @property
+    def extent(self) -> int:
+        """Bytes from the first to the last that is written."""
+        return len(self.data) if self.places is None else CHUNK * (int(self.places.max()) + 1)
+
     def write(self) -> None:
         operation, type_ = self.reduction
         data = self.data
         if self.places is not None:
-            size = CHUNK * (int(self.places.max()) + 1)
-            memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.target))
+            memory = np.ctypeslib.as_array((ctypes.c_uint8 * self.extent).from_address(self.target))
             memory.reshape(-1, CHUNK)[self.places] = data.reshape(-1, CHUNK)
             return
         if operation:
@@ -129,6 +134,16 @@ class _Groups:
     current: list[_Store] = field(default_factory=list)
 
 
+class Noted(Protocol):
+    """What follows the copies that have arrived."""
+
+    def in_shared(self, host: int, size: int) -> None:
+        """Bytes of the running block's shared memory were written."""
+
+    def in_global(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
+        """Bytes of a region were written."""
+
+
 class BulkCopies:
     """The bulk copies of one launch.
 
@@ -154,6 +169,8 @@ class BulkCopies:
         self._mnemonics, self._in_cluster = mnemonics, in_cluster
         self._loads: dict[int, list[_Load]] = {}
         self._groups: dict[tuple[int, int], _Groups] = {}
+        self.noted: Noted | None = None
+        """What follows the copies for the dynamic checks."""
         self.lost = 0
         """Copies to shared memory for which no thread waited before their block ended."""
         self.lost_stores = 0
@@ -229,6 +246,8 @@ class BulkCopies:
         cell = ctypes.c_uint64.from_address(barrier)
         for load in loads:
             load.write()
+            if self.noted is not None and load.block == self._machine.shared:
+                self.noted.in_shared(load.target, load.extent)
             cell.value = with_bytes_done(cell.value, len(load.data))
 
     def end_block(self) -> None:
@@ -237,7 +256,7 @@ class BulkCopies:
         for key in [key for key in self._groups if key[0] == block]:
             groups = self._groups.pop(key)
             for store in (*(store for group in groups.committed for store in group), *groups.current):
-                store.write()
+                self._perform(store)
         for barrier, loads in list(self._loads.items()):
             kept = [load for load in loads if load.block != block]
             stores = sum(load.is_store for load in loads if load.block == block)
@@ -254,6 +273,11 @@ class BulkCopies:
     def _groups_of(self, thread: int) -> _Groups:
         return self._groups.setdefault((self._machine.shared, thread), _Groups())
 
+    def _perform(self, store: _Store) -> None:
+        store.write()
+        if self.noted is not None:
+            self.noted.in_global(store.region, store.places)
+
     def _wait(self, thread: int, most: int, *, reads_only: bool) -> None:
         groups = self._groups_of(thread)
         count = max(0, len(groups.committed) - most)
@@ -261,7 +285,7 @@ class BulkCopies:
             if reads_only:
                 store.read()
             else:
-                store.write()
+                self._perform(store)
         if not reads_only:
             del groups.committed[:count]
 

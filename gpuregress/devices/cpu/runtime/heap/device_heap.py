@@ -7,6 +7,7 @@ is reserved for as many cells as the limit allows, takes no memory before it is 
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +116,17 @@ class DeviceHeap:
         held = size & ~FREED
         data = arena[cell << step : (cell << step) + held]
         return Allocation(start, held, data, born, died if size & FREED else None)
+
+    def held(self) -> Iterator[Allocation]:
+        """The allocations that are not freed, by the sizes of their classes."""
+        for number, (cells, arena) in self._memory.items():
+            shift, step = size_classes.cell_shift(number), size_classes.host_shift(number)
+            used = int(self._record(number)[CLASS.index("fresh")])
+            for cell in range(used):
+                size, born = (int(cells[len(CELL) * cell + CELL.index(name)]) for name in ("size", "born"))
+                if not size & FREED:
+                    start = size_classes.base(number) + (cell << shift) + (1 << shift >> 2)
+                    yield Allocation(start, size, arena[cell << step : (cell << step) + size], born, None)
 
     def _record(self, number: int) -> Words:
         start = (size_classes.HEADER_BYTES + (number << CLASS_SHIFT)) // 8

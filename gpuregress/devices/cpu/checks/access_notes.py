@@ -1,0 +1,137 @@
+"""Notes of a thread's accesses to memory, which the dynamic checks examine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import i64
+from gpuregress.devices.cpu.builder.threads import linear_thread
+from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.checks import synchronization
+from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, RaceRules
+from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.machine_layout import SHARED_WINDOW
+
+UNSHARED = ("local", "const", "param")
+"""State spaces in which no thread sees another one's writes."""
+_ORDERED = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"}
+
+
+@dataclass(frozen=True, slots=True)
+class AccessNote:
+    """An access to memory.
+
+    Attributes:
+        instruction: its modifiers tell whether it is strong.
+        action: `read`, `write` or `atomic access`.
+        space: "" for a generic address.
+        count: bytes.
+        site: the number of its site.
+    """
+
+    instruction: Instruction
+    action: str
+    space: str
+    count: int
+    site: int
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether PTX calls the access strong. PTX ISA manual, 8.6 "Types of Operations"."""
+        return self.action == "atomic access" or bool(_ORDERED.intersection(self.instruction.modifiers))
+
+    @property
+    def scope(self) -> int:
+        """The threads with which it is strong, as a number that grows with them."""
+        words = [layout.SCOPES[word] for word in self.instruction.modifiers if word in layout.SCOPES]
+        if words:
+            return words[-1]
+        return layout.SCOPES["gpu" if self.action == "atomic access" else "sys"]
+
+    @property
+    def order(self) -> int:
+        """Bits of `layout.READS` …: how the access may order those of other threads."""
+        words = self.instruction.modifiers
+        reads = layout.READS if self.action != "write" else 0
+        writes = layout.WRITES if self.action != "read" else 0
+        acquires = layout.ACQUIRES if reads and {"acquire", "acq_rel", "sc"}.intersection(words) else 0
+        releases = layout.RELEASES if writes and {"release", "acq_rel", "sc"}.intersection(words) else 0
+        return reads | writes | acquires | releases
+
+    @property
+    def flags(self) -> int:
+        """The site and the flags of the epoch."""
+        strong = layout.STRONG | self.scope << layout.LEVEL_SHIFT if self.is_strong else 0
+        return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong
+
+
+def rules(emitter: Services) -> RaceRules:
+    """The subroutines of the module's checks."""
+    assert emitter.unit.granules is not None
+    checks = emitter.unit.schedule.instruments.checks
+    return RaceRules(
+        emitter.unit, emitter.unit.granules, races="races" in checks, uninitialized="uninitialized" in checks
+    )
+
+
+def begin_epoch(b: ir.IRBuilder, emitter: Services) -> None:
+    """Keep the epoch of a thread that begins or goes on."""
+    if emitter.epoch is not None:
+        number = linear_thread(b, emitter.view, emitter.thread)
+        b.store(synchronization.now(b, emitter.view.machine, number), emitter.epoch)
+
+
+def note_access(emitter: Services, note: AccessNote, address: ir.Value, same: ir.Value | None) -> None:
+    """Build the check of an access.
+
+    Args:
+        emitter: the function's.
+        note: the access.
+        address: in its state space, i32 or i64.
+        same: whether memory holds what is written already, i1; None where that is not known.
+    """
+    b = emitter.builder
+    assert emitter.epoch is not None
+    wide = b.zext(address, I64) if address.type == I32 else address
+    epoch = b.or_(b.load(emitter.epoch, typ=I64), i64(note.flags))
+    if same is not None:
+        flag = b.select(same, i64(layout.SAME_VALUE), i64(0))
+        epoch = b.or_(epoch, flag)
+    action = READ if note.action == "read" else WRITE
+    reads = note.action == "atomic access" and "exch" not in note.instruction.modifiers
+    access = CellAccess(action, note.is_strong, reads, note.count)
+    function = rules(emitter).access(access, note.space)
+    b.call(function, (emitter.view.machine, wide, epoch))
+    if note.is_strong and emitter.unit.synchronizes:
+        place = b.add(wide, i64(SHARED_WINDOW)) if note.space == "shared" else wide
+        note_order(emitter, note.order, place, note.scope)
+
+
+def note_order(emitter: Services, bits: int, address: ir.Value, scope: int) -> None:
+    """Tell of a strong access or a fence, which may order accesses of other threads.
+
+    Args:
+        emitter: the function's.
+        bits: `layout.READS` …
+        address: a generic one, i64.
+        scope: of `layout.SCOPES`.
+    """
+    if emitter.epoch is None:
+        return
+    b, machine = emitter.builder, emitter.view.machine
+    epoch = b.load(emitter.epoch, typ=I64)
+    b.call(synchronization.order(emitter.unit.module), (machine, i64(bits), address, epoch, i64(scope)))
+    begin_epoch(b, emitter)
+
+
+def note_fence(emitter: Services, instruction: Instruction) -> None:
+    """Tell of a fence; one between proxies orders nothing that is followed here."""
+    words = instruction.modifiers
+    if emitter.epoch is None or "proxy" in words or "mbarrier_init" in words:
+        return
+    scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
+    note_order(emitter, layout.FENCE, i64(0), scope)

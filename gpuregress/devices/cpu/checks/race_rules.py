@@ -1,0 +1,428 @@
+"""Happens-before check of one access to a shadow cell, as subroutines of the module.
+
+FastTrack (Flanagan and Freund, "FastTrack: efficient and precise dynamic race detection", PLDI 2009) keeps the epoch of
+the last write and, while reads are concurrent, a vector of readers. Here two readers stand for that vector: those of
+different blocks rather than of different warps, those of different warps rather than of different lanes. Whatever
+thread writes next, one of the two is as far from it as any reader. Which accesses race is what the PTX ISA manual says,
+8 "Memory Consistency Model": two that overlap, one of them a write, not ordered by causality, and not morally strong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.address_resolution import field
+from gpuregress.devices.cpu.builder.python_calls import raw_call
+from gpuregress.devices.cpu.builder.structured import Cell, at, i64, open_function, while_nonzero
+from gpuregress.devices.cpu.builder.translation_unit import Unit
+from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    CHECK_REPORT,
+    GATHER,
+    LOCAL_WINDOW,
+    MIDDLE,
+    PARAM_WINDOW,
+    REGION_SHIFT,
+    SHARED_WINDOW,
+    SLOT_BITS,
+)
+
+READ, WRITE = "read", "write"
+
+
+@dataclass(frozen=True, slots=True)
+class CellAccess:
+    """What is known of an access when its check is built.
+
+    Attributes:
+        action: `READ`, `WRITE`; an atomic operation is a strong `WRITE`.
+        is_strong: whether it is atomic, volatile or ordered.
+        reads: whether it also reads what it writes.
+        count: bytes.
+    """
+
+    action: str
+    is_strong: bool
+    reads: bool
+    count: int
+
+    def name(self, space: str) -> str:
+        """The name of the subroutine for a state space."""
+        words = [self.action, space or "generic", str(self.count)]
+        return ".".join(["check", *words, *["strong"] * self.is_strong, *["reading"] * self.reads])
+
+
+class RaceRules:
+    """The subroutines of one module.
+
+    Args:
+        unit: the module.
+        shifts: state space → log2 of the bytes of a granule there.
+        races: whether races are looked for.
+        uninitialized: whether reads of memory that nobody has written are looked for.
+    """
+
+    def __init__(self, unit: Unit, shifts: dict[str, int], *, races: bool, uninitialized: bool) -> None:
+        self.unit, self.shifts, self.races, self.uninitialized = unit, shifts, races, uninitialized
+
+    def _function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
+        declared = self.unit.module.globals.get(name)
+        if declared is not None:
+            return declared, False
+        function = ir.Function(self.unit.module, ir.FunctionType(result, types), name)
+        function.linkage = "internal"
+        function.attributes.add("nounwind")
+        return function, True
+
+    # --- an access ----------------------------------------------------------------------------------------------------
+
+    def access(self, access: CellAccess, space: str) -> ir.Function:
+        """The check `(machine, address, epoch)` of an access; a shared address is one in its window."""
+        function, is_new = self._function(access.name(space), ir.VoidType(), (POINTER, I64, I64))
+        if is_new:
+            b = open_function(function)
+            {"shared": self._shared, "global": self._global, "": self._generic}[space](b, access, *function.args)
+        return function
+
+    def _generic(
+        self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
+    ) -> None:
+        slot = b.lshr(address, i64(REGION_SHIFT))
+        is_shared = b.icmp_unsigned("==", slot, i64(SHARED_WINDOW >> REGION_SHIFT))
+        with b.if_then(is_shared):
+            b.call(self.access(access, "shared"), (machine, b.sub(address, i64(SHARED_WINDOW)), epoch))
+            b.ret_void()
+        for window in (LOCAL_WINDOW, PARAM_WINDOW):
+            with b.if_then(b.icmp_unsigned("==", slot, i64(window >> REGION_SHIFT))):
+                b.ret_void()
+        b.call(self.access(access, "global"), (machine, address, epoch))
+        b.ret_void()
+
+    def _shared(
+        self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
+    ) -> None:
+        block = field(b, machine, "block_checks", POINTER)
+        inside = address
+        if self.unit.clustered:
+            inside = b.sub(address, field(b, machine, "shared_base"))
+            with b.if_then(b.icmp_unsigned(">=", inside, i64(1 << 26)), likely=False):
+                b.ret_void()
+        cells, plane = (_load(b, block, layout.BLOCK[name]) for name in ("cells", "plane"))
+        first = b.add(cells, b.shl(b.lshr(inside, i64(self.shifts["shared"])), i64(layout.CELL_SHIFT)))
+        start, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("start", "open"))
+        where = _Place(machine, plane, address, epoch, start, start, open_, "shared")
+        self._cells(b, access, first, where, ir.Constant(I1, 0))
+        b.ret_void()
+
+    def _global(
+        self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
+    ) -> None:
+        launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+        slot = b.lshr(address, i64(REGION_SHIFT))
+        number = b.and_(b.mul(slot, i64(GATHER)), i64((1 << SLOT_BITS) - 1))
+        table = b.inttoptr(_load(b, launch, layout.LAUNCH["shadow"]), POINTER)
+        row = at(b, table, b.shl(number, i64(layout.SHADOW_SHIFT)))
+        tagged, plane = _load(b, row, 0), _load(b, row, 8)
+        with b.if_then(b.icmp_unsigned("==", tagged, i64(0)), likely=False):
+            b.ret_void()
+        offset = b.sub(b.and_(address, i64((1 << REGION_SHIFT) - 1)), i64(MIDDLE))
+        filled = b.trunc(tagged, I1)
+        cells = b.and_(tagged, i64(~1))
+        first = b.add(cells, b.shl(b.lshr(offset, i64(self.shifts["global"])), i64(layout.CELL_SHIFT)))
+        oldest = _load(b, launch, layout.LAUNCH["oldest"])
+        turn, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
+        where = _Place(machine, plane, address, epoch, oldest, turn, open_, "global")
+        self._cells(b, access, first, where, filled)
+        b.ret_void()
+
+    def _cells(self, b: ir.IRBuilder, access: CellAccess, first: ir.Value, where: _Place, filled: ir.Value) -> None:
+        for index in range(max(1, access.count >> self.shifts[where.space])):
+            cell = b.inttoptr(b.add(first, i64(index << layout.CELL_SHIFT)), POINTER)
+            address = b.add(where.address, i64(index << self.shifts[where.space]))
+            self._cell(b, access, cell, where, address, filled)
+
+    def _cell(
+        self,
+        b: ir.IRBuilder,
+        access: CellAccess,
+        cell: ir.Value,
+        where: _Place,
+        address: ir.Value,
+        filled: ir.Value,
+    ) -> None:
+        """The quick way of a cell: everything in it is ordered before the access, or of the same thread."""
+        write, reader = _load(b, cell, 0), _load(b, cell, 8)
+        epoch = where.epoch
+        # A plain write before an atomic operation of the same thread is kept for those of others.
+        is_update = access.action == WRITE and access.is_strong
+        fine = where.is_old(b, write) if is_update else where.is_ordered(b, write)
+        if access.is_strong:
+            strong = b.and_(write, i64(layout.STRONG | layout.HAS_PLAIN))
+            near = b.icmp_unsigned(">=", write, where.turn)
+            fine = b.or_(fine, b.and_(near, b.icmp_unsigned("==", strong, i64(layout.STRONG))))
+        if (access.action == READ or access.reads) and self.uninitialized:
+            void = b.and_(self._is_void(b, write, where), b.not_(filled))
+            fine = b.and_(fine, b.not_(void))
+        level = b.and_(reader, i64(layout.LEVEL_MASK))
+        alone = b.and_(where.is_of_thread(b, reader), b.icmp_unsigned("==", level, i64(0)))
+        free = b.or_(where.is_old(b, reader), alone)
+        if access.action == READ:
+            # Two readers of different warps are as far apart as threads of a block can be.
+            far = b.icmp_unsigned(">=", level, i64(layout.SAME_BLOCK << layout.LEVEL_SHIFT))
+            warp = b.icmp_unsigned("==", b.lshr(b.xor(reader, epoch), i64(layout.THREAD_SHIFT + 5)), i64(0))
+            close = b.and_(warp, b.icmp_unsigned("!=", level, i64(0)))
+            noted = b.and_(b.icmp_unsigned(">=", reader, where.turn), b.or_(far, close))
+            if access.is_strong:
+                noted = ir.Constant(I1, 0)
+            quick = b.and_(fine, b.or_(noted, free))
+        else:
+            quick = b.and_(fine, free)
+        with b.if_else(quick, likely=True) as (fast, slow):
+            with fast:
+                if access.action == READ:
+                    own = b.and_(epoch, i64(~layout.LEVEL_MASK)) if access.is_strong else epoch
+                    b.store(b.select(noted, reader, own), at(b, cell, 8))
+                else:
+                    b.store(epoch, cell)
+                    b.store(i64(0), at(b, cell, 8))
+            with slow:
+                b.call(self._slow(access, where.space), (where.machine, cell, where.plane, address, epoch, filled))
+
+    def _is_void(self, b: ir.IRBuilder, write: ir.Value, where: _Place) -> ir.Value:
+        """Whether nobody has written the cell: in shared memory, nobody of this block."""
+        if where.space == "shared":
+            return b.icmp_unsigned("<", write, where.oldest)
+        return b.icmp_unsigned("==", write, i64(0))
+
+    # --- the slow way -------------------------------------------------------------------------------------------------
+
+    def _slow(self, access: CellAccess, space: str) -> ir.Function:
+        """The check of one cell in full: `(machine, cell, plane, address, epoch, is filled)`."""
+        single = CellAccess(access.action, access.is_strong, access.reads, 1)
+        name = f"{single.name(space)}.slow"
+        function, is_new = self._function(name, ir.VoidType(), (POINTER, POINTER, I64, I64, I64, I1))
+        if not is_new:
+            return function
+        function.attributes.add("noinline")
+        machine, cell, plane, address, epoch, filled = function.args
+        b = open_function(function)
+        block = field(b, machine, "block_checks", POINTER)
+        if space == "shared":
+            start, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("start", "open"))
+            where = _Place(machine, plane, address, epoch, start, start, open_, space)
+        else:
+            launch = field(b, machine, "checks", POINTER)
+            oldest = _load(b, launch, layout.LAUNCH["oldest"])
+            turn, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
+            where = _Place(machine, plane, address, epoch, oldest, turn, open_, space)
+        second = at(b, cell, plane)
+        write, reader = _load(b, cell, 0), _load(b, cell, 8)
+        if (access.action == READ or access.reads) and self.uninitialized:
+            void = b.and_(self._is_void(b, write, where), b.not_(filled))
+            with b.if_then(void, likely=False):
+                self._report(b, where, layout.UNINITIALIZED, i64(0))
+        is_write = access.action == WRITE
+        if self.races:
+            self._conflict(b, access, where, write, is_other_write=True)
+            with b.if_then(b.icmp_unsigned("!=", b.and_(write, i64(layout.HAS_PLAIN)), i64(0))):
+                self._conflict(b, access, where, _load(b, second, 0), is_other_write=True)
+            if is_write:
+                self._conflict(b, access, where, reader, is_other_write=False)
+                with b.if_then(b.icmp_unsigned("!=", b.and_(reader, i64(layout.LEVEL_MASK)), i64(0))):
+                    self._conflict(b, access, where, _load(b, second, 8), is_other_write=False)
+        if is_write:
+            self._note_write(b, access, where, cell, second, write)
+        else:
+            self._note_read(b, where, cell, second, reader)
+        b.ret_void()
+        return function
+
+    def _conflict(
+        self, b: ir.IRBuilder, access: CellAccess, where: _Place, other: ir.Value, *, is_other_write: bool
+    ) -> None:
+        """Report a race with an access that nothing orders before this one, unless both are strong enough."""
+        apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))
+        if access.is_strong:
+            near = b.icmp_unsigned(">=", other, where.turn)
+            both = b.icmp_unsigned("!=", b.and_(other, i64(layout.STRONG)), i64(0))
+            wide = ir.Constant(I1, 1)
+            for epoch in (other, where.epoch) if is_other_write else (where.epoch,):
+                scope = b.and_(epoch, i64(layout.LEVEL_MASK))
+                wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(layout.SCOPES["gpu"] << layout.LEVEL_SHIFT)))
+            apart = b.and_(apart, b.not_(b.and_(both, b.or_(near, wide))))
+        if access.action == WRITE and not access.is_strong and is_other_write:
+            # Two plain writes of one value: compute-sanitizer does not count them either.
+            same = b.icmp_unsigned("!=", b.and_(where.epoch, i64(layout.SAME_VALUE)), i64(0))
+            apart = b.and_(apart, b.not_(same))
+        with b.if_then(apart, likely=False):
+            self._report(b, where, layout.RACE, other)
+
+    def _report(self, b: ir.IRBuilder, where: _Place, kind: int, other: ir.Value) -> None:
+        types = (POINTER, I64, I64, I64, I64)
+        function, is_new = self._function("check.report", ir.VoidType(), types)
+        if is_new:
+            function.attributes.add("noinline")
+            function.attributes.add("cold")
+            machine, *words = function.args
+            inner = open_function(function)
+            launch = field(inner, machine, "checks", POINTER)
+            stopped = inner.icmp_unsigned("!=", _load(inner, launch, layout.LAUNCH["stop"]), i64(0))
+            with inner.if_then(stopped):
+                inner.ret_void()
+            for index, word in enumerate(words):
+                inner.store(word, at(inner, launch, layout.REPORT + 8 * index))
+            raw_call(inner, machine, CHECK_REPORT, at(inner, launch, layout.REPORT), machine)
+            inner.ret_void()
+        b.call(function, (where.machine, i64(kind), where.address, where.epoch, other))
+
+    def _note_write(
+        self, b: ir.IRBuilder, access: CellAccess, where: _Place, cell: ir.Value, second: ir.Value, write: ir.Value
+    ) -> None:
+        epoch = where.epoch
+        if access.is_strong:
+            # A plain write before strong ones stays: a later atomic operation may race with it.
+            is_plain = b.icmp_unsigned("==", b.and_(write, i64(layout.STRONG)), i64(0))
+            is_open = b.not_(where.is_old(b, write))
+            kept = b.and_(write, i64(layout.HAS_PLAIN))
+            fresh = b.and_(is_plain, is_open)
+            with b.if_then(fresh):
+                b.store(write, second)
+            kept = b.select(is_plain, b.select(is_open, i64(layout.HAS_PLAIN), i64(0)), kept)
+            epoch = b.or_(epoch, kept)
+        b.store(epoch, cell)
+        b.store(i64(0), at(b, cell, 8))
+
+    def _note_read(self, b: ir.IRBuilder, where: _Place, cell: ir.Value, second: ir.Value, reader: ir.Value) -> None:
+        epoch = where.epoch
+        apart = b.call(self.unordered(where.space), (where.machine, reader, epoch))
+        held = b.lshr(b.and_(reader, i64(layout.LEVEL_MASK)), i64(layout.LEVEL_SHIFT))
+        bare = b.and_(epoch, i64(~layout.LEVEL_MASK))
+        with b.if_else(apart) as (concurrent, ordered):
+            with concurrent:
+                warp = b.lshr(b.xor(reader, epoch), i64(layout.THREAD_SHIFT + 5))
+                warps = b.icmp_unsigned("!=", b.and_(warp, i64(31)), i64(0))
+                level = b.select(warps, i64(layout.SAME_BLOCK), i64(layout.SAME_WARP))
+                if where.space != "shared":
+                    # An earlier turn of this block counts as another block: farther than it is.
+                    level = b.select(b.icmp_unsigned("<", reader, where.turn), i64(layout.OTHER_BLOCK), level)
+                with b.if_then(b.icmp_unsigned(">", level, held)):
+                    b.store(reader, at(b, second, 8))
+                    b.store(b.or_(bare, b.shl(level, i64(layout.LEVEL_SHIFT))), at(b, cell, 8))
+            with ordered:
+                alone = b.or_(b.icmp_unsigned("==", held, i64(0)), b.not_(where.is_of_thread(b, reader)))
+                with b.if_then(alone):
+                    b.store(bare, at(b, cell, 8))
+
+    # --- order --------------------------------------------------------------------------------------------------------
+
+    def unordered(self, space: str) -> ir.Function:
+        """`(machine, earlier epoch, epoch)` → whether no barrier of the block orders the two."""
+        function, is_new = self._function(f"check.unordered.{space}", I1, (POINTER, I64, I64))
+        if not is_new:
+            return function
+        function.attributes.add("noinline")
+        machine, other, epoch = function.args
+        b = open_function(function)
+        no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
+        block = field(b, machine, "block_checks", POINTER)
+        launch = field(b, machine, "checks", POINTER)
+        oldest = _load(b, block, layout.BLOCK["start"])
+        if space == "global":
+            oldest = _load(b, launch, layout.LAUNCH["oldest"])
+        with b.if_then(b.icmp_unsigned("<", other, oldest)):
+            b.ret(no)
+        if space == "global":
+            with b.if_then(b.icmp_unsigned("<", other, _load(b, block, layout.BLOCK["turn"]))):
+                with b.if_then(b.icmp_unsigned("==", _load(b, launch, layout.LAUNCH["has_turns"]), i64(0))):
+                    b.ret(yes)
+                whose = b.call(self._block_of(), (launch, b.lshr(other, i64(layout.STAMP_SHIFT))))
+                with b.if_then(b.icmp_unsigned("!=", whose, _load(b, block, layout.BLOCK["number"]))):
+                    b.ret(yes)
+        with b.if_then(b.icmp_unsigned("<", other, _load(b, block, layout.BLOCK["open"]))):
+            b.ret(no)
+        own, their = (b.lshr(b.and_(one, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT)) for one in (epoch, other))
+        with b.if_then(b.icmp_unsigned("==", own, their)):
+            b.ret(no)
+        stamp = b.trunc(b.lshr(other, i64(layout.STAMP_SHIFT)), I32)
+        warp, their_warp = b.lshr(own, i64(5)), b.lshr(their, i64(5))
+        index = b.add(b.shl(warp, i64(5)), their_warp)
+        known = b.load(at(b, block, b.add(i64(layout.WARPS), b.shl(index, i64(2)))), typ=I32)
+        with b.if_then(b.icmp_unsigned("<=", stamp, known)):
+            b.ret(no)
+        with b.if_then(b.icmp_unsigned("==", warp, their_warp)):
+            index = b.add(b.shl(own, i64(5)), b.and_(their, i64(31)))
+            known = b.load(at(b, block, b.add(i64(layout.LANES), b.shl(index, i64(2)))), typ=I32)
+            with b.if_then(b.icmp_unsigned("<=", stamp, known)):
+                b.ret(no)
+        b.ret(yes)
+        return function
+
+    def _block_of(self) -> ir.Function:
+        """`(launch, stamp)` → the number of the block in whose turn the stamp is; by binary search."""
+        function, is_new = self._function("check.block_of", I64, (POINTER, I64))
+        if not is_new:
+            return function
+        launch, stamp = function.args
+        b = open_function(function)
+        turns = b.inttoptr(_load(b, launch, layout.LAUNCH["turns"]), POINTER)
+        low, left = Cell(b, i64(0)), Cell(b, _load(b, launch, layout.LAUNCH["turn_count"]))
+        limit = b.shl(b.add(stamp, i64(1)), i64(layout.STAMP_SHIFT))
+        # The last turn that does not begin behind the stamp is in [low, low + left).
+        with while_nonzero(b, left) as count:
+            half = b.lshr(count, i64(1))
+            middle = b.add(low.get(b), half)
+            begins = b.load(b.gep(turns, [middle], source_etype=I64), typ=I64)
+            is_before = b.icmp_unsigned("<", begins, limit)
+            low.set(b.select(is_before, b.add(middle, i64(1)), low.get(b)), b)
+            left.set(b.select(is_before, b.sub(b.sub(count, half), i64(1)), half), b)
+        found = b.load(b.gep(turns, [b.sub(low.get(b), i64(1))], source_etype=I64), typ=I64)
+        b.ret(b.and_(found, i64(0xFFFF_FFFF)))
+        return function
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An access as its check sees it.
+
+    Attributes:
+        machine: the launch's.
+        plane: the distance from a cell's first plane to its second one.
+        address: of the access.
+        epoch: its own.
+        oldest: epochs before it are ordered by the launch, or of another block's shared memory.
+        turn: the first epoch of the block's turn.
+        open: the first epoch behind the last barrier of all its threads; not before `turn`.
+        space: `shared` or `global`.
+    """
+
+    machine: ir.Value
+    plane: ir.Value
+    address: ir.Value
+    epoch: ir.Value
+    oldest: ir.Value
+    turn: ir.Value
+    open: ir.Value
+    space: str
+
+    def is_old(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
+        """Whether an epoch is of an earlier launch, or before the block's last barrier."""
+        if self.space == "shared":
+            return b.icmp_unsigned("<", other, self.open)
+        recent = b.icmp_unsigned("<", b.sub(other, self.turn), b.sub(self.open, self.turn))
+        return b.or_(b.icmp_unsigned("<", other, self.oldest), recent)
+
+    def is_of_thread(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
+        """Whether an epoch is of the same thread in this turn of the block."""
+        same = b.icmp_unsigned("==", b.and_(b.xor(other, self.epoch), i64(layout.THREAD_MASK)), i64(0))
+        return b.and_(same, b.icmp_unsigned(">=", other, self.turn))
+
+    def is_ordered(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
+        """Whether an epoch is ordered before the access, as far as that is quick to tell."""
+        return b.or_(self.is_old(b, other), self.is_of_thread(b, other))
+
+
+def _load(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
+    return b.load(at(b, base, offset), typ=I64)

@@ -1,0 +1,256 @@
+"""Synchronisation as the race detector sees it: turns of blocks, barriers, warp barriers.
+
+A wait that orders memory raises what its threads know of each other to the stamp of the moment, and begins a new one.
+`bar.warp.sync` and the barriers of a block order memory (PTX ISA manual, 9.7.13); `shfl.sync`, `vote.sync` and
+`match.sync` do not ("CUDA C++ programming guide", warp vote and shuffle functions).
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.address_resolution import field
+from gpuregress.devices.cpu.builder.python_calls import raw_call
+from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
+from gpuregress.devices.cpu.builder.translation_unit import Unit
+from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS, CHECK_ORDER
+
+
+def _function(module: ir.Module, name: str, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
+    declared = module.globals.get(name)
+    if declared is not None:
+        return declared, False
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), types), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    function.attributes.add("nounwind")
+    return function, True
+
+
+def _load(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
+    return b.load(at(b, base, offset), typ=I64)
+
+
+def _pass_time(b: ir.IRBuilder, launch: ir.Value) -> ir.Value:
+    """Begin a new stamp; return the one that ends, i64."""
+    now = _load(b, launch, layout.LAUNCH["now"])
+    b.store(b.add(now, i64(1)), at(b, launch, layout.LAUNCH["now"]))
+    return now
+
+
+def _first_epoch(b: ir.IRBuilder, stamp: ir.Value) -> ir.Value:
+    return b.shl(stamp, i64(layout.STAMP_SHIFT))
+
+
+def now(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> ir.Value:
+    """The epoch of a thread (its number, i32) at this moment, without site and flags."""
+    launch = field(b, machine, "checks", POINTER)
+    stamp = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    return b.or_(stamp, b.shl(b.zext(thread, I64), i64(layout.THREAD_SHIFT)))
+
+
+def begin_turn(unit: Unit) -> ir.Function:
+    """`(machine, block's number, whether it goes on)`: a block begins, or goes on after others have run."""
+    function, is_new = _function(unit.module, "check.begin_turn", (POINTER, I64, I1))
+    if not is_new:
+        return function
+    machine, number, goes_on = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    _pass_time(b, launch)
+    first = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    b.store(first, at(b, block, layout.BLOCK["turn"]))
+    b.store(first, at(b, block, layout.BLOCK["quick"]))
+    b.store(number, at(b, block, layout.BLOCK["number"]))
+    with b.if_else(goes_on) as (again, begins):
+        with again:
+            b.store(i64(1), at(b, launch, layout.LAUNCH["has_turns"]))
+        with begins:
+            # The block's first epoch is that of what is there from the beginning.
+            _pass_time(b, launch)
+            behind = b.add(first, i64(1 << layout.STAMP_SHIFT))
+            b.store(first, at(b, block, layout.BLOCK["start"]))
+            for name in ("open", "quick"):
+                b.store(behind, at(b, block, layout.BLOCK[name]))
+            for name in ("fences", "fenced"):
+                b.store(i64(0), at(b, block, layout.BLOCK[name]))
+            unit.fill(b, at(b, block, layout.ARRIVALS), 0, i64(layout.BLOCK_BYTES - layout.ARRIVALS))
+    count = _load(b, launch, layout.LAUNCH["turn_count"])
+    fits = b.icmp_unsigned("<", count, _load(b, launch, layout.LAUNCH["turn_capacity"]))
+    with b.if_else(fits, likely=True) as (kept, lost):
+        with kept:
+            turns = b.inttoptr(_load(b, launch, layout.LAUNCH["turns"]), POINTER)
+            b.store(b.or_(first, number), element(b, turns, count, I64))
+            b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["turn_count"]))
+        with lost:
+            b.store(i64(1), at(b, launch, layout.LAUNCH["lost_turns"]))
+            b.store(i64(1), at(b, launch, layout.LAUNCH["stop"]))
+    b.ret_void()
+    return function
+
+
+def block_barrier(module: ir.Module) -> ir.Function:
+    """`(machine)`: all threads of the block have met at a barrier."""
+    function, is_new = _function(module, "check.block_barrier", (POINTER,))
+    if not is_new:
+        return function
+    (machine,) = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = _pass_time(b, launch)
+    first = _first_epoch(b, b.add(stamp, i64(1)))
+    b.store(first, at(b, block, layout.BLOCK["open"]))
+    b.store(first, at(b, block, layout.BLOCK["quick"]))
+    with b.if_then(b.icmp_unsigned(">", _load(b, block, layout.BLOCK["fences"]), i64(1)), likely=False):
+        b.store(stamp, at(b, block, layout.BLOCK["fenced"]))
+    b.ret_void()
+    return function
+
+
+def order(module: ir.Module) -> ir.Function:
+    """`(machine, bits, address, epoch, scope)`: a strong access or a fence, which Python follows."""
+    function, is_new = _function(module, "check.order", (POINTER, I64, I64, I64, I64))
+    if not is_new:
+        return function
+    machine, *words = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    explicit = b.and_(words[0], i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE))
+    seen = b.or_(_load(b, launch, layout.LAUNCH["released"]), _load(b, block, layout.BLOCK["fences"]))
+    with b.if_then(b.icmp_unsigned("==", b.or_(explicit, seen), i64(0)), likely=True):
+        b.ret_void()
+    for index, word in enumerate(words):
+        b.store(word, at(b, launch, layout.REPORT + 8 * index))
+    raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
+    b.ret_void()
+    return function
+
+
+def _known(b: ir.IRBuilder, block: ir.Value, base: int, row: ir.Value, column: ir.Value) -> ir.Value:
+    """A pointer to a stamp of a table with 32 columns."""
+    return element(b, at(b, block, base), b.add(b.shl(row, i32(5)), column), I32)
+
+
+def warp_barriers(module: ir.Module) -> ir.Function:
+    """`(machine, threads)`: all lanes of each warp have met at a barrier of their warp."""
+    function, is_new = _function(module, "check.warp_barriers", (POINTER, I32))
+    if not is_new:
+        return function
+    machine, threads = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = b.trunc(_pass_time(b, launch), I32)
+    with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
+        b.store(stamp, _known(b, block, layout.WARPS, warp, warp))
+    b.ret_void()
+    return function
+
+
+def lane_barrier(module: ir.Module) -> ir.Function:
+    """`(machine, first thread of the warp, lanes as bits, all that the warp has left)`: some lanes have met."""
+    function, is_new = _function(module, "check.lane_barrier", (POINTER, I32, I32, I32))
+    if not is_new:
+        return function
+    machine, base, group, live = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = b.trunc(_pass_time(b, launch), I32)
+    warp = b.lshr(base, i32(5))
+    with b.if_then(b.icmp_unsigned("==", group, live), likely=True):
+        b.store(stamp, _known(b, block, layout.WARPS, warp, warp))
+        b.ret_void()
+    # Each lane of the group learns what the others of it know.
+    joined = Cell(b, i32(0))
+    with counted(b, i32(32)) as column:
+        joined.set(i32(0), b)
+        with counted(b, i32(32)) as lane, b.if_then(_has(b, group, lane)):
+            known = b.load(_known(b, block, layout.LANES, b.add(base, lane), column), typ=I32)
+            joined.set(_later(b, known, joined.get(b)), b)
+        joined.set(b.select(_has(b, group, column), stamp, joined.get(b)), b)
+        with counted(b, i32(32)) as lane, b.if_then(_has(b, group, lane)):
+            b.store(joined.get(b), _known(b, block, layout.LANES, b.add(base, lane), column))
+    b.ret_void()
+    return function
+
+
+def arrival(module: ir.Module) -> ir.Function:
+    """`(machine, barrier, warp)`: a warp has arrived at a barrier and goes on."""
+    function, is_new = _function(module, "check.arrival", (POINTER, I32, I32))
+    if not is_new:
+        return function
+    machine, number, warp = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = b.trunc(_pass_time(b, launch), I32)
+    b.store(stamp, _known(b, block, layout.ARRIVALS, number, warp))
+    b.ret_void()
+    return function
+
+
+def clear_waiting(module: ir.Module) -> ir.Function:
+    """`(machine)`: the scheduler begins to count who waits at which barrier."""
+    function, is_new = _function(module, "check.clear_waiting", (POINTER,))
+    if is_new:
+        b = open_function(function)
+        block = field(b, function.args[0], "block_checks", POINTER)
+        with counted(b, i32(BARRIERS)) as number:
+            b.store(i32(0), element(b, at(b, block, layout.WAITING), number, I32))
+        b.ret_void()
+    return function
+
+
+def waiting(module: ir.Module) -> ir.Function:
+    """`(machine, barrier, warp)`: threads of a warp wait at a barrier."""
+    function, is_new = _function(module, "check.waiting", (POINTER, I32, I32))
+    if is_new:
+        machine, number, warp = function.args
+        b = open_function(function)
+        block = field(b, machine, "block_checks", POINTER)
+        pointer = element(b, at(b, block, layout.WAITING), number, I32)
+        b.store(b.or_(b.load(pointer, typ=I32), b.shl(i32(1), warp)), pointer)
+        b.ret_void()
+    return function
+
+
+def named_barrier(module: ir.Module) -> ir.Function:
+    """`(machine, barrier, whether all threads of the block wait there)`: a barrier opens."""
+    function, is_new = _function(module, "check.named_barrier", (POINTER, I32, I1))
+    if not is_new:
+        return function
+    machine, number, everyone = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    with b.if_then(everyone):
+        b.call(block_barrier(module), (machine,))
+        b.ret_void()
+    stamp = b.trunc(_pass_time(b, launch), I32)
+    waits = b.load(element(b, at(b, block, layout.WAITING), number, I32), typ=I32)
+    joined = Cell(b, i32(0))
+    with counted(b, i32(32)) as column:
+        joined.set(i32(0), b)
+        with counted(b, i32(32)) as warp:
+            came = b.load(_known(b, block, layout.ARRIVALS, number, warp), typ=I32)
+            takes_part = b.or_(_has(b, waits, warp), b.icmp_unsigned("!=", came, i32(0)))
+            with b.if_then(takes_part):
+                known = b.load(_known(b, block, layout.WARPS, warp, column), typ=I32)
+                joined.set(_later(b, known, joined.get(b)), b)
+        came = b.load(_known(b, block, layout.ARRIVALS, number, column), typ=I32)
+        joined.set(_later(b, came, joined.get(b)), b)
+        joined.set(b.select(_has(b, waits, column), stamp, joined.get(b)), b)
+        with counted(b, i32(32)) as warp, b.if_then(_has(b, waits, warp)):
+            # What a warp knows of itself is ordered by its own barriers, and by this one.
+            b.store(joined.get(b), _known(b, block, layout.WARPS, warp, column))
+    with counted(b, i32(32)) as warp:
+        b.store(i32(0), _known(b, block, layout.ARRIVALS, number, warp))
+    b.ret_void()
+    return function
+
+
+def _has(b: ir.IRBuilder, mask: ir.Value, bit: ir.Value) -> ir.Value:
+    return b.trunc(b.lshr(mask, bit), I1)
+
+
+def _later(b: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    return b.select(b.icmp_unsigned(">", one, other), one, other)

@@ -1,0 +1,1 @@
+"""Dynamic checks at run time: shadow memory, and the findings in words."""

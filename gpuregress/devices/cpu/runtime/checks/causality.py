@@ -1,0 +1,229 @@
+"""Order between threads by fences, releases and acquires, as the PTX memory model has it.
+
+PTX ISA manual, 8.8 "Release and acquire patterns": a release is a strong write behind a fence, or a releasing one; an
+acquire is a strong read before a fence, or an acquiring one, that sees it or an atomic operation behind it. Two
+patterns that CUDA's own samples use count as well: a barrier of the block behind the strong read takes the place of
+its fence, and a fence before a barrier of the block holds for what another thread of the block writes behind it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
+from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW, Machine
+from gpuregress.records import Dim3
+
+_Key = tuple[int, int]
+_Seen = tuple[_Key, int, bool]
+"""A location, the number of releases there that were seen, and whether those of other blocks count."""
+
+
+@dataclass(slots=True)
+class _Release:
+    """A release: what its thread and its block had done by then, and what it had seen itself.
+
+    Attributes:
+        block: of the thread.
+        thread: its number in the block.
+        near: a stamp: its own accesses up to then, for threads of the same block.
+        far: likewise for those of other blocks; 0: none.
+        open: epochs of the block's threads before that one.
+        warps: up to when its warp knew what each warp did.
+        seen: the releases that it had acquired.
+    """
+
+    block: int
+    thread: int
+    near: int
+    far: int
+    open: int
+    warps: tuple[int, ...]
+    seen: tuple[_Seen, ...]
+
+
+@dataclass(slots=True)
+class _Location:
+    """The releases at one address, the oldest first; those before a plain strong write do not count any more."""
+
+    releases: list[_Release] = field(default_factory=list)
+    first: int = 0
+
+
+@dataclass(slots=True)
+class _Acquired:
+    thread: int
+    stamp: int
+    key: _Key
+    index: int
+    is_active: bool
+    is_far: bool
+
+
+@dataclass(slots=True)
+class _Block:
+    fences: dict[int, tuple[int, int]] = field(default_factory=dict)
+    acquired: list[_Acquired] = field(default_factory=list)
+
+
+class Causality:
+    """What the threads of one launch have released and acquired.
+
+    Args:
+        machine: the launch's.
+        shadow: the state that compiled code reports to.
+        cluster: the number of the cluster of a block.
+    """
+
+    def __init__(self, machine: Machine, shadow: ShadowMemory, cluster: Callable[[int], int]) -> None:
+        self._machine, self._shadow, self._cluster = machine, shadow, cluster
+        self._locations: dict[_Key, _Location] = {}
+        self._blocks: dict[int, _Block] = {}
+
+    def take(self) -> None:
+        """Take a strong access or a fence from the launch's state."""
+        kind, address, epoch, scope = self._shadow.report
+        thread, stamp = layout.epoch_thread(epoch), self._shadow.word("now")
+        number = self._word("number")
+        block = self._blocks.setdefault(number, _Block())
+        is_far = scope >= layout.SCOPES["cluster"]
+        if kind & layout.FENCE:
+            near, far = block.fences.get(thread, (0, 0))
+            block.fences[thread] = (stamp, stamp if is_far else far)
+            del near
+            self._set("fences", 3 if is_far else self._word("fences") | 1)
+            for one in block.acquired:
+                if one.thread == thread:
+                    one.is_active, one.is_far = True, one.is_far or is_far
+            self._shadow.pass_time()
+            return
+        key = self._key(address, number)
+        if kind & layout.READS and key in self._locations:
+            place = self._locations[key]
+            self._acquire(
+                block, _Acquired(thread, stamp, key, len(place.releases), bool(kind & layout.ACQUIRES), is_far)
+            )
+        if kind & layout.WRITES:
+            self._release(block, number, thread, key, kind, is_far=is_far)
+        self._shadow.pass_time()
+
+    def _seen_at(self, key: _Key, number: int) -> int:
+        """The number of releases that a strong read sees.
+
+        At the grid's barrier a block comes on only with those of its own phase, even if others have gone further.
+        """
+        releases = self._locations[key].releases
+        if key[0] != self._machine.workspace:
+            return len(releases)
+        blocks = self._machine.grid_x * self._machine.grid_y * self._machine.grid_z
+        phases = sum(release.block == number for release in releases)
+        return int(min(len(releases), phases * blocks))
+
+    def _acquire(self, block: _Block, new: _Acquired) -> None:
+        for at, one in enumerate(block.acquired):
+            is_same = one.thread == new.thread and one.key == new.key
+            # What is active stays so; the fence behind a later read is still to come.
+            if is_same and (new.is_active or not one.is_active or one.index == new.index):
+                new.is_active = new.is_active or one.is_active
+                new.is_far = new.is_far or one.is_far
+                block.acquired[at] = new
+                return
+        block.acquired.append(new)
+
+    def _release(self, block: _Block, number: int, thread: int, key: _Key, kind: int, *, is_far: bool) -> None:
+        place = self._locations.get(key)
+        if not kind & layout.READS and place is not None:
+            place.first = len(place.releases)
+        stamp = self._shadow.word("now")
+        if kind & layout.RELEASES:
+            near, far = stamp, stamp if is_far else 0
+        else:
+            near, far = block.fences.get(thread, (0, 0))
+            fenced = self._word("fenced")
+            near, far = max(near, fenced), max(far, fenced) if is_far else 0
+        if not near:
+            return
+        if place is None:
+            place = self._locations[key] = _Location()
+        self._shadow.note_release()
+        seen = tuple(self._usable(block, thread))
+        warps = self._row(layout.WARPS, thread // 32)
+        place.releases.append(_Release(number, thread, near, far, self._word("open"), warps, seen))
+
+    def is_ordered(self, other: int, epoch: int) -> bool:
+        """Whether an earlier access is ordered before one of the running thread."""
+        block = self._blocks.get(self._word("number"))
+        if block is None:
+            return False
+        whose = self._shadow.block_at(layout.epoch_stamp(other))
+        thread = layout.epoch_thread(epoch)
+        visited: dict[_Key, int] = {}
+        todo = [(item, self._word("number")) for item in self._usable(block, thread)]
+        while todo:
+            (key, index, is_far), reader = todo.pop()
+            if visited.get(key, -1) >= index:
+                continue
+            visited[key] = index
+            place = self._locations[key]
+            for release in reversed(place.releases[place.first : index] or place.releases[:index]):
+                if release.block != reader and not (is_far and release.far):
+                    continue
+                if release.block == whose and _covers(release, other, is_same=release.block == reader):
+                    return True
+                todo.extend((item, release.block) for item in release.seen)
+        return False
+
+    def _usable(self, block: _Block, thread: int) -> Iterator[_Seen]:
+        """What a thread of the running block has acquired, itself or through barriers."""
+        open_ = self._word("open")
+        for one in block.acquired:
+            is_behind = one.stamp << layout.STAMP_SHIFT < open_
+            if is_behind or (one.is_active and (one.thread == thread or self._knows(thread, one))):
+                yield one.key, one.index, one.is_far or is_behind
+
+    def _knows(self, thread: int, one: _Acquired) -> bool:
+        if one.stamp <= self._row(layout.WARPS, thread // 32)[one.thread // 32]:
+            return True
+        same_warp = one.thread // 32 == thread // 32
+        return same_warp and one.stamp <= self._row(layout.LANES, thread)[one.thread % 32]
+
+    def _key(self, address: int, number: int) -> _Key:
+        """A location; shared memory is another one in each block, and the same in those of a cluster."""
+        is_shared = address >> REGION_SHIFT == SHARED_WINDOW >> REGION_SHIFT
+        return (address, self._cluster(number)) if is_shared or address == layout.CLUSTER_BARRIER else (address, -1)
+
+    # --- the block's state --------------------------------------------------------------------------------------------
+
+    def _word(self, name: str) -> int:
+        return ctypes.c_uint64.from_address(self._machine.block_checks + layout.BLOCK[name]).value
+
+    def _set(self, name: str, value: int) -> None:
+        ctypes.c_uint64.from_address(self._machine.block_checks + layout.BLOCK[name]).value = value
+
+    def _row(self, table: int, number: int) -> tuple[int, ...]:
+        return tuple((ctypes.c_uint32 * 32).from_address(self._machine.block_checks + table + 128 * number))
+
+
+def _covers(release: _Release, other: int, *, is_same: bool) -> bool:
+    """Whether an access of the release's block came before it."""
+    stamp, thread = layout.epoch_stamp(other), layout.epoch_thread(other)
+    upto = release.near if is_same else release.far
+    if thread == release.thread and stamp <= upto:
+        return True
+    return other < release.open or stamp <= release.warps[thread // 32]
+
+
+def cluster_numbers(grid: Dim3, cluster: Dim3) -> Callable[[int], int]:
+    """The function from a block's linear number to its cluster's."""
+    if cluster == (1, 1, 1):
+        return lambda number: number
+
+    def number_of(number: int) -> int:
+        x, y, z = number % grid[0], number // grid[0] % grid[1], number // grid[0] // grid[1]
+        across = grid[0] // cluster[0], grid[1] // cluster[1]
+        return x // cluster[0] + across[0] * (y // cluster[1] + across[1] * (z // cluster[2]))
+
+    return number_of

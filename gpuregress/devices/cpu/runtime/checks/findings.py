@@ -1,0 +1,173 @@
+"""Findings of the dynamic checks in words: which element, which threads, which source lines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gpuregress.devices.cpu.runtime import faults
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.checks.causality import Causality, cluster_numbers
+from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
+from gpuregress.devices.cpu.runtime.faults import FaultContext
+from gpuregress.devices.cpu.runtime.heap.device_heap import DeviceHeap
+from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT, SHARED_WINDOW, Machine
+from gpuregress.devices.cpu.runtime.program import ModuleFacts, Site
+from gpuregress.records import CheckFinding, Dim3
+
+_MOST_REPORTS = 20_000
+"""Reports of a launch that are looked at: the count of a finding is not exact beyond."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One of the two accesses of a race.
+
+    Attributes:
+        site: the instruction.
+        thread: its coordinates in the block.
+        block: of the grid.
+        number: of the thread in its block.
+    """
+
+    site: Site
+    thread: Dim3
+    block: Dim3
+    number: int
+
+    @property
+    def action(self) -> str:
+        """`write`, `read`, `atomic access`."""
+        return self.site.action
+
+    @property
+    def who(self) -> str:
+        """`thread (0,0,0) of block (2,0,0)`."""
+        return f"{_triple('thread', self.thread)} of {_triple('block', self.block)}"
+
+
+class LaunchFindings:
+    """The findings of one launch.
+
+    Args:
+        machine: the launch's.
+        shadow: the state that compiled code reports to.
+        scene: gives the launch's facts, when a report comes.
+    """
+
+    def __init__(self, machine: Machine, shadow: ShadowMemory, scene: Callable[[], FaultContext]) -> None:
+        self._machine, self._shadow, self._scene = machine, shadow, scene
+        self._found: dict[tuple[object, ...], CheckFinding] = {}
+        self._counts: dict[tuple[object, ...], int] = {}
+        self._reports = 0
+        grid, sides = (
+            (getattr(machine, f"{name}_x"), getattr(machine, f"{name}_y"), getattr(machine, f"{name}_z"))
+            for name in ("grid", "cluster")
+        )
+        self._causality = Causality(machine, shadow, cluster_numbers(grid, sides))
+
+    def take(self, number: int = CHECK_REPORT) -> None:
+        """Take a report from the launch's state.
+
+        Args:
+            number: of the call.
+        """
+        if number == CHECK_ORDER:
+            self._causality.take()
+            return
+        kind, address, epoch, other = self._shadow.report
+        if kind == layout.RACE and self._causality.is_ordered(other, epoch):
+            return
+        self._reports += 1
+        if self._reports >= _MOST_REPORTS:
+            self._shadow.stop()
+        sites = layout.epoch_site(epoch), layout.epoch_site(other)
+        key = (kind, *sites)
+        self._counts[key] = self._counts.get(key, 0) + 1
+        if key not in self._found:
+            later = self._access(epoch)
+            if kind == layout.UNINITIALIZED:
+                self._found[key] = self._uninitialized(address, later)
+            else:
+                self._found[key] = self._race(address, self._access(other), later)
+
+    def all(self) -> tuple[CheckFinding, ...]:
+        """The findings, races first, in the order in which they came."""
+        keys = sorted(self._found, key=lambda key: key[0] != layout.RACE)
+        return tuple(_counted(self._found[key], self._counts[key]) for key in keys)
+
+    def _access(self, epoch: int) -> _Access:
+        scene, number = self._scene(), layout.epoch_thread(epoch)
+        block = self._shadow.block_at(layout.epoch_stamp(epoch))
+        grid = (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
+        site = scene.module.sites[layout.epoch_site(epoch)]
+        return _Access(site, _coordinates(number, scene.block), _coordinates(block, grid), number)
+
+    def _race(self, address: int, earlier: _Access, later: _Access) -> CheckFinding:
+        element = self._element(later.site, address)
+        same_block = earlier.block == later.block
+        first = f"{earlier.action} by {earlier.who} at {earlier.site.where}"
+        who = _triple("thread", later.thread) if same_block else later.who
+        second = f"{later.action} by {who} at {later.site.where}"
+        message = f"data race on {element}: {first} and {second}, {_missing(earlier, later)}"
+        lines = f"{earlier.site.where}, {later.site.where}"
+        return CheckFinding("race", message, location=later.site.where, lines=lines)
+
+    def _uninitialized(self, address: int, access: _Access) -> CheckFinding:
+        element = self._element(access.site, address)
+        message = f"{element} is read and was never written: {access.action} by {access.who} at {access.site.where}"
+        return CheckFinding("uninitialized", message, location=access.site.where)
+
+    def _element(self, site: Site, address: int) -> str:
+        """`s[31]` (shared): the element that an address is in."""
+        whole = address + (SHARED_WINDOW if address < 1 << 32 else 0)
+        return faults.element_at(self._scene(), site, whole)
+
+
+def _missing(earlier: _Access, later: _Access) -> str:
+    if earlier.block != later.block:
+        return "in two blocks that nothing orders"
+    if earlier.number // 32 == later.number // 32:
+        if earlier.site == later.site:
+            return "two lanes of one warp in one instruction"
+        return "two lanes of one warp, with no __syncwarp between"
+    return "with no barrier between"
+
+
+def _counted(finding: CheckFinding, count: int) -> CheckFinding:
+    return dataclasses.replace(finding, count=count)
+
+
+def _triple(word: str, numbers: Dim3) -> str:
+    return f"{word} ({','.join(map(str, numbers))})"
+
+
+def _coordinates(number: int, sides: Dim3) -> Dim3:
+    rest, x = divmod(number, sides[0])
+    z, y = divmod(rest, sides[1])
+    return (x, y, z)
+
+
+def leaks(heap: DeviceHeap, modules: Sequence[ModuleFacts]) -> tuple[CheckFinding, ...]:
+    """What kernels have allocated and not freed, by the line of the allocation.
+
+    Args:
+        heap: of the device.
+        modules: the facts of its programs, by number.
+    """
+    counts: dict[str, tuple[int, int]] = {}
+    for allocation in heap.held():
+        module, site = allocation.born >> 32, allocation.born & 0xFFFF_FFFF
+        where = modules[module].sites[site].where
+        number, size = counts.get(where, (0, 0))
+        counts[where] = number + 1, size + allocation.size
+    return tuple(
+        CheckFinding("leak", _leak(where, number, size), location=where, count=number, lines=where)
+        for where, (number, size) in counts.items()
+    )
+
+
+def _leak(where: str, number: int, size: int) -> str:
+    what = "an allocation" if number == 1 else f"{number:,} allocations"
+    return f"{what} of {size:,} byte{'s' if size != 1 else ''} in all, made at {where}, not freed when the kernel ended"

@@ -1,0 +1,94 @@
+"""Layout of the race detector's state: epochs, shadow cells, and what threads know of each other.
+
+An epoch is a word of 64 bits: when (a stamp), which thread of the block, at which site, and flags. A stamp tells the
+block, too, because each turn of a block begins a new one. Every number here is shared by compiled code and Python.
+"""
+
+from __future__ import annotations
+
+STAMP_SHIFT, THREAD_SHIFT, SITE_SHIFT = 32, 22, 6
+THREAD_MASK = 1023 << THREAD_SHIFT
+SITE_MASK = 0xFFFF << SITE_SHIFT
+MOST_SITES = 1 << 16
+
+STRONG = 1
+"""The access is atomic, volatile, or ordered: PTX calls it strong."""
+LEVEL_SHIFT = 1
+"""Two bits. Of a reader's epoch: how far the other reader of the cell is; of a strong access: its scope."""
+LEVEL_MASK = 3 << LEVEL_SHIFT
+SAME_WARP, SAME_BLOCK, OTHER_BLOCK = 1, 2, 3
+SCOPES = {"cta": 0, "cluster": 1, "gpu": 2, "gl": 2, "sys": 3}
+HAS_PLAIN = 1 << 3
+"""The write is strong, and the cell keeps the plain one before it."""
+IN_FLIGHT = 1 << 4
+"""An asynchronous copy that has not arrived."""
+SAME_VALUE = 1 << 5
+"""The write stored what memory held already."""
+
+CELL_SHIFT = 4
+"""A cell has two words in the first plane (write, reader) and two in the second (plain write, other reader)."""
+
+LAUNCH_WORDS = (
+    "now",
+    "oldest",
+    "shadow",
+    "turns",
+    "turn_count",
+    "turn_capacity",
+    "has_turns",
+    "lost_turns",
+    "stop",
+    "released",
+)
+LAUNCH = {name: 8 * index for index, name in enumerate(LAUNCH_WORDS)}
+"""Word of the launch's state → its byte. `now`: the stamp; `oldest`: the first epoch of this launch; `shadow`: the
+table of regions; `turns`: (stamp, block) of each turn of a block; `has_turns`: whether blocks are suspended and go on;
+`lost_turns`: whether there were too many of them; `stop`: nothing more is reported;
+`released`: whether a thread has released anything."""
+REPORT = 128
+"""Where a report's words are: kind, address, epoch, other epoch, bytes."""
+REPORT_WORDS = 6
+LAUNCH_BYTES = 256
+
+BLOCK_WORDS = ("turn", "start", "open", "quick", "cells", "plane", "fences", "fenced", "number")
+BLOCK = {name: 8 * index for index, name in enumerate(BLOCK_WORDS)}
+"""Word of a block's state → its byte. `turn`, `start`: the first epochs of this turn and of the block; `open`: the
+first epoch behind the last barrier of all threads; `quick`: that or `turn`, the later one; `cells`, `plane`: the cells
+of its shared memory, and the distance of the second plane; `fences`: 1 if a thread has executed a fence, 3 if it
+was one beyond the block; `fenced`: the stamp of a barrier behind such a fence; `number`: the block's."""
+WARPS = 128
+"""32 x 32 stamps: up to when a warp knows what another warp (or itself) did."""
+LANES = WARPS + 4 * 32 * 32
+"""1024 x 32 stamps: up to when a thread knows what a lane of its warp did."""
+ARRIVALS = LANES + 4 * 1024 * 32
+"""17 x 32 stamps: when a warp arrived at a barrier without waiting."""
+WAITING = ARRIVALS + 4 * 17 * 32
+"""17 masks: the warps that wait at a barrier."""
+BLOCK_BYTES = WAITING + 4 * 32
+
+READS, WRITES, ACQUIRES, RELEASES, FENCE = 1, 2, 4, 8, 16
+"""Bits of a strong access or a fence, as it is told to Python."""
+CLUSTER_BARRIER = 1
+"""Stands for the address of the cluster's barrier."""
+
+RACE, UNINITIALIZED, UNARRIVED = range(3)
+"""Kinds of a report; UNARRIVED: of an asynchronous copy."""
+
+SHADOW_SHIFT = 4
+"""A row of the table of regions has two words: the cells, and the distance of the second plane. Bit 0 of the first:
+the region's contents are initialised."""
+
+
+def epoch_stamp(epoch: int) -> int:
+    """The stamp of an epoch."""
+    return epoch >> STAMP_SHIFT
+
+
+def epoch_thread(epoch: int) -> int:
+    """The thread's number in its block."""
+    return (epoch & THREAD_MASK) >> THREAD_SHIFT
+
+
+def epoch_site(epoch: int) -> int:
+    """The number of the site."""
+    return (epoch & SITE_MASK) >> SITE_SHIFT

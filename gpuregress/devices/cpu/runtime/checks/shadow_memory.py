@@ -1,0 +1,197 @@
+"""Shadow memory of the dynamic checks: cells of all memory, and the states of launch and block."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.machine_layout import MAX_REGIONS, Machine
+from gpuregress.devices.cpu.runtime.memory import Region
+
+_Words = npt.NDArray[np.uint64]
+_CELL_WORDS = 2
+_TURNS = 1 << 20
+_LATE = 3 << 30
+"""A stamp from which on a launch begins again at 1: stamps have 32 bits."""
+
+
+class BlockState:
+    """What the checks know of one block that is in memory."""
+
+    def __init__(self) -> None:
+        self._state = np.zeros(0, np.uint64)
+        self._cells = np.zeros(0, np.uint64)
+
+    @property
+    def address(self) -> int:
+        """The host address of the state; 0 where nothing is checked."""
+        return self._state.ctypes.data if self._state.size else 0
+
+    def prepare(self, shared_bytes: int, shift: int) -> None:
+        """Make room.
+
+        Args:
+            shared_bytes: of the shared window.
+            shift: log2 of the bytes of a granule.
+        """
+        if not self._state.size:
+            self._state = np.zeros(layout.BLOCK_BYTES // 8, np.uint64)
+        count = (shared_bytes >> shift) + 1
+        if self._cells.size < 2 * _CELL_WORDS * count:
+            self._cells = np.zeros(2 * _CELL_WORDS * count, np.uint64)
+        self._state[layout.BLOCK["cells"] // 8] = self._cells.ctypes.data
+        self._state[layout.BLOCK["plane"] // 8] = 8 * _CELL_WORDS * count
+
+    def clear(self) -> None:
+        """Forget all epochs."""
+        self._cells[:] = 0
+
+
+class ShadowMemory:
+    """The cells of all regions, and the state of the launch."""
+
+    def __init__(self) -> None:
+        self.state = np.zeros(layout.LAUNCH_BYTES // 8, np.uint64)
+        self._table = np.zeros((MAX_REGIONS, 2), np.uint64)
+        self._cells: dict[int, tuple[Region, int, _Words]] = {}
+        self._turns = np.zeros(0, np.uint64)
+        self._set("now", 1)
+        self._set("shadow", self._table.ctypes.data)
+
+    @property
+    def address(self) -> int:
+        """The host address of the launch's state."""
+        return self.state.ctypes.data
+
+    def begin_launch(self, regions: Iterable[Region], shift: int, blocks: int) -> bool:
+        """Prepare a launch: all that happened before is ordered before it.
+
+        Args:
+            regions: all of the device.
+            shift: log2 of the bytes of a granule in global memory.
+            blocks: of the launch.
+
+        Returns:
+            whether stamps began anew, so that blocks have to forget theirs.
+        """
+        begins_anew = self.word("now") > _LATE
+        if begins_anew:
+            for _, _, cells in self._cells.values():
+                cells[cells != 0] = 1
+            self._set("now", 1)
+        self._set("now", self.word("now") + 1)
+        self._set("oldest", self.word("now") << layout.STAMP_SHIFT)
+        self._turns = np.zeros(blocks + _TURNS, np.uint64)
+        self._set("turns", self._turns.ctypes.data)
+        self._set("turn_capacity", len(self._turns))
+        for name in ("turn_count", "has_turns", "lost_turns", "stop", "released"):
+            self._set(name, 0)
+        for region in regions:
+            self._shadow(region, shift)
+        return begins_anew
+
+    def _shadow(self, region: Region, shift: int) -> None:
+        known = self._cells.get(region.number)
+        if known is None or known[0] is not region or known[1] != shift:
+            count = (region.size >> shift) + 1
+            cells = np.zeros(2 * _CELL_WORDS * count, np.uint64)
+            if known is not None and known[0] is region:
+                _convert(known[2], known[1], cells, shift)
+            self._cells[region.number] = (region, shift, cells)
+            self._table[region.number] = cells.ctypes.data, 8 * _CELL_WORDS * count
+        cells = self._cells[region.number][2]
+        self._table[region.number, 0] = cells.ctypes.data | int(region.is_filled)
+
+    def word(self, name: str) -> int:
+        """A word of the launch's state."""
+        return int(self.state[layout.LAUNCH[name] // 8])
+
+    def _set(self, name: str, value: int) -> None:
+        self.state[layout.LAUNCH[name] // 8] = value
+
+    def pass_time(self) -> None:
+        """Begin a new stamp: what comes is not what has been released."""
+        self._set("now", self.word("now") + 1)
+
+    def note_release(self) -> None:
+        """Have compiled code tell of strong reads."""
+        self._set("released", 1)
+
+    def stop(self) -> None:
+        """Have compiled code report nothing more."""
+        self._set("stop", 1)
+
+    @property
+    def report(self) -> tuple[int, int, int, int]:
+        """The words of a report: kind, address, epoch, other epoch."""
+        first = layout.REPORT // 8
+        kind, address, epoch, other = (int(word) for word in self.state[first : first + 4])
+        return kind, address, epoch, other
+
+    def block_at(self, stamp: int) -> int:
+        """The linear number of the block in whose turn a stamp is."""
+        turns = self._turns[: self.word("turn_count")]
+        place = int(np.searchsorted(turns, np.uint64((stamp + 1) << layout.STAMP_SHIFT))) - 1
+        return int(turns[place]) & 0xFFFF_FFFF if place >= 0 else -1
+
+    def note_written(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
+        """Count bytes of a region as written before the launch."""
+        known = self._cells.get(region.number)
+        if known is None:
+            return
+        _, shift, cells = known
+        if isinstance(places, slice):
+            first, end = (
+                (places.start or 0) >> shift,
+                (region.size if places.stop is None else places.stop) - 1 >> shift,
+            )
+            cells[_CELL_WORDS * first : _CELL_WORDS * (end + 1) : _CELL_WORDS] = 1
+        else:
+            cells[_CELL_WORDS * (np.asarray(places) >> shift)] = 1
+
+    def clear(self) -> None:
+        """Free all cells."""
+        self._cells.clear()
+        self._table[:] = 0
+
+
+class BulkNotes:
+    """Notes of what bulk copies write: it counts as written and in order, for they arrive when they are waited for.
+
+    Args:
+        machine: the launch's.
+        shadow: the cells of global memory.
+        granules: log2 of the bytes of a granule, in shared and in global memory.
+    """
+
+    def __init__(self, machine: Machine, shadow: ShadowMemory, granules: tuple[int, ...]) -> None:
+        self._machine, self._shadow, self._granules = machine, shadow, granules
+
+    def in_shared(self, host: int, size: int) -> None:
+        """Note bytes of the running block's shared memory."""
+        state, shift = self._machine.block_checks, self._granules[0]
+        start, cells = (ctypes.c_uint64.from_address(state + layout.BLOCK[name]).value for name in ("start", "cells"))
+        first, end = host - self._machine.shared >> shift, host - self._machine.shared + size - 1 >> shift
+        words = (ctypes.c_uint64 * (_CELL_WORDS * (end + 1 - first))).from_address(cells + (first << layout.CELL_SHIFT))
+        np.ctypeslib.as_array(words)[::_CELL_WORDS] = start
+
+    def in_global(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
+        """Note bytes of a region."""
+        self._shadow.note_written(region, places)
+
+
+def _convert(old: _Words, old_shift: int, new: _Words, shift: int) -> None:
+    """Carry what has been written over to cells of another size."""
+    written = old[: len(old) // 2 : _CELL_WORDS]
+    if shift < old_shift:
+        written = np.repeat(written, 1 << (old_shift - shift))
+    else:
+        step = 1 << (shift - old_shift)
+        written = written[: len(written) // step * step].reshape(-1, step).max(axis=1)
+    target = new[: len(new) // 2 : _CELL_WORDS]
+    count = min(len(target), len(written))
+    target[:count] = written[:count]

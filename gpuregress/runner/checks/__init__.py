@@ -1,0 +1,1 @@
+"""Dynamic checks of a case that runs."""

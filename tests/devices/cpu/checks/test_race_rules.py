@@ -1,0 +1,63 @@
+"""Races between two accesses: each kind with a twin that is right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.devices.cpu.running import Running
+
+HEAD = "__shared__ int s[256]; int t = threadIdx.x, b = blockIdx.x; int i = b * blockDim.x + t;"
+BODIES: dict[str, tuple[str, str]] = {
+    "reversed": ("s[t] = y[i]; __syncthreads(); z[i] = s[63 - t];", ""),
+    "reversed_racy": ("s[t] = y[i]; z[i] = s[63 - t];", "(shared): "),
+    "overwritten": ("s[t] = 1; __syncthreads(); int v = s[t ^ 32]; __syncthreads(); s[t] = v; z[i] = s[t];", ""),
+    "overwritten_racy": ("s[t] = 1; __syncthreads(); int v = s[t ^ 32]; s[t] = v; z[i] = s[t];", "read by"),
+    "broadcast": ("s[t] = y[i]; __syncthreads(); z[i] = s[0] + s[63];", ""),
+    "all_readers": ("s[t] = y[i]; __syncthreads(); z[i] = s[5]; __syncthreads(); if (!t) s[5] = 1;", ""),
+    "last_reader_racy": ("s[t] = y[i]; __syncthreads(); z[i] = s[5]; if (t == 40) s[5] = 1;", "`s[5]` (shared)"),
+    "counted": ("atomicAdd(&z[y[i] & 3], 1);", ""),
+    "counted_racy": ("z[y[i] & 3] += 1;", "write by"),
+    "cleared": ("if (!t) s[0] = 0; __syncthreads(); atomicAdd(&s[0], 1); __syncthreads(); z[i] = s[0];", ""),
+    "cleared_racy": ("if (!t) s[0] = 0; atomicAdd(&s[0], 1); __syncthreads(); z[i] = s[0];", "atomic access by"),
+    "read_early_racy": ("if (!t) s[0] = 0; __syncthreads(); atomicAdd(&s[0], 1); z[i] = s[0];", "atomic access by"),
+    "one_value": ("if (y[i] >= 0) z[0] = 1;", ""),
+    "two_values_racy": ("z[0] = t;", "write by thread"),
+    "of_two_blocks_racy": ("if (!t) z[0] = b + 1; ", "in two blocks that nothing orders"),
+    "flags": ("((volatile int*)z)[0] = t;", ""),
+    "block_scope_racy": ("atomicAdd_block(&z[0], 1);", "in two blocks"),
+    "block_scope": ("atomicAdd_block(&z[b], 1);", ""),
+    "vectors": ("((int4*)z)[i] = ((int4*)y)[i & 15];", ""),
+    "vectors_racy": ("if (b == 0 && t < 16) { ((int4*)z)[t] = make_int4(t, t, t, t); z[4 * t + 7] = 99; }", "`z["),
+}
+
+
+def source(bodies: dict[str, str]) -> str:
+    head = 'extern "C" __global__ void {}(int* z, const int* __restrict__ y) {{ ' + HEAD
+    return "\n".join(f"{head.format(name)} {body} }}" for name, body in bodies.items())
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    text = source({name: body for name, (body, _) in BODIES.items()})
+    return Running(tmp_path_factory.mktemp("races"), text, is_small=True, checks=("races",))
+
+
+@pytest.mark.parametrize("kernel", BODIES)
+def test_a_race_is_found_and_its_twin_is_not(program: Running, kernel: str) -> None:
+    z = program.put("z", np.zeros(4096, np.int32))
+    y = program.put("y", np.arange(1024, dtype=np.int32))
+    messages = [finding.message for finding in program.launch(kernel, 2, 64, z, y).findings]
+    assert bool(messages) == kernel.endswith("racy"), messages
+    assert all(BODIES[kernel][1] in message for message in messages[:1])
+
+
+def test_the_next_launch_is_ordered_behind_the_one_before(program: Running) -> None:
+    z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.zeros(128, np.int32))
+    for _ in range(2):
+        assert not program.launch("counted", 1, 64, z, y).findings
+
+
+def test_a_finding_counts_those_at_the_same_lines(program: Running) -> None:
+    z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.zeros(64, np.int32))
+    assert max(finding.count for finding in program.launch("reversed_racy", 1, 64, z, y).findings) == 32

@@ -1,0 +1,38 @@
+"""Order by fences, releases and acquires: each kind with a twin that lacks it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.devices.cpu.checks.test_race_rules import source
+from tests.devices.cpu.running import Running
+
+WAIT = "while (atomicAdd(&z[0], 0) == 0) {}"
+PASS = "if (b == 0 && !t) {{ z[1] = 7; {0} atomicExch(&z[0], 1); }} if (b == 1 && !t) {{ {1} {2} z[2] = z[1]; }}"
+LOCK = "if (!t) {{ while (atomicCAS(&z[0], 0, 1)) {{}} {0} z[1] += 1; {1} atomicExch(&z[0], 0); }}"
+LAST = (
+    "__shared__ bool last; if (!t) {{ z[1 + b] = 5; {0} last = atomicAdd(&z[0], 1) == gridDim.x - 1; }}"
+    "__syncthreads(); if (last && t < gridDim.x) z[8 + t] = z[1 + t];"
+)
+BODIES = {
+    "flag": PASS.format("__threadfence();", WAIT, "__threadfence();"),
+    "flag_unfenced_racy": PASS.format("", WAIT, "__threadfence();"),
+    "flag_narrow_racy": PASS.format("__threadfence_block();", WAIT, "__threadfence();"),
+    "lock": LOCK.format("__threadfence();", "__threadfence();"),
+    "lock_unfenced_racy": LOCK.format("", ""),
+    "last_block": LAST.format("__threadfence();"),
+    "last_block_unfenced_racy": LAST.format(""),
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    return Running(tmp_path_factory.mktemp("causality"), source(BODIES), is_small=True, checks=("races",))
+
+
+@pytest.mark.parametrize("kernel", BODIES)
+def test_what_has_been_released_and_acquired_is_in_order(program: Running, kernel: str) -> None:
+    z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.zeros(64, np.int32))
+    messages = [finding.message for finding in program.launch(kernel, 3, 32, z, y).findings]
+    assert bool(messages) == kernel.endswith("racy"), messages

@@ -1,0 +1,45 @@
+"""Findings in words: element, threads, blocks, source lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from tests.devices.cpu.running import Running
+
+SOURCE = """extern "C" __global__ void k(int* z, int step) {
+    __shared__ int s[64];
+    if (threadIdx.x != 5) s[threadIdx.x] = step + blockIdx.y;
+    __syncthreads();
+    z[threadIdx.x * step + blockIdx.y] = s[threadIdx.x];
+}
+"""
+
+
+def test_a_race_between_blocks_and_a_read_of_nothing(tmp_path: Path) -> None:
+    program = Running(tmp_path, SOURCE, is_small=True, checks=("races", "uninitialized"))
+    z = program.put("z", np.zeros(65, np.int32))
+    race, void = program.launch("k", (1, 2, 1), 64, z, np.int32(1)).findings
+    assert race.kind == "race"
+    assert re.fullmatch(
+        r"data race on `z\[\d+\]`: write by thread \(\d+,0,0\) of block \(0,0,0\) at k.cu:5 "
+        r"and write by thread \(\d+,0,0\) of block \(0,1,0\) at k.cu:5, in two blocks that nothing orders",
+        race.message,
+    )
+    assert (race.location, race.lines) == ("k.cu:5", "k.cu:5, k.cu:5")
+    assert void.kind == "uninitialized"
+    assert void.message == (
+        "`s[5]` (shared) is read and was never written: read by thread (5,0,0) of block (0,0,0) at k.cu:5"
+    )
+    assert void.count == 2
+
+
+def test_what_is_not_freed(tmp_path: Path) -> None:
+    body = "int t = threadIdx.x; z[t] = (int*)malloc(8); if (t) free(z[t]);"
+    text = f'extern "C" __global__ void k(int** z) {{ {body} }}'
+    program = Running(tmp_path, text, is_small=True, checks=("leaks",))
+    (leak,) = program.launch("k", 1, 4, program.put("z", np.zeros(4, np.int64))).findings
+    assert leak.kind == "leak"
+    assert leak.message == "an allocation of 8 bytes in all, made at k.cu:1, not freed when the kernel ended"

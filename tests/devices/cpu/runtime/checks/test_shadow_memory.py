@@ -1,0 +1,68 @@
+"""Shadow memory: a cell for each granule, kept from launch to launch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.checks.shadow_memory import BlockState, ShadowMemory
+from gpuregress.devices.cpu.runtime.memory import AddressSpace
+
+
+def _cells(shadow: ShadowMemory, number: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return shadow._cells[number][2]
+
+
+def test_a_launch_begins_with_a_stamp_of_its_own() -> None:
+    shadow = ShadowMemory()
+    shadow.begin_launch((), 2, 1)
+    first = shadow.word("oldest")
+    shadow.begin_launch((), 2, 1)
+    assert shadow.word("oldest") > first
+
+
+def test_what_is_written_stays_written_where_the_granule_changes() -> None:
+    space, shadow = AddressSpace(), ShadowMemory()
+    region = space.allocate("x", 64)
+    shadow.begin_launch(space.all(), 2, 1)
+    _cells(shadow, region.number)[2 * 3] = 99
+    shadow.begin_launch(space.all(), 0, 1)
+    written = np.flatnonzero(_cells(shadow, region.number)[: 2 * 64 : 2])
+    assert written.tolist() == [12, 13, 14, 15]
+    shadow.begin_launch(space.all(), 3, 1)
+    assert np.flatnonzero(_cells(shadow, region.number)[: 2 * 8 : 2]).tolist() == [1]
+
+
+def test_a_buffer_that_the_host_filled_is_marked() -> None:
+    space, shadow = AddressSpace(), ShadowMemory()
+    filled, other = space.allocate("x", 64), space.allocate("y", 64)
+    filled.write(np.zeros(64, np.uint8))
+    shadow.begin_launch(space.all(), 2, 1)
+    assert [int(shadow._table[one.number, 0]) & 1 for one in (filled, other)] == [1, 0]
+
+
+def test_stamps_begin_anew_before_they_end() -> None:
+    space, shadow = AddressSpace(), ShadowMemory()
+    region = space.allocate("x", 64)
+    shadow.begin_launch(space.all(), 2, 1)
+    _cells(shadow, region.number)[0] = 5 << layout.STAMP_SHIFT
+    shadow._set("now", (1 << 32) - 9)
+    assert shadow.begin_launch(space.all(), 2, 1)
+    assert 0 < _cells(shadow, region.number)[0] < shadow.word("oldest")
+
+
+def test_the_block_of_a_stamp() -> None:
+    shadow = ShadowMemory()
+    shadow.begin_launch((), 2, 1)
+    for index, (stamp, block) in enumerate([(10, 4), (20, 7)]):
+        shadow._turns[index] = stamp << 32 | block
+    shadow._set("turn_count", 2)
+    assert [shadow.block_at(stamp) for stamp in (9, 10, 19, 20, 99)] == [-1, 4, 4, 7, 7]
+
+
+def test_a_block_has_cells_for_its_shared_memory() -> None:
+    block = BlockState()
+    assert block.address == 0
+    block.prepare(100, 2)
+    assert block.address
+    block.clear()

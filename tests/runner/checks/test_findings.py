@@ -1,0 +1,26 @@
+"""Findings as a fault: the first one, and the others as details."""
+
+from __future__ import annotations
+
+from gpuregress.records import CheckFinding
+from gpuregress.runner.checks.findings import MOST_SHOWN, fault_of, merged
+
+
+def _finding(line: int, count: int = 1) -> CheckFinding:
+    return CheckFinding("race", f"data race at line {line}", location=f"k.cu:{line}", count=count, lines=f"k.cu:{line}")
+
+
+def test_findings_at_the_same_lines_are_one() -> None:
+    assert merged([_finding(3, 2), _finding(4), _finding(3, 5)]) == (_finding(3, 7), _finding(4))
+
+
+def test_the_first_finding_is_the_fault() -> None:
+    fault = fault_of([_finding(3, 2000), _finding(4), _finding(5, 2)])
+    assert (fault.kind, fault.message) == ("race", "data race at line 3")
+    assert fault.details == ("2,000 times at these lines", "data race at line 4", "data race at line 5 (2 times)")
+
+
+def test_many_findings_are_counted() -> None:
+    fault = fault_of([_finding(line) for line in range(MOST_SHOWN + 5)])
+    assert len(fault.details) == MOST_SHOWN
+    assert fault.details[-1] == "5 more findings"
