@@ -605,7 +605,7 @@ extern "C" __global__ void blocks_barrier_count(const int* x, int* words, unsign
         if (t == 0) {
             __threadfence();
             atomicAdd(arrived, 1);
-            while (atomicAdd(arrived, 0) < gridDim.x * EITHER(1, k + 1)) {}
+            while (atomicAdd(arrived, 0) < gridDim.x * EITHER(1, (k + 1))) {}
             __threadfence();
         }
         __syncthreads();

@@ -33,9 +33,9 @@ extern "C" __global__ void libraries_grid_steps(const int* x, int* a, int* y)
         int v = a[(i + 32) % 128]; // first
         if (EITHER(k < 2, true)) grid.sync();
         a[i] = v + k; // second
-        grid.sync();
+        if (k < 2) grid.sync();
     }
-    y[i] = a[127 - i];
+    y[i] = a[i];
 }
 
 /// A tile of 8 lanes synchronises itself; the planted twin reads outside of it.
