@@ -12,6 +12,7 @@ from gpuregress.records import (
     BufferVerdict,
     Case,
     Comparison,
+    CostComparison,
     Dump,
     Fault,
     KnownFailing,
@@ -48,6 +49,7 @@ def decide(
     *,
     made_of: MadeOf | None = None,
     timing: TimingComparison | None = None,
+    costs: Sequence[CostComparison] = (),
 ) -> Verdict:
     """Decide the verdict on a case that a worker ran.
 
@@ -58,6 +60,7 @@ def decide(
         comparisons: buffer → its comparisons with baseline, reference, checks, the user's verify, repeats.
         made_of: the run's provenance, to list what else changed since the baseline.
         timing: its times compared with the accepted ones.
+        costs: its costs compared with the accepted ones.
     """
     if outcome.state == "error" and case.settings.infeasible and outcome.observations.error in INFEASIBLE:
         return infeasible(case, outcome.message, baseline, outcome)
@@ -86,11 +89,14 @@ def decide(
     slower = timing.message if timing is not None and timing.fails else ""
     if slower and status == "pass":
         status, reason, slower = "differ", slower, ""
+    costly = [one.message for one in costs if one.fails]
+    if costly and status == "pass":
+        status, reason = "differ", costly.pop(0)
     lacking = _lacking_twins(outcome)
     if lacking and (status == "pass" or (status == "new" and baseline is None)):
         status, reason = "skip", lacking
     resources = _resources(baseline.made_of, made_of) if baseline and made_of else []
-    further = (*over, *([slower] if slower else []), *([lacking] if lacking and status != "skip" else []))
+    further = (*over, *([slower] if slower else []), *costly, *([lacking] if lacking and status != "skip" else []))
     decided = _verdict(
         case,
         outcome,
@@ -101,6 +107,7 @@ def decide(
         changes=(*renamed, *resources) if status == "pass" else changed,
         notes=(*_notes(baseline), *further, *_twin_notes(outcome)),
     )
+    decided = dataclasses.replace(decided, costs=tuple(costs)) if costs else decided
     is_told = baseline is not None or status != "new"  # a new case says already that nothing was compared
     return dataclasses.replace(decided, timing=timing) if timing is not None and is_told else decided
 

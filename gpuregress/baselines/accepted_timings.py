@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from gpuregress.records import AcceptedTiming, Case, DeviceInfo, MadeOf, Outcome
+from gpuregress.records import AcceptedTiming, Case, Costs, DeviceInfo, LineCost, MadeOf, Outcome
+from gpuregress.records.instrumentation.costs import MEASURES, by_line
 
 CPU = "cpu"
+_LONGEST_TEXT = 120
 _DIGITS = 6
 """Significant digits that are kept of a time: an event of a GPU has a resolution of 0.5 µs."""
 
@@ -49,4 +52,24 @@ def _measured(case: Case, outcome: Outcome, facts: MadeOf, *, is_timed: bool) ->
         sm_clock=seen.timing.sm_clock if seen.timing is not None else "",
         instructions=dict(seen.instructions),
         uncounted=seen.uncounted,
+        costs=line_costs(seen.costs) if seen.costs is not None else (),
     )
+
+
+def line_costs(costs: Costs) -> tuple[LineCost, ...]:
+    """The costs of each line, with its text as it is now."""
+    found: list[LineCost] = []
+    texts: dict[str, list[str]] = {}
+    for (path, line), counts in by_line(costs).items():
+        lines = texts.setdefault(path, _lines(path))
+        text = lines[line - 1].strip() if line <= len(lines) else ""
+        kept = {name: counts[name] for name in MEASURES if counts.get(name)}
+        found.append(LineCost(Path(path).name, line, text[:_LONGEST_TEXT], kept))
+    return tuple(found)
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []

@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "bisect": "runs",
     "shrink": "runs",
     "mutate": "runs",
+    "profile": "runs",
     "accept": "baselines",
     "review": "baselines",
     "reject": "baselines",

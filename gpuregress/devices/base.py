@@ -18,7 +18,17 @@ import numpy.typing as npt
 
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.frozen import dataclass
-from gpuregress.records import CheckFinding, Coverage, DeviceInfo, Dim3, Instruments, LaunchShape, Program, TensorMap
+from gpuregress.records import (
+    CheckFinding,
+    Costs,
+    Coverage,
+    DeviceInfo,
+    Dim3,
+    Instruments,
+    LaunchShape,
+    Program,
+    TensorMap,
+)
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -62,6 +72,7 @@ class LaunchReport:
         uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
         exchange: how lanes of a warp exchanged values with no wait between, in words; "" where they did not.
         findings: of the dynamic checks that `Device.instrument` asked for.
+        costs: of each instruction, where `Device.instrument` asked for it; files as the compiler names them.
         coverage: what was executed, where `Device.instrument` asked for it; files as the compiler names them.
     """
 
@@ -73,6 +84,7 @@ class LaunchReport:
     exchange: str = ""
     findings: tuple[CheckFinding, ...] = ()
     coverage: Coverage | None = None
+    costs: Costs | None = None
 
 
 class Memory(Protocol):

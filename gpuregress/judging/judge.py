@@ -14,7 +14,7 @@ from gpuregress.judging import variants as variant_runs
 from gpuregress.judging.accepted import AcceptedDumps, made_of
 from gpuregress.judging.case_comparisons import CaseComparisons
 from gpuregress.judging.launches import first_wrong
-from gpuregress.judging.timing import comparison
+from gpuregress.judging.timing import comparison, costs
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.records import Case, Outcome, Program, Verdict
 
@@ -49,7 +49,10 @@ class Judge:
                 comparisons.setdefault(failure.buffer, []).append(failure)
             provenance = made_of(case, outcome, programs)
             timing = comparison.compare(case, outcome, accepted, provenance, tests=max(1, self.timed_cases))
-            decided = verdict.decide(case, outcome, accepted, comparisons, made_of=provenance, timing=timing)
+            counted = costs.compare(case, outcome, accepted)
+            decided = verdict.decide(
+                case, outcome, accepted, comparisons, made_of=provenance, timing=timing, costs=counted
+            )
             decided = dataclasses.replace(decided, variants=variants) if variants else decided
         except Interrupted:
             raise

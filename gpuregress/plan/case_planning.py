@@ -306,6 +306,11 @@ class _JobPlan:
             )
             if timing
             else None,
+            cost={
+                name: ratio
+                for name, value in (self.job.cost.model_dump(exclude_none=True) if self.job.cost else {}).items()
+                if (ratio := scope.real(value, ("cost", name), low=1, high=_LARGEST_SLOWDOWN)) is not None
+            },
             resources=ResourceLimits(
                 whole("resources", "registers", resources.registers), whole("resources", "spills", resources.spills)
             )

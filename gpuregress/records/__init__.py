@@ -57,6 +57,10 @@ from gpuregress.records.fills import NormalDistribution as NormalDistribution
 from gpuregress.records.fills import Progression as Progression
 from gpuregress.records.fills import PythonFunction as PythonFunction
 from gpuregress.records.fills import Values as Values
+from gpuregress.records.instrumentation.costs import CostComparison as CostComparison
+from gpuregress.records.instrumentation.costs import Costs as Costs
+from gpuregress.records.instrumentation.costs import InstructionCost as InstructionCost
+from gpuregress.records.instrumentation.costs import LineCost as LineCost
 from gpuregress.records.instrumentation.coverage import BoundCount as BoundCount
 from gpuregress.records.instrumentation.coverage import BranchCount as BranchCount
 from gpuregress.records.instrumentation.coverage import Coverage as Coverage

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
+from gpuregress.records.instrumentation.costs import LineCost
 from gpuregress.records.launch_digests import LaunchDigests
 from gpuregress.records.serialization import Sparse
 
@@ -65,6 +66,7 @@ class AcceptedTiming(Sparse):
         sm_clock: the clock after the last sample.
         instructions: kernel → PTX instructions executed, on the CPU device.
         uncounted: source lines of the loops that are not in it.
+        costs: of the source lines, on the CPU device; none where they were not counted.
     """
 
     revision: str
@@ -75,6 +77,7 @@ class AcceptedTiming(Sparse):
     sm_clock: str = ""
     instructions: Mapping[str, int] = field(default_factory=dict)
     uncounted: tuple[str, ...] = ()
+    costs: tuple[LineCost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

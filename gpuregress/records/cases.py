@@ -388,6 +388,7 @@ class CaseSettings(Sparse):
         known_failing: its failure is known.
         retries: how often it is run again after trouble with the device.
         on: the devices that the job names, each of which a night runs it on; none where it names none.
+        cost: measure → the ratio to the accepted cost above which the case fails; see `MEASURES`.
         instruments: what the CPU device watches and counts besides the results.
     """
 
@@ -407,6 +408,7 @@ class CaseSettings(Sparse):
     retries: int | None = None
     on: tuple[str, ...] = ()
     instruments: Instruments = Instruments()
+    cost: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Literal
 
 from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
+from gpuregress.records.instrumentation.costs import Costs
 from gpuregress.records.instrumentation.coverage import Coverage
 from gpuregress.records.instrumentation.instruments import CheckFinding
 from gpuregress.records.launch_digests import LaunchDigests
@@ -263,6 +264,7 @@ class Observations(Sparse):
         twins: the results on other devices, or on the host.
         sanitizer: of `--sanitize`.
         findings: of the dynamic checks, in the first run of the case's launches.
+        costs: of each instruction in the first run of the case's launches; CPU device only.
         coverage: of `--coverage`: what the first run of the case's launches executed; CPU device only.
         variants: of `variants:`, without the first combination.
         seeds: of `repeat: {seeds: …}`, without the job's own seed.
@@ -297,6 +299,7 @@ class Observations(Sparse):
     sanitizer: SanitizerResult | None = None
     findings: tuple[CheckFinding, ...] = ()
     coverage: Coverage | None = None
+    costs: Costs | None = None
     variants: tuple[VariantRun, ...] = ()
     seeds: tuple[SeedRun, ...] = ()
     sticky: bool = False

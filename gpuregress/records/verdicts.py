@@ -9,6 +9,7 @@ from typing import Any, Literal
 from gpuregress.frozen import dataclass
 from gpuregress.records.cases import KnownFailing
 from gpuregress.records.figures import Element, ErrorFigures, Figures, UlpFigures
+from gpuregress.records.instrumentation.costs import CostComparison
 from gpuregress.records.launch_digests import FirstWrong
 from gpuregress.records.observations import InstructionChange
 from gpuregress.records.outcomes import Outcome
@@ -265,6 +266,7 @@ class Verdict:
         known: the failure is a known one, and the case counts as skipped.
         retried: why it was run again, once for each time.
         timing: how its times compare with the accepted ones; None where nothing was to be compared.
+        costs: how its costs do, for each measure of `cost:`.
     """
 
     job: str
@@ -289,6 +291,7 @@ class Verdict:
     known: KnownFailing | None = None
     retried: tuple[str, ...] = ()
     timing: TimingComparison | None = None
+    costs: tuple[CostComparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         **({"location": to_json(verdict.location)} if verdict.location is not None else {}),
         **({"known_failing": to_json(verdict.known)} if verdict.known is not None else {}),
         **({"retried": list(verdict.retried)} if verdict.retried else {}),
+        **({"cost_comparison": to_json(verdict.costs)} if verdict.costs else {}),
         **({"timing_comparison": to_json(verdict.timing)} if verdict.timing is not None else {}),
         **({"variants": [_variant(one) for one in verdict.variants]} if verdict.variants else {}),
         **_measured(outcome),
@@ -117,6 +118,7 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "overwritten": seen.overwritten,
         "orders": seen.orders,
         "coverage": seen.coverage,
+        "costs": seen.costs,
     }
     return measured | {key: to_json(value) for key, value in published.items() if value}
 

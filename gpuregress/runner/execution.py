@@ -33,7 +33,6 @@ from gpuregress.records import (
     PoisonComparison,
     Task,
 )
-from gpuregress.records.instrumentation.coverage import merged
 from gpuregress.runner import feasibility, timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
 from gpuregress.runner.checks.findings import fault_of, with_launch
@@ -313,12 +312,12 @@ class _CaseRun:
             self.observed = replace(self.observed, exchanges=tuple(dict.fromkeys(exchanges)))
         if report.findings or self.observed.findings:
             self.observed = replace(self.observed, findings=with_launch(self.observed.findings, report.findings))
-        if self.is_first and report.coverage is not None:
-            from gpuregress.runner.launches.source_coverage import located  # noqa: PLC0415 - few runs ask for it
+        if self.is_first and (report.coverage is not None or report.costs is not None):
+            from gpuregress.runner.launches import source_counts  # noqa: PLC0415 - few runs ask for it
 
-            seen = located(report.coverage, self.case.sources[launch.source])
-            before = self.observed.coverage
-            self.observed = replace(self.observed, coverage=seen if before is None else merged((before, seen)))
+            label, source = self.labels[launch.source, launch.kernel], self.case.sources[launch.source]
+            wanted = self.case.settings.instruments
+            self.observed = source_counts.added(self.observed, report, label, source, wanted)
         if self.is_first and report.instructions is not None:
             self._record_instructions(self.labels[launch.source, launch.kernel], report)
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpuregress.judging import write_coverage
-from gpuregress.records import Case, Outcome, TimingComparison
+from gpuregress.records import Case, CostComparison, Outcome, TimingComparison
 
 _MOST_FINDINGS = 5
 _NOTABLE = 2.0
 """The ratio of instructions from which on a case is told to be slower although nobody asked for its time."""
 
 
-def remarks(case: Case, outcome: Outcome, timing: TimingComparison | None = None) -> tuple[str, ...]:
+def remarks(
+    case: Case, outcome: Outcome, timing: TimingComparison | None = None, costs: Sequence[CostComparison] = ()
+) -> tuple[str, ...]:
     """The remarks on a case, one line each.
 
     Args:
         case: what was run.
         outcome: its result on the worker.
         timing: its times compared with the accepted ones.
+        costs: its costs compared with the accepted ones.
     """
     return (
         *outcome.observations.exchanges,
         *_poison(outcome),
         *_timing(outcome, timing),
+        *(one.message for one in costs if not one.fails and (not one.measure or one.actual != one.expected)),
         *_resources(case, outcome),
         *_sanitizer(case, outcome),
     )

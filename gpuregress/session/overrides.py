@@ -72,8 +72,13 @@ def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, a
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
-        timing=None if request.coverage or checks else case.settings.timing,
-        instruments=dataclasses.replace(case.settings.instruments, checks=checks, coverage=request.coverage),
+        timing=None if request.coverage or request.costs or checks else case.settings.timing,
+        instruments=dataclasses.replace(
+            case.settings.instruments,
+            checks=checks,
+            coverage=request.coverage,
+            costs=request.costs or bool(case.settings.cost),
+        ),
     )
     case = dataclasses.replace(case, settings=settings)
     if not arch or case.settings.arch is not None:

@@ -60,6 +60,7 @@ class RunRequest:
         checks: dynamic checks of the CPU device, as given: names of `CHECKS`, comma-separated, or `all`.
         dump_every_launch: dump the buffers after each launch of a case.
         coverage: count what the cases execute on the CPU device.
+        costs: count the costs of each instruction on the CPU device.
         until: when the run stops, seconds of time.monotonic; cases without a turn are named; None: at its end.
         deadline: the same in words, as `6h`.
         only: names of cases; the others belong to another device's run of the same night. None: every case.
@@ -90,6 +91,7 @@ class RunRequest:
     block_order: str = ""
     dump_every_launch: bool = False
     coverage: bool = False
+    costs: bool = False
     until: float | None = None
     deadline: str = ""
     only: frozenset[str] | None = None

@@ -38,6 +38,7 @@ _SECTIONS = (
     "compile",
     "limits",
     "timing",
+    "cost",
     "resources",
 )
 

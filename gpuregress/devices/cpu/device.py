@@ -31,6 +31,7 @@ from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import BulkNotes, ShadowMemory
 from gpuregress.devices.cpu.runtime.counters import coverage
 from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS
+from gpuregress.devices.cpu.runtime.counters.warp_trace import WarpTrace
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
 from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule
@@ -395,6 +396,8 @@ class CpuDevice(base.Device):
         if facts.granules and self._shadow is not None:
             bulk.noted = BulkNotes(machine, self._shadow, facts.granules)
         calls = Syscalls(machine, self._space, facts.local_bytes, bulk, take)
+        traced = WarpTrace(machine, program.stretches) if program.stretches else None
+        calls.trace = traced
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()
         not_begun = 0
@@ -430,8 +433,17 @@ class CpuDevice(base.Device):
         if "leaks" in module.schedule.instruments.checks:
             findings += leaks(self._space.heap, [one.module_facts for one in self._modules])
         seen = coverage.take(program.probes, module.counters)
+        costs = traced.costs() if traced is not None else None
         return LaunchReport(
-            elapsed_ms, calls.output, counters, instructions, facts.uncounted, exchange, findings, coverage=seen
+            elapsed_ms,
+            calls.output,
+            counters,
+            instructions,
+            facts.uncounted,
+            exchange,
+            findings,
+            coverage=seen,
+            costs=costs,
         )
 
     def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:

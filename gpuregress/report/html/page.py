@@ -16,7 +16,7 @@ from typing import Any
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import STATUSES, NightChanges, RunSummary, from_json
 from gpuregress.report import json_report, morning
-from gpuregress.report.html import cards, case_table, changes, coverage, parameter_grid, timings, variants
+from gpuregress.report.html import cards, case_table, changes, costs, coverage, parameter_grid, timings, variants
 from gpuregress.report.html.cards import RunFacts, Trends
 from gpuregress.report.html.drawing import pictures
 from gpuregress.report.html.fragments import FAILED, listed, plural, scrolling, status
@@ -105,6 +105,7 @@ def _body(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:
     yield from timings.section(cases, facts)
     yield from variants.section(cases)
     yield from coverage.section(cases)
+    yield from costs.section(cases)
     yield from case_table.table(cases, groups, anchors)
     yield "</main>"
     yield '<footer class="soft" id="keys" hidden><p>n and p: next and previous failure</p></footer>'

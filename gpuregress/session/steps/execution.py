@@ -248,7 +248,7 @@ class _Execution:
         """Judge an outcome; a fault on a GPU gets the command of a debugger."""
         judged = judge.verdict(task.case, task.programs, outcome)
         remarks = (
-            *measurement_remarks.remarks(task.case, outcome, judged.timing),
+            *measurement_remarks.remarks(task.case, outcome, judged.timing, judged.costs),
             *accuracy_text.remarks(task.case, judged),
             *variant_lines.lines(judged),
             *(self._tolerances.remarks(judged) if self._tolerances is not None else ()),

@@ -36,6 +36,7 @@ infeasible: skip
 expect: {fault: out-of-bounds}
 inputs: unchanged
 timing: {samples: 100}
+cost: {sectors: 1.05}
 resources: {registers: 64}
 variants: {fmad: [on, off]}
 launch_digests: off
@@ -248,6 +249,10 @@ expect: {fault: out-of-bounds, kernel: scale, launch: 1}
 """,
     "Timing": """
 timing: {warmup: 3, samples: 100, limit: 1.1}
+""",
+    "Cost": """
+cost: {sectors: 1.05, instructions: 1.10, thread_instructions: 1.1, requests: 1.05, bank_conflicts: 1, bytes: 1,
+  divergent_branches: 1.1, atomic_conflicts: 1.2, barriers: 1, tensor_operations: 1}
 """,
     "Resources": """
 resources: {registers: 64, spills: 0}

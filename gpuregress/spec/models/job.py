@@ -126,6 +126,21 @@ class TimingSpec(Spec):
     )
 
 
+class CostSpec(Spec):
+    """Largest ratios, 1 or more, of exact costs to the accepted ones; counted on the CPU device."""
+
+    instructions: Expr | None = Field(None, description="instructions that warps issue")
+    thread_instructions: Expr | None = Field(None, description="instructions that threads execute")
+    sectors: Expr | None = Field(None, description="sectors of 32 bytes of global and local memory")
+    requests: Expr | None = Field(None, description="requests of warps for global and local memory")
+    bank_conflicts: Expr | None = Field(None, description="further passes over shared memory")
+    divergent_branches: Expr | None = Field(None, description="branches at which lanes of a warp go both ways")
+    atomic_conflicts: Expr | None = Field(None, description="lanes of a request that update an address of another lane")
+    barriers: Expr | None = Field(None, description="barriers that warps come to")
+    tensor_operations: Expr | None = Field(None, description="matrix instructions that warps issue")
+    bytes: Expr | None = Field(None, description="bytes that threads load and store")
+
+
 class ResourcesSpec(Spec):
     """Limits of the resources of compiled kernels."""
 
@@ -411,6 +426,7 @@ class JobSpec(Spec):
         None, description="unchanged: every filled buffer that is not dumped must hold its fill after the case"
     )
     timing: TimingSpec | None = None
+    cost: CostSpec | None = None
     launch_digests: OnOff = Field(
         "on", description="off: keep no digests of the buffers after each launch, which tell the first wrong launch"
     )

@@ -16,6 +16,7 @@ from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.devices.cpu.ptx.types import size as type_size
 from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite
+from gpuregress.devices.cpu.runtime.counters.stretches import Stretch
 from gpuregress.devices.cpu.runtime.machine_layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
 from gpuregress.devices.cpu.runtime.program import Schedule, Site
 from gpuregress.errors import UnsupportedError
@@ -50,6 +51,7 @@ class Unit:
         self.sites: dict[Site, int] = {}
         self.probes: dict[ProbeKey, ProbeSite] = {}
         self.counter_count = 0
+        self.stretches: dict[tuple[str, int], tuple[int, Stretch]] = {}
         self.functions = {item.name: item for item in tree.functions if item.body is not None}
         self.function_numbers = {name: index for index, name in enumerate(self.functions)}
         self.variables = {item.name: item for item in tree.variables}

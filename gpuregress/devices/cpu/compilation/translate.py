@@ -113,6 +113,7 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         refused,
         constant_bytes(tree),
         tuple(unit.probes.values()),
+        tuple(stretch for _, stretch in unit.stretches.values()),
     )
     is_optimised = schedule is None or schedule.is_optimised
     lowered = str(unit.module)

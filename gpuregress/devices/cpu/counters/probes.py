@@ -7,12 +7,15 @@ from functools import cached_property
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64
+from gpuregress.devices.cpu.builder.threads import Thread, linear_thread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, convert
 from gpuregress.devices.cpu.counters.bounds import IndexBound, find_bounds
 from gpuregress.devices.cpu.counters.loop_plan import CountedLoop, CountedLoops, plan_loops
+from gpuregress.devices.cpu.counters.traces import Traces
 from gpuregress.devices.cpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Label
 from gpuregress.devices.cpu.ptx.types import is_signed
@@ -26,11 +29,19 @@ class Probes:
         unit: the module.
         name: the function's.
         flow: its control-flow graph.
+        is_kernel: whether it is a kernel.
     """
 
-    def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph) -> None:
+    def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph, *, is_kernel: bool) -> None:
         self._unit, self._name, self._flow = unit, name, flow
         self._cells: dict[int, Cell] = {}
+        has_costs = unit.schedule.instruments.costs
+        self._traces = Traces(unit, name, flow, self._plan.loops, is_kernel=is_kernel) if has_costs else None
+
+    def begin_thread(self, view: MachineView, b: ir.IRBuilder, thread: Thread) -> None:
+        """Begin or continue a thread of the kernel."""
+        if self._traces is not None:
+            self._traces.begin_thread(view, b, linear_thread(b, view, thread))
 
     @cached_property
     def _plan(self) -> CountedLoops:
@@ -46,6 +57,8 @@ class Probes:
         """Count an execution of the instructions from a statement to the next wait or the end of its block."""
         if self._instructions(start):
             self._bump(emitter, self._run(start))
+        if self._traces is not None:
+            self._traces.begin(emitter, start, self._numbered(start))
 
     def predicate(self, emitter: Services) -> None:
         """Count the execution of the guarded instruction at hand; built where its guard is true."""
@@ -53,7 +66,13 @@ class Probes:
         site = self._unit.probe("predicate", self._name, at_, self._lines(at_, at_ + 1), base=self._run_of(at_))
         self._bump(emitter, site.first)
 
-    def bound(self, emitter: Services) -> None:
+    def instruction(self, emitter: Services) -> None:
+        """Count what the instruction at hand does; built where it is executed."""
+        self._bound(emitter)
+        if self._traces is not None:
+            self._traces.access(emitter)
+
+    def _bound(self, emitter: Services) -> None:
         """Count the comparison at hand, if it compares an index with a limit next to it."""
         bound = self._bounds.get(emitter.index)
         if bound is None:
@@ -77,12 +96,19 @@ class Probes:
         edge = (emitter.block_number, target)
         plan = self._plan
         counted = self._branch(edge)
-        if counted is None and not any((plan.entered(edge), plan.repeated(edge), plan.left(edge), plan.skipped(edge))):
+        is_taken = self._traces is not None and self._is_taken(edge)
+        if (
+            counted is None
+            and not is_taken
+            and not any((plan.entered(edge), plan.repeated(edge), plan.left(edge), plan.skipped(edge)))
+        ):
             return block
         detour = emitter.builder.append_basic_block("edge")
         builder, emitter.builder = emitter.builder, ir.IRBuilder(detour)
         if counted is not None:
             self._bump(emitter, counted)
+        if self._traces is not None:
+            self._trace_edge(emitter, edge, is_taken=is_taken)
         for loop in plan.left(edge):
             self._leave(emitter, loop, edge[0])
         for loop in plan.skipped(edge):
@@ -112,6 +138,22 @@ class Probes:
             self._unit.probe("branch", self._name, at_, lines, base=self._run_of(at_))
             return None
         return self._unit.probe("branch", self._name, at_, lines, base=self._run_of(at_)).first
+
+    def _is_taken(self, edge: tuple[int, int]) -> bool:
+        """Whether an edge is that of a conditional branch that is taken."""
+        block = self._flow.blocks[edge[0]]
+        last = self._flow.statements[block.end - 1] if block.end > block.start else None
+        is_branch = isinstance(last, Instruction) and info(last).control is Control.BRANCH
+        return is_branch and last is not None and last.guard is not None and edge[1] == block.successors[0]
+
+    def _trace_edge(self, emitter: Services, edge: tuple[int, int], *, is_taken: bool) -> None:
+        assert self._traces is not None
+        if is_taken:
+            self._traces.take(emitter)
+        for loop in self._plan.repeated(edge):
+            self._traces.repeat(emitter, loop)
+        for loop in self._plan.entered(edge):
+            self._traces.enter(emitter, loop)
 
     def _leave(self, emitter: Services, loop: CountedLoop, source: int) -> None:
         b = emitter.builder
@@ -164,10 +206,13 @@ class Probes:
         return index in self._flow.waits or isinstance(self._flow.statements[index], Call)
 
     def _instructions(self, start: int) -> list[Instruction | Call]:
+        return [item for _, item in self._numbered(start)]
+
+    def _numbered(self, start: int) -> list[tuple[int, Instruction | Call]]:
         if start >= self._flow.blocks[self._flow.block_at(start)].end:
             return []
-        items = self._flow.statements[start : self._end(start)]
-        return [item for item in items if not isinstance(item, Label) and not _is_inserted(item)]
+        items = enumerate(self._flow.statements[start : self._end(start)], start)
+        return [(at_, item) for at_, item in items if not isinstance(item, Label) and not _is_inserted(item)]
 
     def _lines(self, start: int, end: int) -> Lines:
         found: dict[tuple[tuple[str, int, int], ...], None] = {}

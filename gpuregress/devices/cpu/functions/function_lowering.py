@@ -107,7 +107,8 @@ class FunctionEmitter:
         self._fault_block: ir.Block | None = None
         self._instructions = Cell(view.entry, i64(0)) if unit.schedule.counts else None
         wanted = unit.schedule.instruments
-        self._probes = Probes(unit, function.name, self.flow) if wanted.coverage or wanted.costs else None
+        has_probes = wanted.coverage or wanted.costs
+        self._probes = Probes(unit, function.name, self.flow, is_kernel=function.is_entry) if has_probes else None
         variables = set(unit.variables) | {item.name for item in function.variables}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
         self.provenance = PointerProvenance(self.flow.statements, offsets, variables)
@@ -306,6 +307,11 @@ class FunctionEmitter:
             for name, lost in self._values.end(self.builder.block).items():
                 self._spill(name, lost)
 
+    def begin_counting(self, builder: ir.IRBuilder) -> None:
+        """Begin to count for the thread that starts, or goes on, here."""
+        if self._probes is not None:
+            self._probes.begin_thread(self.view, builder, self.thread)
+
     def counted(self, builder: ir.IRBuilder) -> ir.Value:
         """The number of instructions counted so far; 0 where they are not counted."""
         return i64(0) if self._instructions is None else self._instructions.get(builder)
@@ -439,7 +445,7 @@ class FunctionEmitter:
             lower_call(self, statement)
             return
         if self._probes is not None:
-            self._probes.bound(self)
+            self._probes.instruction(self)
         if self.index in self.flow.spin_effects:
             self.exits.note_effect(self)
         if self.index in self.watched:

@@ -74,6 +74,7 @@ class Body:
         begin_epoch(b, self.emitter)
         if not self.unit.schedule.is_optimised:
             self._record_thread(b)
+        self.emitter.begin_counting(b)
         if self.has_calls:
             self.thread.fill_handle(b, i64(LOCAL_START + self.emitter.frame.local_bytes))
 

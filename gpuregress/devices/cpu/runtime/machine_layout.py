@@ -84,6 +84,8 @@ CHECK_REPORT, CHECK_ORDER = (1 << 16) + 16, (1 << 16) + 17
 """Numbers of the calls by which the dynamic checks report, and tell of strong accesses and fences."""
 BULK_ISSUE, BULK_ARRIVE, BULK_END, BULK_SEND = range(1 << 16, (1 << 16) + 4)
 """Numbers of the calls that execute a bulk copy, complete those that signal an mbarrier, and end a block."""
+TRACE_FULL, TRACE_FLUSH = 1 << 17, (1 << 17) + 1
+"""Numbers of the calls that make room for further rows of a stretch (its head), and combine all rows."""
 SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 """(number, the arguments' bytes, the thread's local memory) → the result; a fault sets `fault_kind`."""
 
@@ -106,6 +108,9 @@ class Machine(ctypes.Structure):
     `exchange_read` the numbers, from 1, of the sites of the first exchange (0: there was none).
     `checks` and `block_checks` are the states of the dynamic checks, of the launch and of the block (`checks.layout`).
     `counters` has a 64-bit number for each counter of the module's probes.
+    `trace` holds (next row, end of the rows) for each traced stretch; `trace_key` is the running lane's key, made of
+    the number of its warp's way between two waits (`trace_way`) and the lane; `trace_warp` and `trace_mask` are the
+    warp and its lanes so far, `trace_flush` asks for rows to be combined.
     `advanced` tells whether a block that was suspended had changed anything; its number is then in `first_block`.
     """
 
@@ -122,6 +127,7 @@ class Machine(ctypes.Structure):
             "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
             "pending_loads", "bulk_copies", "heap", "copies",
             "exchanges", "exchange_write", "exchange_read", "advanced", "counters", "checks", "block_checks",
+            "trace", "trace_key", "trace_way", "trace_warp", "trace_mask", "trace_flush",
         )
     ]  # fmt: skip
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpuregress.devices.cpu.runtime.counters.probe_sites import ProbeSite
+from gpuregress.devices.cpu.runtime.counters.stretches import Stretch, TracedAccess, TracedInstruction
 from gpuregress.devices.cpu.runtime.record_codec import decode
 from gpuregress.records import SM_90, Dim3, Instruments
 
@@ -199,6 +200,7 @@ class ModuleFacts:
         dynamic_start: address of the dynamic shared memory.
         refused: kernel that needs an unsupported instruction -> the message.
         constant_bytes: of the `__constant__` variables.
+        stretches: whose executions are traced.
         probes: what its counters count, in their order; none where nothing is counted.
     """
 
@@ -212,6 +214,7 @@ class ModuleFacts:
     refused: Mapping[str, str]
     constant_bytes: int
     probes: tuple[ProbeSite, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +230,9 @@ class CompiledModule:
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
+_TRACES = (ProbeSite, Stretch, TracedInstruction, TracedAccess)
 CLASSES = {
     item.__name__: item
-    for item in (Site, StoredFootprint, KernelFacts, Relocation, VariableFacts, SharedVariable, ModuleFacts, ProbeSite)
+    for item in (Site, StoredFootprint, KernelFacts, Relocation, VariableFacts, SharedVariable, ModuleFacts, *_TRACES)
 }
 """Name of each class of facts -> the class; for `record_codec.decode`."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.bulk.copies import BadAccess, BulkCopies
+from gpuregress.devices.cpu.runtime.counters.warp_trace import WarpTrace
 from gpuregress.devices.cpu.runtime.machine_layout import (
     BULK_ARRIVE,
     BULK_END,
@@ -19,6 +20,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
     FAULT_HOST,
     LOCAL_WINDOW,
     SYSTEM_CALLS,
+    TRACE_FULL,
     Machine,
 )
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, offset_in
@@ -43,6 +45,7 @@ class Syscalls:
         failure: kind and message of a fault of a call.
         location: its source line, where the call knows it.
         bad_access: the access of a bulk copy that is the fault.
+        trace: of the launch, where its costs are counted.
         is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
     """
 
@@ -63,6 +66,7 @@ class Syscalls:
         self.bad_access: BadAccess | None = None
         self.is_bulk = False
         self._bulk, self._report = bulk, report
+        self.trace: WarpTrace | None = None
         self._functions = {"vprintf": self._printf, "__assertfail": self._assert, "malloc": self._add_class}
         self.callback = machine_layout.SYSCALL(self._call)
 
@@ -77,6 +81,9 @@ class Syscalls:
         try:
             if number in (CHECK_REPORT, CHECK_ORDER):
                 self._report(number)
+                return 0
+            if number >= TRACE_FULL and self.trace is not None:
+                self.trace.full(arguments) if number == TRACE_FULL else self.trace.flush()
                 return 0
             if number >= BULK_ISSUE:
                 return self._bulk_copy(number, arguments)

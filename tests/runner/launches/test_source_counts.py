@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuregress.records import Coverage, FileCoverage, Source
-from gpuregress.runner.launches.source_coverage import located
+from gpuregress.runner.launches.source_counts import located
 
 
 def test_files_of_the_project_get_paths_and_libraries_are_left_out(tmp_path: Path) -> None:

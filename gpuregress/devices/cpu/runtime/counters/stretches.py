@@ -1,0 +1,71 @@
+"""Stretches of instructions whose executions are traced, and the addresses in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Access = Literal["load", "store", "atomic"]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedInstruction:
+    """An instruction of a stretch.
+
+    Attributes:
+        mnemonic: `ld.global.f32`.
+        kind: its class.
+        ptx_line: of the compiled code.
+        count: PTX instructions that it stands for: a batch of matrix instructions is one statement.
+        chain: (file, line, column) of the code and of the calls that it is inlined into, innermost first.
+    """
+
+    mnemonic: str
+    kind: str
+    ptx_line: int
+    count: int
+    chain: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedAccess:
+    """An address in the rows of a stretch.
+
+    Attributes:
+        instruction: number of the instruction in the stretch.
+        access: what it does.
+        size: bytes of a lane.
+        lanes: the first lanes, whose addresses count.
+    """
+
+    instruction: int
+    access: Access
+    size: int
+    lanes: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The instructions from the start of a basic block, or a wait, to the next wait or the end of the block.
+
+    A row of its trace has the key of the lane, a number for the iterations of the loops around, and the addresses. With
+    a branch at the end, whether it is taken comes last.
+
+    Attributes:
+        function: PTX function.
+        is_kernel: whether it is a kernel, in which a lane comes to a place once in each iteration.
+        instructions: in order.
+        accesses: in the order of the row.
+        branch: number of the conditional branch at its end; -1 where there is none.
+    """
+
+    function: str
+    is_kernel: bool
+    instructions: tuple[TracedInstruction, ...]
+    accesses: tuple[TracedAccess, ...]
+    branch: int = -1
+
+    @property
+    def words(self) -> int:
+        """64-bit words of a row."""
+        return 2 + len(self.accesses) + (self.branch >= 0)

@@ -1,0 +1,1 @@
+"""Exact costs of cases, for `profile`."""

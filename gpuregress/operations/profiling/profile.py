@@ -1,0 +1,64 @@
+"""Profile of cases: the exact costs of each source line, counted in one run on the CPU device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuregress.errors import HarnessError
+from gpuregress.frozen import dataclass
+from gpuregress.project import Project
+from gpuregress.records import Costs, RunSummary, to_json
+from gpuregress.records.instrumentation.costs import by_line, total
+from gpuregress.session import session
+from gpuregress.session.events import Listener, ignore
+from gpuregress.session.run_request import RunRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileResult:
+    """The profile of some cases.
+
+    Attributes:
+        summary: of their run.
+        costs: case → its costs.
+    """
+
+    summary: RunSummary
+    costs: dict[str, Costs]
+
+    def document(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        return {
+            "run": self.summary.run,
+            "cases": {name: _document(one) for name, one in self.costs.items()},
+        }
+
+
+def profile(project: Project, case: str, listen: Listener = ignore) -> ProfileResult:
+    """Run a case, or all cases of a job, and count their costs.
+
+    Args:
+        project: the project.
+        case: its name, a job's, or a glob.
+        listen: is told of the progress.
+
+    Raises:
+        HarnessError: no case ran to an end.
+        NothingToDo: there is no such case.
+    """
+    request = RunRequest(selectors=(case,), device="cpu", costs=True)
+    summary = session.run(project, request, listen=listen)
+    found = {
+        verdict.case: verdict.outcome.observations.costs
+        for verdict in summary.verdicts
+        if verdict.outcome is not None and verdict.outcome.observations.costs is not None
+    }
+    if not found:
+        reasons = "; ".join(f"{verdict.case}: {verdict.reason}" for verdict in summary.verdicts[:3])
+        raise HarnessError(f"nothing was counted: {reasons}")
+    return ProfileResult(summary, {name: costs for name, costs in found.items() if costs is not None})
+
+
+def _document(costs: Costs) -> dict[str, Any]:
+    lines = [{"path": path, "line": line, "counts": counts} for (path, line), counts in by_line(costs).items()]
+    return {"totals": total(costs.instructions), "lines": lines, **to_json(costs)}

@@ -1,0 +1,104 @@
+"""Costs of a case for people: the columns of a profile, and totals in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpuregress.records import Costs, InstructionCost
+from gpuregress.records.instrumentation.costs import by_line, total
+from gpuregress.report.coverage_report import source_lines
+
+COLUMNS = ("instructions", "lanes", "requests", "sectors each", "bank conflicts", "divergent")
+"""Of each line, after its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledLine:
+    """A line of source in a profile.
+
+    Attributes:
+        path: of the file.
+        number: counted from 1.
+        counts: its costs; nothing where it has no code.
+        source: its text.
+    """
+
+    path: str
+    number: int
+    counts: Mapping[str, int]
+    source: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The texts of `COLUMNS`."""
+        return cells(self.counts)
+
+
+def cells(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The texts of `COLUMNS`: empty where there is nothing to tell."""
+    issued, threads = counts.get("instructions", 0), counts.get("thread_instructions", 0)
+    if not issued:
+        return ("",) * len(COLUMNS)
+    requests, sectors = counts.get("requests", 0), counts.get("sectors", 0)
+    branches, divergent = counts.get("branches", 0), counts.get("divergent_branches", 0)
+    shared = counts.get("requests.shared", 0)
+    return (
+        f"{issued:,}",
+        f"{threads / issued:.1f}",
+        f"{requests:,}" if requests else "",
+        f"{sectors / requests:.1f}" if requests else "",
+        f"{counts.get('bank_conflicts', 0):,}" if shared else "",
+        f"{divergent:,} of {branches:,}" if branches else "",
+    )
+
+
+def lines(costs: Costs) -> Iterator[ProfiledLine]:
+    """The lines of all files of a profile from the first to the last with code, with what lies between."""
+    found = by_line(costs)
+    for path in dict.fromkeys(path for path, _ in found):
+        numbers = [number for name, number in found if name == path]
+        text = source_lines(path)
+        for number in range(min(numbers), max(numbers) + 1):
+            code = text[number - 1] if number <= len(text) else ""
+            if code.strip() or (path, number) in found:
+                yield ProfiledLine(path, number, found.get((path, number), {}), code)
+
+
+def totals(costs: Costs) -> dict[str, int]:
+    """The sum of all counts."""
+    return total(costs.instructions)
+
+
+def classes(costs: Costs) -> dict[str, tuple[int, int]]:
+    """Class of instructions → executions by warps, and by threads; the most frequent first."""
+    found: dict[str, list[InstructionCost]] = {}
+    for item in costs.instructions:
+        found.setdefault(item.kind, []).append(item)
+    sums = {kind: total(items) for kind, items in found.items()}
+    pairs = {kind: (one.get("instructions", 0), one.get("thread_instructions", 0)) for kind, one in sums.items()}
+    return dict(sorted(((kind, pair) for kind, pair in pairs.items() if pair[0]), key=lambda item: -item[1][0]))
+
+
+def summary(costs: Costs) -> Iterator[str]:
+    """The totals in words, a line each."""
+    counts = totals(costs)
+    issued, threads = counts.get("instructions", 0), counts.get("thread_instructions", 0)
+    lanes = f", {threads / issued:.1f} lanes each" if issued else ""
+    yield f"instructions: {issued:,} by warps{lanes}, {threads:,} by threads"
+    yield "  " + ", ".join(f"{kind} {number:,}" for kind, (number, _) in classes(costs).items())
+    requests, sectors = counts.get("requests", 0), counts.get("sectors", 0)
+    if requests:
+        moved = counts.get("bytes", 0)
+        yield f"memory: {requests:,} requests, {sectors:,} sectors ({sectors / requests:.1f} each), {moved:,} bytes"
+    if shared := counts.get("requests.shared", 0):
+        yield f"shared memory: {shared:,} requests, {counts.get('bank_conflicts', 0):,} bank conflicts"
+    if branches := counts.get("branches", 0):
+        yield f"branches: {branches:,} by warps, {counts.get('divergent_branches', 0):,} divergent"
+    if most := max(costs.contention.values(), default=0):
+        clashes = counts.get("atomic_conflicts", 0)
+        yield f"atomics: {clashes:,} lanes wait for another one of their request; {most:,} updates of one address"
+    rest = {"barriers": "barriers that warps come to", "tensor_operations": "matrix instructions of warps"}
+    yield from (f"{words}: {counts[name]:,}" for name, words in rest.items() if counts.get(name))
+    if costs.uncounted:
+        yield f"not all is counted: {costs.uncounted}"

@@ -1,0 +1,102 @@
+"""Traces of kernels: costs that are known by hand, in every kind of schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gpuregress.devices.cpu.device import CpuDevice
+from gpuregress.records import Costs, Instruments, LaunchShape
+from gpuregress.records.instrumentation.costs import total
+from tests.devices.bench import as_bytes
+from tests.devices.cpu.running import compile_text
+
+SOURCE = r"""
+extern "C" __global__ void stride(float* o, const float* x, int s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i * s];
+    o[i] = v;
+}
+extern "C" __global__ void banks(float* o, const float* x, int s) {
+    __shared__ float t[64 * 33];
+    int i = threadIdx.x;
+    t[i * s] = i;
+    __syncthreads();
+    float a = 0;
+#pragma unroll 1
+    for (int k = 0; k <= i % 4; k++)
+        a += t[i * s + k];
+    atomicAdd(&o[i / 8], a);
+}
+extern "C" __global__ void nested(float* o, const float* x, int s) {
+    float a = 0;
+#pragma unroll 1
+    for (int j = 0; j < 2; j++)
+#pragma unroll 1
+        for (int k = 0; k < 1 + 2 * ((threadIdx.x + j) % 2); k++)
+            a += x[k];
+    o[threadIdx.x] = __shfl_xor_sync(~0u, a, 1);
+}
+"""
+LINES = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(), 1)}
+Counts = Callable[[str], dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def costs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Costs]:
+    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "stride", "banks", "nested")
+    found: dict[str, Costs] = {}
+    for kernel, step, blocks in (("stride", 8, 2), ("banks", 32, 1), ("nested", 0, 1)):
+        device = CpuDevice()
+        device.instrument(Instruments(costs=True))
+        module = device.load(program, 1, [program.entries[kernel].mangled])
+        buffers = [device.allocate(name, 1 << 14) for name in "ox"]
+        for buffer in buffers:
+            buffer.write(as_bytes(np.zeros(1 << 12, np.float32)))
+        arguments = (*(one.address.to_bytes(8, "little") for one in buffers), step.to_bytes(4, "little"))
+        shape = LaunchShape((blocks, 1, 1), (64, 1, 1), 0)
+        reports = [device.launch(module, kernel, shape, arguments) for _ in range(2)]
+        assert reports[0].costs == reports[1].costs
+        assert reports[0].costs is not None
+        assert total(reports[0].costs.instructions)["thread_instructions"] == reports[0].instructions
+        found[kernel] = reports[0].costs
+        device.free_all()
+    return found
+
+
+def _line(costs: Costs, text: str) -> dict[str, int]:
+    return total(item for item in costs.instructions if item.line == LINES[text])
+
+
+def test_sectors_follow_the_stride(costs: dict[str, Costs]) -> None:
+    read, write = (_line(costs["stride"], text) for text in ("float v = x[i * s];", "o[i] = v;"))
+    assert (read["requests"], read["sectors"], read["bytes"]) == (4, 128, 512)
+    assert (write["requests"], write["sectors"]) == (4, 16)
+
+
+def test_bank_conflicts_and_contention(costs: dict[str, Costs]) -> None:
+    assert _line(costs["banks"], "t[i * s] = i;")["bank_conflicts"] == 2 * 31
+    atomics = _line(costs["banks"], "atomicAdd(&o[i / 8], a);")
+    assert (atomics["requests"], atomics["sectors"], atomics["atomic_conflicts"]) == (2, 2, 56)
+    assert costs["banks"].contention == {"": 8}
+    assert _line(costs["banks"], "__syncthreads();")["barriers"] == 2
+
+
+def test_a_loop_of_different_lengths_diverges_at_its_end(costs: dict[str, Costs]) -> None:
+    (branch,) = [
+        item
+        for item in costs["banks"].instructions
+        if item.counts.get("divergent_branches") and item.line == LINES["for (int k = 0; k <= i % 4; k++)"]
+    ]
+    assert (branch.counts["branches"], branch.counts["divergent_branches"]) == (8, 6)
+    loads = _line(costs["banks"], "a += t[i * s + k];")
+    assert loads["requests.shared"] == 2 * 4
+
+
+def test_iterations_of_nested_loops_are_kept_apart(costs: dict[str, Costs]) -> None:
+    loads = _line(costs["nested"], "a += x[k];")
+    # Each outer iteration takes three of the inner one: the lanes with one wait for those with three.
+    assert loads["requests"] == 2 * 2 * 3
+    assert loads["thread_instructions"] % (64 * 4) == 0

@@ -1,0 +1,92 @@
+"""Costs compared with the accepted ones: limits, lines that moved, and why nothing is compared."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from gpuregress.judging.timing import costs
+from gpuregress.records import (
+    AcceptedTiming,
+    Baseline,
+    CaseSettings,
+    Costs,
+    DeviceInfo,
+    InstructionCost,
+    LineCost,
+    MadeOf,
+    Observations,
+    Outcome,
+)
+from tests import fakes
+from tests.judging.timing.test_comparison import CPU, H200
+
+LIMITS = {"sectors": 1.05}
+
+
+def _seen(path: Path, line: int, sectors: int, requests: int = 4) -> Costs:
+    counts = {"sectors": sectors, "requests": requests, "instructions": requests, "bank_conflicts": sectors}
+    return Costs((InstructionCost("k", str(path), line, 1, "ld.global.f32", "load.global", counts),))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "a.cu"
+    path.write_text("first\n\nv = x[i];\n")
+    return path
+
+
+def _compare(
+    seen: Costs | None,
+    accepted: tuple[LineCost, ...] | None,
+    limits: Mapping[str, float] = LIMITS,
+    device: DeviceInfo = CPU,
+) -> list[str]:
+    case = dataclasses.replace(fakes.case(), settings=CaseSettings(cost=limits))
+    outcome = Outcome(case.name, "done", device=device, observations=Observations(costs=seen))
+    before = None
+    if accepted is not None:
+        timings = {"cpu": AcceptedTiming("1.0", costs=accepted)}
+        before = Baseline(case.name, "", "1.0", MadeOf("5eed"), {}, (), timings=timings)
+    return [f"{one.fails} {one.message}" for one in costs.compare(case, outcome, before)]
+
+
+def _line(line: int, sectors: int, text: str = "v = x[i];") -> LineCost:
+    return LineCost("a.cu", line, text, {"sectors": sectors, "requests": 4, "instructions": 4})
+
+
+def test_more_sectors_name_the_line(source: Path) -> None:
+    (text,) = _compare(_seen(source, 3, 128), (_line(3, 16),))
+    assert text == (
+        "True a.cu:3: 4 → 32 sectors for each request; neighbouring threads no longer read neighbouring addresses "
+        "(all sectors: 16 → 128, 8 times as many; `cost:` allows 1.05)"
+    )
+
+
+def test_a_line_that_moved_is_found_by_its_text(source: Path) -> None:
+    accepted = (_line(2, 16), LineCost("a.cu", 3, "gone", {"sectors": 1}))
+    (text,) = _compare(_seen(source, 3, 128), accepted)
+    assert text.startswith("True a.cu:3: 4 → 32 sectors")
+
+
+def test_a_cost_within_its_limit_does_not_fail(source: Path) -> None:
+    assert _compare(_seen(source, 3, 16), (_line(3, 16),)) == ["False cost: 16 sectors as accepted"]
+    assert _compare(_seen(source, 3, 16), (_line(3, 20),)) == ["False cost: sectors 20 → 16"]
+
+
+def test_other_costs_have_words_of_their_own(source: Path) -> None:
+    (text,) = _compare(_seen(source, 3, 31), (_line(3, 16),), {"bank_conflicts": 1})
+    assert text.startswith("True a.cu:3: 0 → 31 bank conflicts; lanes of a warp want different words of one bank (")
+
+
+def test_nothing_is_passed_over_in_silence(source: Path) -> None:
+    seen = _seen(source, 3, 16)
+    assert "no costs were accepted; `gpuregress accept" in _compare(seen, None)[0]
+    assert "no costs were accepted" in _compare(seen, ())[0]
+    assert "nothing was counted" in _compare(None, (_line(3, 16),))[0]
+    assert "not all is counted: lost" in _compare(dataclasses.replace(seen, uncounted="lost"), (_line(3, 16),))[0]
+    assert "a GPU counts none" in _compare(seen, (_line(3, 16),), device=H200)[0]
+    assert _compare(seen, None, {}) == []
