@@ -191,6 +191,40 @@ def coverage_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options `--schedule NAME` and `--schedules N`."""
+    function = click.option(
+        "--schedules",
+        type=click.IntRange(1, values.MOST_SCHEDULES),
+        metavar="N",
+        help="On the CPU device: run each case under N orders of blocks, warps and lanes, and compare the results.",
+    )(function)
+    return click.option(
+        "--schedule",
+        type=values.SCHEDULE,
+        metavar="NAME",
+        help="On the CPU device: the order of blocks, warps and lanes: forward, reverse, lockstep or shuffled:SEED.",
+    )(function)
+
+
+def schedules_of(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The schedules that `schedule_options` name.
+
+    Raises:
+        UsageError: both are given.
+    """
+    name, count = options["schedule"], options["schedules"]
+    if name is not None and count is not None:
+        from gpuregress.errors import UsageError
+
+        raise UsageError("--schedule runs under one schedule, --schedules compares several: give one of the two")
+    if count is not None:
+        from gpuregress.records.instrumentation import schedules
+
+        return schedules.first(count)
+    return () if name is None else (name,)
+
+
 def cluster_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Option `--cluster ADDRESS` of the commands that can run cases on the hosts of a cluster."""
     return click.option(

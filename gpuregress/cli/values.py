@@ -16,6 +16,7 @@ else:
     _Type = click.ParamType  # generic only in new versions of click
 
 MOST_REPEATS = 10_000
+MOST_SCHEDULES = 64
 MOST_RUNS = 1_000_000
 OWN_OPTIONS = ("html", "junit", "json")
 """Formats of reports that have an option of their own."""
@@ -47,6 +48,21 @@ class NonEmpty(_Type):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The completions of the inner type."""
         return self._inner.shell_complete(ctx, param, incomplete)
+
+
+class ScheduleName(_Type):
+    """A name of a schedule."""
+
+    name = "schedule"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse what is no schedule's name."""
+        from gpuregress.records.instrumentation import schedules
+
+        wrong = schedules.problem(str(value))
+        if wrong:
+            self.fail(wrong, param, ctx)
+        return str(value)
 
 
 class Seconds(_Type):
@@ -151,6 +167,7 @@ class ClusterAddress(_Type):
         return str(value)
 
 
+SCHEDULE = ScheduleName()
 SECONDS = Seconds()
 SHARE = Share()
 CLUSTER = ClusterAddress()

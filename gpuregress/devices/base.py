@@ -153,6 +153,17 @@ class Device(Protocol):
             the order in words; "" where the hardware's scheduler decides.
         """
 
+    def follow(self, schedule: str) -> bool:  # noqa: ARG002 - a default
+        """Take a schedule for programs that are loaded from now on, where there is a choice.
+
+        Args:
+            schedule: a name of `records.instrumentation.schedules`; `forward` is the usual one.
+
+        Returns:
+            whether there is a choice; on a GPU the hardware decides.
+        """
+        return False
+
     def instrument(self, wanted: Instruments) -> None:  # noqa: ARG002 - a default
         """Choose what is watched and counted in programs that are loaded from now on; a GPU watches nothing.
 

@@ -9,6 +9,7 @@ from gpuregress.dump import integrity
 from gpuregress.frozen import dataclass
 from gpuregress.judging import buffer_checks, drift_and_determinism, seeds, user_code
 from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.judging.launches import schedules
 from gpuregress.judging.precision import accuracy
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Finding, Outcome, Rule
@@ -34,6 +35,10 @@ class CaseComparisons:
         """Buffer → its comparisons, in the order of the report."""
         return {dump.buffer: self._of(dump) for dump in self.outcome.dumps}
 
+    def notes(self) -> tuple[str, ...]:
+        """What is told of comparisons that fail nothing."""
+        return tuple(schedules.notes(self.case, self.outcome, self._compare))
+
     def _of(self, actual: Dump) -> list[Comparison]:
         comparisons: list[Comparison] = []
         baseline = self.accepted.dumps.get(actual.buffer) if self.accepted is not None else None
@@ -46,6 +51,7 @@ class CaseComparisons:
         comparisons += self._with_twins(actual)
         comparisons += self._checks(actual)
         comparisons += self._with_repeats(actual)
+        comparisons += schedules.comparisons(self.case, self.outcome, actual, self._compare)
         comparisons += seeds.comparisons(self.case, self.outcome, actual, baseline, self._check)
         return comparisons
 

@@ -40,7 +40,8 @@ class Judge:
         try:
             accepted = self.accepted.baseline(case)
             is_done = outcome.state == "done"
-            comparisons = CaseComparisons(case, outcome, accepted, self.user).by_buffer() if is_done else {}
+            of_case = CaseComparisons(case, outcome, accepted, self.user)
+            comparisons = of_case.by_buffer() if is_done else {}
             comparisons = first_wrong.added(case, programs, outcome, accepted, comparisons)
             for name, overwritten in overwritten_inputs.comparisons(case, programs, outcome).items():
                 comparisons.setdefault(name, []).append(overwritten)
@@ -54,6 +55,7 @@ class Judge:
                 case, outcome, accepted, comparisons, made_of=provenance, timing=timing, costs=counted
             )
             decided = dataclasses.replace(decided, variants=variants) if variants else decided
+            decided = dataclasses.replace(decided, notes=(*decided.notes, *of_case.notes()))
         except Interrupted:
             raise
         except GpuregressError as error:

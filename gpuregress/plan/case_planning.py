@@ -32,6 +32,7 @@ from gpuregress.plan.spaces import agreement
 from gpuregress.plan.spaces.autotuning import JobTuning
 from gpuregress.project import Project
 from gpuregress.records import Case, CaseSettings, KnownFailing, ResourceLimits, TimingLoop
+from gpuregress.records.instrumentation import schedules
 from gpuregress.revision import Labels
 from gpuregress.spec import load
 from gpuregress.spec.load import JobFile
@@ -291,6 +292,7 @@ class _JobPlan:
             return None if value is None else scope.whole(value, (section, name), low=low, what="")
 
         timing, resources = self.job.timing, self.job.resources
+        count = scope.whole(self.job.schedules, ("schedules",), low=1, high=schedules.MOST_SCHEDULES, what="schedules")
         return CaseSettings(
             arch=self._named_arch(source),
             inputs=self.job.inputs,
@@ -316,6 +318,7 @@ class _JobPlan:
             )
             if resources
             else None,
+            schedules=schedules.first(count) if count and count > 1 else (),
             twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
             known_failing=self._known_failing(scope),
             retries=self.job.retries or None,

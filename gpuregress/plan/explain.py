@@ -72,12 +72,14 @@ def _lines(case: Case) -> Iterator[str]:
         yield f"tags      {', '.join(case.tags)}"
     if case.repeat > 1:
         yield f"repeat    {case.repeat} runs, compared with each other"
+    if case.settings.schedules:
+        yield f"schedules {', '.join(case.settings.schedules)}: compared with each other on the CPU device"
     if case.seeds:
         yield f"repeat    {seeds.describe(case)}"
     if case.variants:
         agree = ", which must agree" if case.variants.must_agree else ""
         yield f"variants  {'; '.join(case.variants.sources)}: compared with {case.variants.first}{agree}"
-    for name, setting in to_json(dataclasses.replace(case.settings, on=())).items():
+    for name, setting in to_json(dataclasses.replace(case.settings, on=(), schedules=())).items():
         yield f"{name:<9} {_options(setting)}"
 
 

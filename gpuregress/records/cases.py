@@ -390,6 +390,8 @@ class CaseSettings(Sparse):
         on: the devices that the job names, each of which a night runs it on; none where it names none.
         cost: measure → the ratio to the accepted cost above which the case fails; see `MEASURES`.
         instruments: what the CPU device watches and counts besides the results.
+        schedules: what it runs under; the first one makes the dumps, and the results of all are compared. None: the
+            usual one.
     """
 
     arch: str | None = None
@@ -409,6 +411,7 @@ class CaseSettings(Sparse):
     on: tuple[str, ...] = ()
     instruments: Instruments = Instruments()
     cost: Mapping[str, float] = field(default_factory=dict)
+    schedules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

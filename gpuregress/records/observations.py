@@ -15,6 +15,7 @@ from gpuregress.records.dumps import Dump
 from gpuregress.records.instrumentation.costs import Costs
 from gpuregress.records.instrumentation.coverage import Coverage
 from gpuregress.records.instrumentation.instruments import CheckFinding
+from gpuregress.records.instrumentation.schedules import ScheduleRun
 from gpuregress.records.launch_digests import LaunchDigests
 from gpuregress.records.serialization import Sparse
 
@@ -265,6 +266,7 @@ class Observations(Sparse):
         sanitizer: of `--sanitize`.
         findings: of the dynamic checks, in the first run of the case's launches.
         costs: of each instruction in the first run of the case's launches; CPU device only.
+        schedules: of `--schedules`, without the first one; None where a device has no choice.
         coverage: of `--coverage`: what the first run of the case's launches executed; CPU device only.
         variants: of `variants:`, without the first combination.
         seeds: of `repeat: {seeds: …}`, without the job's own seed.
@@ -300,6 +302,7 @@ class Observations(Sparse):
     findings: tuple[CheckFinding, ...] = ()
     coverage: Coverage | None = None
     costs: Costs | None = None
+    schedules: tuple[ScheduleRun, ...] | None = None
     variants: tuple[VariantRun, ...] = ()
     seeds: tuple[SeedRun, ...] = ()
     sticky: bool = False

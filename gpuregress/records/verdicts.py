@@ -77,8 +77,8 @@ class Comparison:
 
     Attributes:
         buffer: its name.
-        against: `baseline`, `reference`, `check`, `verify`, `repeat`, `variant`, `seeds`, `agree` (other cases of the
-            run) or `first` (the first accepted baseline).
+        against: `baseline`, `reference`, `check`, `verify`, `repeat`, `schedule`, `variant`, `seeds`, `agree`
+            (other cases of the run) or `first` (the first accepted baseline).
         rule: the rule in words, with its formula.
         same: the verdict under the rule.
         identical: every bit the same, in order.

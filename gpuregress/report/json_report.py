@@ -119,6 +119,7 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "orders": seen.orders,
         "coverage": seen.coverage,
         "costs": seen.costs,
+        "schedules": seen.schedules,
     }
     return measured | {key: to_json(value) for key, value in published.items() if value}
 

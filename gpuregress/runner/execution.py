@@ -33,6 +33,7 @@ from gpuregress.records import (
     PoisonComparison,
     Task,
 )
+from gpuregress.records.instrumentation import schedules
 from gpuregress.runner import feasibility, timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
 from gpuregress.runner.checks.findings import fault_of, with_launch
@@ -158,6 +159,8 @@ class _CaseRun:
         filled = self._filled()
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         self.was, self.labels = self.case.initial_buffers, self.case.kernel_labels
+        main = next(iter(self.case.settings.schedules), schedules.FORWARD)
+        has_choice = self.device.follow(main)
         orders = [self.device.vary(0)]
         self.device.instrument(self.case.settings.instruments)
         self._run(filled, self._dump_first, is_timed=self.case.settings.timing is not None)
@@ -178,7 +181,11 @@ class _CaseRun:
         if self.case.settings.poison == "twice":
             self.device.free_all()
             self._run(filled, self._compare_poisons, poison=COMPLEMENT)
+        if has_choice and self.case.settings.schedules:
+            self._run_schedules(filled)
+        self.device.follow(schedules.FORWARD)
         self._write_references(filled)
+        self.device.follow(main)
         self._run_seeds(filled)
         self._run_variants(filled)
         if self.case.settings.twins and not self.observed.sticky:
@@ -354,6 +361,13 @@ class _CaseRun:
                 "spill": info.spill,
                 **module.occupancy(mangled, launch.block, launch.shared),
             }
+
+    def _run_schedules(self, filled: Mapping[str, Array]) -> None:
+        from gpuregress.runner.launches.schedule_runs import ScheduleRuns  # noqa: PLC0415 - few cases have any
+
+        runs = ScheduleRuns(self.launcher, self.dumps, tuple(self.dumped), self.poison)
+        runs.run(filled)
+        self.observed = replace(self.observed, schedules=tuple(runs.runs))
 
     def _run_seeds(self, filled: Mapping[str, Array]) -> None:
         if not self.case.seeds or self.observed.sticky:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from gpuregress.errors import UsageError
 from gpuregress.records import Case, checks_named
+from gpuregress.records.instrumentation.schedules import FORWARD
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_request import RunRequest
 
+_NO_SCHEDULE = "--schedule and --schedules are for the cpu device: on a GPU the hardware decides the order"
 _NO_COVERAGE = "--coverage is for the cpu device, which counts what a kernel executes: say --device cpu"
 
 
@@ -23,8 +25,13 @@ def check(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
         UsageError: no such tool, or no such dynamic check.
         DeviceError: compute-sanitizer is asked for and missing.
     """
-    remarks = (_NO_COVERAGE,) if request.coverage and devices.kind == "cuda" else ()
-    return (*remarks, *_check_dynamic(request, devices), *_check_sanitizer(request, devices))
+    is_gpu = devices.kind == "cuda"
+    remarks = ((_NO_COVERAGE, request.coverage), (_NO_SCHEDULE, bool(request.schedules)))
+    return (
+        *(text for text, asked in remarks if asked and is_gpu),
+        *_check_dynamic(request, devices),
+        *_check_sanitizer(request, devices),
+    )
 
 
 def _check_dynamic(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
@@ -51,6 +58,8 @@ def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str
 def apply(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) -> tuple[Case, ...]:
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
+    if devices.kind == "cuda":
+        request = dataclasses.replace(request, schedules=())
     return tuple(
         _applied(_with_other_twins(case, devices.kind), request, sanitize, devices.kind, devices.arch) for case in cases
     )
@@ -67,17 +76,20 @@ def _with_other_twins(case: Case, kind: str) -> Case:
 def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, arch: str) -> Case:
     wanted = (*case.settings.instruments.checks, *request.checks)
     checks = checks_named(wanted, "--check") if kind == "cpu" else ()
+    schedules = request.schedules or case.settings.schedules
+    is_usual = not (request.coverage or request.costs or checks) and schedules[:1] in ((), (FORWARD,))
     settings = dataclasses.replace(
         case.settings,
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
-        timing=None if request.coverage or request.costs or checks else case.settings.timing,
+        timing=case.settings.timing if is_usual else None,
+        schedules=schedules,
         instruments=dataclasses.replace(
             case.settings.instruments,
             checks=checks,
             coverage=request.coverage,
-            costs=request.costs or bool(case.settings.cost),
+            costs=(request.costs or bool(case.settings.cost)) and schedules[:1] in ((), (FORWARD,)),
         ),
     )
     case = dataclasses.replace(case, settings=settings)

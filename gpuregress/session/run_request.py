@@ -59,6 +59,7 @@ class RunRequest:
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
         checks: dynamic checks of the CPU device, as given: names of `CHECKS`, comma-separated, or `all`.
         dump_every_launch: dump the buffers after each launch of a case.
+        schedules: the schedules that each case runs under, in place of the jobs' own; none: what the jobs say.
         coverage: count what the cases execute on the CPU device.
         costs: count the costs of each instruction on the CPU device.
         until: when the run stops, seconds of time.monotonic; cases without a turn are named; None: at its end.
@@ -92,6 +93,7 @@ class RunRequest:
     dump_every_launch: bool = False
     coverage: bool = False
     costs: bool = False
+    schedules: tuple[str, ...] = ()
     until: float | None = None
     deadline: str = ""
     only: frozenset[str] | None = None

@@ -22,6 +22,7 @@ from gpuregress.cli import context, report_files
 @click.option("--rerun-failed", is_flag=True, help="Only the cases that did not pass in the last run.")
 @click.option("--dump-every-launch", is_flag=True, help="Dump the buffers that a launch may write after each launch.")
 @context.coverage_option
+@context.schedule_options
 @context.report_options
 @click.option("-q", "--quiet", count=True, help="Print nothing when all is well.")
 @click.option("-v", "--verbose", count=True, help="Print more: compilations, starts, details of cases that pass.")
@@ -44,6 +45,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
         rerun_failed=options["rerun_failed"],
         dump_every_launch=options["dump_every_launch"],
         coverage=options["coverage"],
+        schedules=context.schedules_of(options),
     )
     with report_files.written(options) as kept:
         to_stderr = context.writes_to_stdout(options)

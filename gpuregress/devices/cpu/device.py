@@ -21,6 +21,7 @@ from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
+from gpuregress.devices.cpu.parallel.schedules import NamedSchedule
 from gpuregress.devices.cpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.blocks.co_resident_blocks import CoResidentGrid
@@ -162,6 +163,8 @@ class CpuDevice(base.Device):
         self._order = block_order.of_run(0)
         self._instruments = Instruments()
         self._shadow: ShadowMemory | None = None
+        self._schedule = NamedSchedule()
+        self._thread_order = np.zeros(1, np.uint32)
         self._info: DeviceInfo | None = None
 
     @property
@@ -177,6 +180,11 @@ class CpuDevice(base.Device):
         """Choose the order of blocks and threads for programs loaded from now on; see `devices.base.Device.vary`."""
         self._order = block_order.of_run(run)
         return str(self._order)
+
+    def follow(self, schedule: str) -> bool:
+        """Choose the schedule of programs loaded from now on; see `devices.base.Device.follow`."""
+        self._schedule = NamedSchedule(schedule)
+        return True
 
     def instrument(self, wanted: Instruments) -> None:
         """Choose what programs loaded from now on watch and count; see `devices.base.Device.instrument`."""
@@ -194,11 +202,13 @@ class CpuDevice(base.Device):
         has_many = threads is None or threads > FEW_THREADS
         is_optimised = has_many or slow_programs.known(program)
         schedule = Schedule(
-            self._order.last_first,
-            proven_rows=has_many and not self._instruments.any,
+            self._order.last_first and self._schedule.is_usual,
+            proven_rows=has_many and not self._instruments.any and self._schedule.is_usual,
             is_optimised=is_optimised,
             card=program.card or SM_90.name,
             instruments=self._instruments,
+            permuted=not self._schedule.is_usual,
+            in_step=self._schedule.is_in_step,
         )
         built = _built(program, launched, schedule)
         module = CpuModule(program, built, self._space, schedule, launched)
@@ -302,8 +312,10 @@ class CpuDevice(base.Device):
             check_cooperative(self.info, info, grid, resident.blocks)
         addresses = AddressMap(self._space, self._textures, module.addresses)
         launch = KernelLaunch(facts.footprint, grid, block, module.pack(kernel, args), addresses)
-        sequence = block_order.sequence(launch.blocks // math.prod(facts.cluster), self._order.blocks)
-        is_plain = sequence is None and not module.schedule.instruments.any
+        total, is_permuted = launch.blocks // math.prod(facts.cluster), module.schedule.permuted
+        sequence = self._schedule.blocks(total) if is_permuted else block_order.sequence(total, self._order.blocks)
+        self._thread_order = self._schedule.threads(math.prod(block) if is_permuted else 1)
+        is_plain = sequence is None and not module.schedule.instruments.any and not is_permuted
         most = cores.for_one_launch() if is_plain else 1
         parts = self._partitions.partition(f"{id(module)} {kernel}", launch, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
@@ -372,6 +384,8 @@ class CpuDevice(base.Device):
             checks=0 if self._shadow is None else self._shadow.address,
             block_checks=arena.checks.address,
             counters=module.counters.ctypes.data,
+            order=self._thread_order.ctypes.data,
+            arrival=self._schedule.arrival,
             **coordinates,
         )
 

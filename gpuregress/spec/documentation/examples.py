@@ -25,6 +25,7 @@ status: errors
 reference: {sum: reference.py:block_sums}
 verify: {sum: reference.py:totals_agree}
 repeat: 2
+schedules: 5
 limits: {timeout: 30s, memory: 4GiB}
 known_failing: {until: 2026-12-24, why: the driver of the new card}
 retries: 2

@@ -402,6 +402,9 @@ class JobSpec(Spec):
     repeat: RepeatSpec = Field(
         RepeatSpec.model_validate(1), description="the number of runs, which are compared with each other; or of seeds"
     )
+    schedules: Expr = Field(
+        1, description="the number of orders of blocks, warps and lanes on the CPU device, whose results are compared"
+    )
     limits: LimitsSpec = LimitsSpec.model_validate({})
     devices: Annotated[list[Literal["cpu", "cuda"]], Field(min_length=1)] = Field(
         ["cpu", "cuda"], description="the devices that can run it"

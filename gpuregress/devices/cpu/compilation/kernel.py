@@ -243,6 +243,9 @@ class _KernelBuilder:
         if not self.body.clustered and not flow.needs_scheduler:
             return Lockstep(self.body, None, self.stepped.contested)
         uniformity = Uniformity(flow, set(self.emitter.frame.parameter_offsets))
-        if LOCKSTEP and uniformity.lockstep and not self.body.clustered and not self._follows_masks():
+        # Where all threads go from wait to wait together, no warp runs to a barrier before the next one begins.
+        by_warp = self.unit.schedule.permuted and not self.unit.schedule.in_step
+        is_by_row = uniformity.lockstep and not self.body.clustered and not by_warp
+        if LOCKSTEP and is_by_row and not self._follows_masks():
             return Lockstep(self.body, uniformity, self.stepped.contested)
         return Passes(self.body, divergent_barriers(flow, uniformity), self.stepped.contested)

@@ -72,6 +72,10 @@ flight; FAULT_REACH: shared memory that no matrix descriptor reaches; FAULT_MASK
 mask leaves out; FAULT_DIVERGENT: lanes of a warp that do not meet at an aligned barrier;
 FAULT_SPIN: no resident block can go on."""
 
+LATEST, AT_ONCE, AT_ANY_WAIT = range(3)
+"""Values of `arrival`: a copy arrives as late as its thread's waits allow, when it is issued, or when its thread waits
+for any group of copies."""
+
 SUSPENDED, HELD = 2, 3
 """Status of a block that has used up its passes, or waits at a cluster's barrier; 0: done; otherwise a fault."""
 
@@ -111,6 +115,8 @@ class Machine(ctypes.Structure):
     `trace` holds (next row, end of the rows) for each traced stretch; `trace_key` is the running lane's key, made of
     the number of its warp's way between two waits (`trace_way`) and the lane; `trace_warp` and `trace_mask` are the
     warp and its lanes so far, `trace_flush` asks for rows to be combined.
+    In code that permutes threads `order` has the number of the thread that runs first, second, … as 32-bit numbers, and
+    `arrival` tells when asynchronous copies arrive: `LATEST` and so on.
     `advanced` tells whether a block that was suspended had changed anything; its number is then in `first_block`.
     """
 
@@ -128,6 +134,7 @@ class Machine(ctypes.Structure):
             "pending_loads", "bulk_copies", "heap", "copies",
             "exchanges", "exchange_write", "exchange_read", "advanced", "counters", "checks", "block_checks",
             "trace", "trace_key", "trace_way", "trace_warp", "trace_mask", "trace_flush",
+            "order", "arrival",
         )
     ]  # fmt: skip
 

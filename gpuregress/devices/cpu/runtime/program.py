@@ -32,6 +32,8 @@ class Schedule:
             rows; 0 where it is neither.
         aliases: first bytes of two parameters that hold the same address, the earlier one behind the other.
         instruments: what the code watches and counts besides its results.
+        permuted: whether a block's threads run in the order of the launch's table.
+        in_step: whether the lanes of a warp make each access to memory together.
     """
 
     last_first: bool = False
@@ -42,6 +44,8 @@ class Schedule:
     warp_width: int = 32
     aliases: tuple[tuple[int, int], ...] = ()
     instruments: Instruments = field(default_factory=Instruments)
+    permuted: bool = False
+    in_step: bool = False
 
 
 @dataclass(frozen=True, slots=True)

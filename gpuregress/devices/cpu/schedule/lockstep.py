@@ -112,6 +112,11 @@ class Lockstep(BlockSchedule):
             region.uniform = {
                 name: self._load_uniform(b, name) for name in self._kept(live) if name not in self._varying
             }
+        if self.unit.schedule.permuted:
+            done = self.llvm.append_basic_block("region_done")
+            self._permuted_threads(b, done)
+            self._branch_to_next(ir.IRBuilder(done), region, after)
+            return
         self._group = self._lane_groups(region)
         number, cells, heads = self._open_rows(b)
         done = self.llvm.append_basic_block("row_done")
@@ -252,6 +257,23 @@ class Lockstep(BlockSchedule):
         if not is_permuted:
             number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
         b.cbranch(b.icmp_unsigned("<", following, width), head, done)
+
+    def _permuted_threads(self, b: ir.IRBuilder, done: ir.Block) -> None:
+        """Build the loop over the block's threads in the order of the launch's table."""
+        position = Cell(b, i32(0))
+        position.set(i32(0), b)
+        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        b.branch(head)
+        b.position_at_end(head)
+        here = position.get(b)
+        self.index = self.permuted(b, here)
+        self.body.start_thread(b, self.coordinates(b, self.index), self.index if self._waits else None)
+        self.body.emitter.proven, self.body.emitter.detours = Proven(), {}
+        self._lower_thread(b)
+        b = ir.IRBuilder(self._end)
+        following = b.add(here, i32(1))
+        position.set(following, b)
+        b.cbranch(b.icmp_unsigned("<", following, self._count), head, done)
 
     def _idle_edges(self, row: ProvenRow | None) -> set[tuple[int, int]]:
         schedule = self.unit.schedule

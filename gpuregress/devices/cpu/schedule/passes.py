@@ -43,6 +43,7 @@ from gpuregress.devices.cpu.schedule.thread_scheduler import (
     GO_ON,
     build_scheduler,
 )
+from gpuregress.devices.cpu.schedule.warp_choice import build_warp_choice
 
 _NONE = DivergentBarriers()
 _UNCONTESTED = ContestedStores()
@@ -64,7 +65,8 @@ class Passes(BlockSchedule):
         super().__init__(body)
         self._divergent = divergent
         everything = range(len(body.emitter.flow.statements))
-        self._group = 0 if self.unit.schedule.last_first else contested.group(everything)
+        schedule = self.unit.schedule
+        self._group = 0 if schedule.last_first or schedule.permuted else contested.group(everything)
         body.emitter.joins = divergent.joins
         self.kinds: list[int] = []
         self.indices: list[int] = []
@@ -80,11 +82,17 @@ class Passes(BlockSchedule):
         else:
             self._reset(b)
         self.flip, self.arrived = Cell(b, i32(0)), Cell(b, i32(0))
+        schedule = self.unit.schedule
+        self._is_by_warp = schedule.permuted and not schedule.in_step and not self.body.emitter.flow.spins
+        self._warp = Cell(b, i32(0))
         self.stall = StallDetector(b) if self.body.emitter.flow.spins and not self.body.is_co_resident else None
         pass_head, thread_head = (self.llvm.append_basic_block(name) for name in ("pass", "thread"))
         b.branch(pass_head)
         b.position_at_end(pass_head)
         self.arrived.set(i32(0), b)
+        if self._is_by_warp:
+            pick = build_warp_choice(self.unit.module)
+            self._warp.set(b.call(pick, (self.context, self.view.pointer("order"), self.count)), b)
         if self.stall is not None:
             self.stall.begin_pass(b)
         self.tid = {f"tid_{axis}": Cell(b, self.first_coordinate(b, axis)) for axis in "xyz"}
@@ -94,7 +102,10 @@ class Passes(BlockSchedule):
         self.index, tid = number.get(), {name: cell.get() for name, cell in self.tid.items()}
         if self._group:
             self.index = self.in_groups(b, number.get(), self.count, self._group)
-            tid = self._coordinates(b, self.index)
+            tid = self.coordinates(b, self.index)
+        elif self.unit.schedule.permuted:
+            self.index = self.permuted(b, number.get())
+            tid = self.coordinates(b, self.index)
         self.next_thread = self.llvm.append_basic_block("next_thread")
         self._step(b, tid)
         self._advance(ir.IRBuilder(self.next_thread), number, thread_head, pass_head, after)
@@ -150,12 +161,6 @@ class Passes(BlockSchedule):
         self.body.emitter.store_count(b)
         b.ret(i32(answer))
 
-    def _coordinates(self, b: ir.IRBuilder, index: ir.Value) -> dict[str, ir.Value]:
-        """The coordinates of a thread whose number does not follow the one before."""
-        x, y = (dimension(self.view, f"block_{axis}") for axis in "xy")
-        row_ = b.udiv(index, x)
-        return {"tid_x": b.urem(index, x), "tid_y": b.urem(row_, y), "tid_z": b.udiv(row_, y)}
-
     def _step(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> None:
         body = self.body
         body.start_thread(b, tid, self.index)
@@ -164,6 +169,10 @@ class Passes(BlockSchedule):
         state = b.xor(b.load(self._elements.fixed(b, "state"), typ=I32), self.flip.get(b))
         self.finish_block = self.llvm.append_basic_block("thread_end")
         start = self.llvm.append_basic_block("start")
+        if self._is_by_warp:
+            turn = self.llvm.append_basic_block("turn_of_warp")
+            b.cbranch(b.icmp_unsigned("==", b.lshr(self.index, i32(5)), self._warp.get(b)), turn, self.next_thread)
+            b.position_at_end(turn)
         switch = b.switch(state, self.next_thread)
         switch.add_case(i32(0), start)
         b = ir.IRBuilder(start)
@@ -199,7 +208,10 @@ class Passes(BlockSchedule):
         live = self.live.get(b)
         b.cbranch(b.icmp_unsigned("==", live, i32(0)), after, done)
         b.position_at_end(done)
-        b.cbranch(b.icmp_unsigned("==", self.arrived.get(b), live), quick, slow)
+        if self._is_by_warp:
+            b.branch(slow)
+        else:
+            b.cbranch(b.icmp_unsigned("==", self.arrived.get(b), live), quick, slow)
         b.position_at_end(quick)
         self._require_meeting(b)
         if self.unit.granules is not None:

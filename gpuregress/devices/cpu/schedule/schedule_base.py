@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import i32
+from gpuregress.devices.cpu.builder.structured import element, i32
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT, ThreadElements, row
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I32, I64
@@ -113,6 +113,16 @@ class BlockSchedule(ABC):
         size = b.select(b.icmp_unsigned("<", left, whole), left, whole)
         last = b.sub(b.add(base, size), ir.Constant(type_, 1))
         return b.sub(last, b.sub(number, base))
+
+    def permuted(self, b: ir.IRBuilder, position: ir.Value) -> ir.Value:
+        """Return the number of the thread that has a position in the launch's order."""
+        return b.load(element(b, self.view.pointer("order"), position, I32), typ=I32)
+
+    def coordinates(self, b: ir.IRBuilder, index: ir.Value) -> dict[str, ir.Value]:
+        """Return the coordinates of a thread whose number does not follow the one before."""
+        x, y = (dimension(self.view, f"block_{axis}") for axis in "xy")
+        row_ = b.udiv(index, x)
+        return {"tid_x": b.urem(index, x), "tid_y": b.urem(row_, y), "tid_z": b.udiv(row_, y)}
 
     def first_coordinate(self, b: ir.IRBuilder, axis: str) -> ir.Value:
         """Return the coordinate of the thread that runs first."""

@@ -12,8 +12,13 @@ from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores
 from gpuregress.devices.cpu.analysis.lanes.dependence import lane_dependence
 from gpuregress.devices.cpu.builder.frame import lay_out
+from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Statement
 from gpuregress.devices.cpu.runtime.program import Schedule
+
+_ACCESSES = frozenset(["ld", "ldu", "st", "atom", "red"])
+_SEEN = frozenset(["", "global", "shared"])
+"""Spaces of memory that threads share; "": a generic address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,11 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
     offsets, _ = lay_out(function.parameters)
     private = frozenset(item.name for item in function.variables if item.space == "local")
     offsets = with_aliases(offsets, schedule.aliases)
-    found = lane_dependence(flow, offsets, private, schedule.warp_width, last_first=schedule.last_first)
-    if not found.steps and not found.reads:
+    found = lane_dependence(
+        flow, offsets, private, schedule.warp_width, last_first=schedule.last_first, any_order=schedule.permuted
+    )
+    steps = found.steps | _accesses(flow) if schedule.in_step else found.steps
+    if not steps and not found.reads:
         return SteppedKernel(
             function,
             assumes_rows=found.assumes_rows,
@@ -54,7 +62,7 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
     body: list[Statement] = []
     moved: dict[int, int] = {}
     for index, statement in enumerate(flow.statements):
-        if index in found.steps and isinstance(statement, Instruction):
+        if index in steps and isinstance(statement, Instruction):
             body.append(replace(statement, opcode="bar", modifiers=("warp", "step"), operands=(), guard=None))
         moved[index] = len(body)
         body.append(statement)
@@ -62,6 +70,21 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
     stepped = replace(function, body=tuple(body))
     contested = found.contested.moved(moved)
     return SteppedKernel(stepped, writes, reads, found.assumes_rows, contested, found.assumes_distinct)
+
+
+def _accesses(flow: ControlFlowGraph) -> frozenset[int]:
+    """The accesses to memory that other threads see, but for those in loops that spin.
+
+    A lane that waits for another one of its warp there must go on alone, as it does on a card since Volta.
+    """
+    return frozenset(
+        index
+        for index, item in enumerate(flow.statements)
+        if isinstance(item, Instruction)
+        and item.opcode in _ACCESSES
+        and space_of(item) in _SEEN
+        and flow.block_at(index) not in flow.spinning_blocks
+    )
 
 
 def with_aliases(offsets: dict[str, int], aliases: tuple[tuple[int, int], ...]) -> dict[str, int]:

@@ -86,7 +86,13 @@ class LaneDependence:
 
 
 def lane_dependence(
-    flow: ControlFlowGraph, parameters: dict[str, int], private: frozenset[str], width: int, *, last_first: bool
+    flow: ControlFlowGraph,
+    parameters: dict[str, int],
+    private: frozenset[str],
+    width: int,
+    *,
+    last_first: bool,
+    any_order: bool = False,
 ) -> LaneDependence:
     """Find the accesses of a kernel before which the lanes of a warp have to wait for each other.
 
@@ -96,6 +102,7 @@ def lane_dependence(
         private: names of its local variables.
         width: threads of a warp along x; see `LaneValues`.
         last_first: whether the last lane runs first.
+        any_order: whether the lanes may run in any order.
     """
     accesses = _accesses(flow, parameters, private)
     if len(flow.blocks) > _MOST_BLOCKS:
@@ -106,8 +113,15 @@ def lane_dependence(
     graph = Dominance(flow)
     if not graph.is_reducible:
         return LaneDependence()
-    found = _Search(graph, parameters, accesses, width, last_first=last_first).result()
+    found = _Search(graph, parameters, accesses, width, _order(last_first, any_order)).result()
     return replace(found, assumes_distinct=assumes_distinct)
+
+
+def _order(last_first: bool, any_order: bool) -> Pairs:  # noqa: FBT001 - named at its only call
+    """The pairs of lanes of which the first may run after the second."""
+    if any_order:
+        return _OTHER_LANE
+    return _LATER_LANE.T if last_first else _LATER_LANE
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +241,10 @@ class _Search:
         parameters: dict[str, int],
         accesses: dict[int, _Access],
         width: int,
-        *,
-        last_first: bool,
+        order: Pairs,
     ) -> None:
         self._graph, self._flow, self._accesses = graph, graph.flow, accesses
-        self._order = _LATER_LANE.T if last_first else _LATER_LANE
+        self._order = order
         self._slices = Slices(graph.flow.statements)
         self._values = LaneGraph(graph, parameters)
         self._nodes = {index: self._values.read(item.address.base, index) for index, item in accesses.items()}

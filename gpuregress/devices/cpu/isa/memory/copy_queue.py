@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64, while_nonzero
 from gpuregress.devices.cpu.builder.threads import linear_thread
@@ -33,7 +34,7 @@ from gpuregress.devices.cpu.runtime.bulk.queue_layout import (
     THREAD_ARRIVALS,
     USED,
 )
-from gpuregress.devices.cpu.runtime.machine_layout import MAX_THREADS
+from gpuregress.devices.cpu.runtime.machine_layout import AT_ANY_WAIT, AT_ONCE, MAX_THREADS
 
 I128 = ir.IntType(128)
 _WIDTHS = (4, 8, 16)
@@ -52,6 +53,7 @@ def issue(emitter: Services, target: ir.Value, data: ir.Value) -> None:
     b = emitter.builder
     wide = data if data.type == I128 else b.zext(data, I128)
     _call(emitter, "issue", _build_issue, target, i32(data.type.width // 8), wide)
+    _arrive_if(emitter, AT_ONCE)
 
 
 def issue_arrival(emitter: Services, barrier: ir.Value, *, counts: bool) -> None:
@@ -66,6 +68,7 @@ def issue_arrival(emitter: Services, barrier: ir.Value, *, counts: bool) -> None
     if counts:
         b.store(b.add(b.load(barrier, typ=I64, align=8), i64(1)), barrier, align=8)
     _call(emitter, "issue", _build_issue, barrier, i32(0), ir.Constant(I128, 0))
+    _arrive_if(emitter, AT_ONCE)
 
 
 def commit(emitter: Services) -> None:
@@ -80,6 +83,7 @@ def wait(emitter: Services, most: int) -> None:
     b, row = emitter.builder, _row(emitter.builder, _queue(emitter), _thread(emitter))
     limit = b.sub(b.load(at(b, row, GROUP), typ=I32), i32(most))
     _call(emitter, "complete", _build_complete, limit)
+    _arrive_if(emitter, AT_ANY_WAIT)
 
 
 def arrive(emitter: Services, barrier: ir.Value) -> None:
@@ -95,6 +99,16 @@ def arrive(emitter: Services, barrier: ir.Value) -> None:
     with b.if_then(b.icmp_unsigned("!=", b.load(at(b, queue, ARRIVALS), typ=I64), i64(0)), likely=False):
         function = emitter.subroutine("copies.arrive", I32, (POINTER, I32, POINTER), _arriving)
         b.call(function, (queue, i32(MAX_THREADS), barrier))
+
+
+def _arrive_if(emitter: Services, arrival: int) -> None:
+    """Let all copies of the thread arrive where the launch's schedule has them arrive here."""
+    if not emitter.unit.schedule.permuted:
+        return
+    b = emitter.builder
+    wanted = b.icmp_unsigned("==", field(b, emitter.view.machine, "arrival"), i64(arrival))
+    with b.if_then(wanted, likely=False):
+        _call(emitter, "complete", _build_complete, i32(_ALL))
 
 
 # --- access -----------------------------------------------------------------------------------------------------------

@@ -171,6 +171,7 @@ class BulkCopies:
         self._groups: dict[tuple[int, int], _Groups] = {}
         self.noted: Noted | None = None
         """What follows the copies for the dynamic checks."""
+        self._at_once = machine.arrival == machine_layout.AT_ONCE
         self.lost = 0
         """Copies to shared memory for which no thread waited before their block ended."""
         self.lost_stores = 0
@@ -224,8 +225,13 @@ class BulkCopies:
         block, other = (max(host for host in self._shared_hosts() if host <= item) for item in (target, barrier))
         barrier += block - other
         reduction = (words[-2], type_) if words[0] == "red" else ("", "")
-        self._loads.setdefault(barrier, []).append(_Load(target, data, block, reduction, is_store=True))
-        machine.pending_loads += 1
+        self._add(barrier, _Load(target, data, block, reduction, is_store=True))
+
+    def _add(self, barrier: int, load: _Load) -> None:
+        self._loads.setdefault(barrier, []).append(load)
+        self._machine.pending_loads += 1
+        if self._at_once:
+            self.arrive(barrier)
 
     def _check_cluster(self, mnemonic: str) -> None:
         """Refuse a copy between blocks, or to the own one by that way, where there are no clusters: measured."""
@@ -326,8 +332,7 @@ class BulkCopies:
             stored.reshape(-1, CHUNK)[places] = data.reshape(-1, CHUNK)
             data, places = stored, None
         load = _Load(host, data, block, (form.reduction, form.type), places)
-        self._loads.setdefault(signalled, []).append(load)
-        self._machine.pending_loads += 1
+        self._add(signalled, load)
 
     def _source(self, form: BulkForm, address: int, size: int) -> Bytes:
         if form.source == "shared":
@@ -380,7 +385,10 @@ class BulkCopies:
             region, start = self._in_global(target, size, "write", CHUNK)
             memory = self._view_of_shared(source, size, CHUNK)
             store = _Store(memory, region, slice(start, start + size), None, (form.reduction, form.type))
-        self._groups_of(thread).current.append(store)
+        if self._at_once:
+            store.write()
+        else:
+            self._groups_of(thread).current.append(store)
 
     def _tensor_store(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> _Store:
         given, origin, start = self._tensor(form, values, mnemonic)

@@ -1,0 +1,84 @@
+"""Judgement of the runs under further schedules."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.records import Case, Comparison, Dump, Outcome, ScheduleRun
+
+AGAINST = "schedule"
+_ON_A_GPU = "not compared under other schedules: on a GPU the hardware decides the order; --device cpu compares them"
+
+
+def comparisons(
+    case: Case, outcome: Outcome, own: Dump, compare: Callable[[BufferPair], Comparison]
+) -> list[Comparison]:
+    """Compare one buffer under every further schedule: the first one that differs, else one comparison for all.
+
+    Args:
+        case: the case.
+        outcome: its dumps.
+        own: the buffer's dump under the first schedule.
+        compare: compares a pair, and diagnoses a difference.
+    """
+    runs = outcome.observations.schedules
+    if not runs:
+        return []
+    main = case.settings.schedules[0]
+    for run in runs:
+        if run.fault and own.buffer == outcome.dumps[0].buffer:
+            message = f"{main} runs to its end, {run.name} does not: {run.fault}"
+            return [Comparison(own.buffer, AGAINST, "", same=False, identical=False, of=own.count, message=message)]
+        if own.buffer not in run.dumps:
+            continue
+        compared = compare(BufferPair(case, AGAINST, own, run.dumps[own.buffer]))
+        if not compared.same:
+            message = f"the schedules {main} and {run.name} give different results: {_first(compared)}"
+            return [dataclasses.replace(compared, message=message)]
+    results = len({own.digest, *(run.digests.get(own.buffer, own.digest) for run in runs)})
+    names = ", ".join((main, *(run.name for run in runs)))
+    rule = f"{len(runs) + 1} schedules ({names}), {results} different results, all the same under the buffer's rule"
+    return [Comparison(own.buffer, AGAINST, rule, same=True, identical=results == 1, of=own.count)]
+
+
+def _first(compared: Comparison) -> str:
+    """The first element that differs, with both values, and the number of those that do."""
+    if not compared.first:
+        return compared.difference
+    element = min(compared.first, key=lambda one: one.index)
+    where = f"{compared.buffer}[{element.index}]{'.' + element.part if element.part else ''}"
+    values = f"{element.expected or 'missing'} and {element.actual or 'missing'}"
+    return f"{where} is {values}; {compared.difference}"
+
+
+def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparison]) -> Iterator[str]:
+    """Tell the differences within the buffers' rules, with their sizes; and that a GPU has no choice.
+
+    Args:
+        case: the case.
+        outcome: its dumps.
+        compare: compares a pair.
+    """
+    if not case.settings.schedules or outcome.state != "done":
+        return
+    runs = outcome.observations.schedules
+    if runs is None:
+        yield _ON_A_GPU
+        return
+    for own in outcome.dumps:
+        for run in runs:
+            if own.buffer in run.dumps:
+                compared = compare(BufferPair(case, AGAINST, own, run.dumps[own.buffer]))
+                if compared.same:
+                    yield _within(case.settings.schedules[0], run, compared)
+                    break
+
+
+def _within(main: str, run: ScheduleRun, compared: Comparison) -> str:
+    worst = compared.worst
+    sizes = () if worst is None else (("ulp", worst.ulp), ("abs", worst.absolute), ("rel", worst.relative))
+    size = next((f", at most by {name} {value:.3g}" for name, value in sizes if value is not None), "")
+    changed = f"{compared.changed} of {compared.of} elements" if compared.changed else "some elements"
+    return f"{compared.buffer}: {main} and {run.name} differ within the buffer's rule in {changed}{size}"

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.judging.launches import schedules
+from gpuregress.records import Case, CaseSettings, Observations, Outcome, Rule, ScheduleRun
+from tests import fakes
+from tests.judging.dumps import dump
+
+NAMES = ("forward", "reverse", "shuffled:1")
+
+
+def case(rule: Rule | None = None) -> Case:
+    return fakes.case("double", settings=CaseSettings(schedules=NAMES), compare={"out": rule or Rule()})
+
+
+def outcome(folder: Path, *runs: ScheduleRun) -> Outcome:
+    own = dump(folder, "out.1", [1.0, 2.0, 3.0])
+    return Outcome("fake/double", "done", dumps=(own,), observations=Observations(schedules=runs))
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Outcome:
+    other = dump(tmp_path / "schedule", "out.1", [1.0, 2.0000002384185791015625, 3.0])
+    same = ScheduleRun("reverse", {"out": "x"})
+    return outcome(tmp_path, same, ScheduleRun("shuffled:1", {"out": other.digest}, {"out": other}))
+
+
+def test_a_difference_names_both_schedules_and_the_first_element(changed: Outcome) -> None:
+    (failed,) = schedules.comparisons(case(), changed, changed.dumps[0], BufferPair.compare)
+    assert (failed.same, failed.against) == (False, "schedule")
+    assert failed.message.startswith(
+        "the schedules forward and shuffled:1 give different results: out[1] is 2.0 and 2.0"
+    )
+    assert not list(schedules.notes(case(), changed, BufferPair.compare))
+
+
+def test_a_difference_within_the_rule_is_a_note_with_its_size(changed: Outcome) -> None:
+    near = case(Rule(ulp=1))
+    (passed,) = schedules.comparisons(near, changed, changed.dumps[0], BufferPair.compare)
+    assert (passed.same, passed.identical) == (True, False)
+    (note,) = schedules.notes(near, changed, BufferPair.compare)
+    assert note.startswith("out: forward and shuffled:1 differ within the buffer's rule in 1 of 3 elements, at most by")
+
+
+def test_a_fault_under_one_schedule_fails(tmp_path: Path) -> None:
+    broken = outcome(tmp_path, ScheduleRun("reverse", fault="trap: x"))
+    (failed,) = schedules.comparisons(case(), broken, broken.dumps[0], BufferPair.compare)
+    assert (failed.same, failed.message) == (False, "forward runs to its end, reverse does not: trap: x")
+
+
+def test_a_device_without_a_choice_is_told(tmp_path: Path) -> None:
+    own = dump(tmp_path, "out.1", [1.0])
+    there = Outcome("fake/double", "done", dumps=(own,))
+    assert schedules.comparisons(case(), there, own, BufferPair.compare) == []
+    (note,) = schedules.notes(case(), there, BufferPair.compare)
+    assert "on a GPU the hardware decides" in note
+    assert not list(schedules.notes(fakes.case("double"), there, BufferPair.compare))

@@ -1,0 +1,139 @@
+"""Kernels that are right by luck differ under another schedule, and their correct twins do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workshop import Workshop
+
+KERNELS = """\
+// $Revision: 1.0 $
+extern "C" __global__ void blocks(int *lucky, int *right, int *next)
+{
+    if (threadIdx.x == 0) lucky[blockIdx.x] = atomicAdd(next, 1);
+    if (threadIdx.x == 0) atomicAdd(right, blockIdx.x);
+}
+extern "C" __global__ void warps(int *lucky, int *right)
+{
+    __shared__ int s[96];
+    int i = threadIdx.x;
+    s[i] = i + 1;
+    lucky[i] = s[(i + 32) % 96];
+    __syncthreads();
+    right[i] = s[(i + 32) % 96];
+}
+extern "C" __global__ void lanes(int *lucky, int *right)
+{
+    __shared__ int n, all;
+    if (threadIdx.x == 0) n = all = 0;
+    __syncthreads();
+    lucky[threadIdx.x] = atomicAdd(&n, 1);
+    atomicAdd(&all, threadIdx.x);
+    __syncthreads();
+    right[threadIdx.x] = all;
+}
+extern "C" __global__ void copies(int *lucky, int *right, const int *x)
+{
+    __shared__ int s[32];
+    int i = threadIdx.x;
+    unsigned to = (unsigned)__cvta_generic_to_shared(s + i);
+    s[i] = 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(x + i) : "memory");
+    lucky[i] = ((volatile int *)s)[i];
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    right[i] = ((volatile int *)s)[i];
+}
+"""
+JOB = """\
+source: ../kernels/luck.cu
+schedules: 5
+buffers:
+  next: {dtype: int32, shape: [1], fill: zeros}
+  x: {dtype: int32, shape: [32], fill: ones}
+  lucky_blocks: {dtype: int32, shape: [6]}
+  right_blocks: {dtype: int32, shape: [1], fill: zeros}
+  lucky_warps: {dtype: int32, shape: [96]}
+  right_warps: {dtype: int32, shape: [96]}
+  lucky_lanes: {dtype: int32, shape: [32]}
+  right_lanes: {dtype: int32, shape: [32]}
+  lucky_copies: {dtype: int32, shape: [32]}
+  right_copies: {dtype: int32, shape: [32]}
+launches:
+  - {kernel: blocks, grid: [6], block: [32], args: [lucky_blocks, right_blocks, next]}
+  - {kernel: warps, grid: [1], block: [96], args: [lucky_warps, right_warps]}
+  - {kernel: lanes, grid: [1], block: [32], args: [lucky_lanes, right_lanes]}
+  - {kernel: copies, grid: [1], block: [32], args: [lucky_copies, right_copies, x]}
+dump: [lucky_blocks, right_blocks, lucky_warps, right_warps, lucky_lanes, right_lanes, lucky_copies, right_copies]
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    made = Workshop(tmp_path_factory.mktemp("schedules"))
+    made.write("kernels/luck.cu", KERNELS)
+    made.write("configs/luck.yaml", JOB)
+    return made
+
+
+def ran(shop: Workshop, *options: str) -> dict[str, Any]:
+    shop.call("run", "--device", "cpu", "--json", str(shop.root / "out.json"), "luck", *options)
+    (case,) = json.loads((shop.root / "out.json").read_text())["cases"]
+    found: dict[str, Any] = case
+    return found
+
+
+def dumped(case: Mapping[str, Any]) -> dict[str, str]:
+    return {buffer["name"]: Path(buffer["dump"]).read_text() for buffer in case["buffers"]}
+
+
+def test_every_kind_of_luck_shows_and_no_correct_twin_does(shop: Workshop) -> None:
+    case = ran(shop)
+    failing = {
+        buffer["name"]: comparison["message"]
+        for buffer in case["buffers"]
+        for comparison in buffer["comparisons"]
+        if not comparison["same"]
+    }
+    assert sorted(failing) == ["lucky_blocks", "lucky_copies", "lucky_lanes", "lucky_warps"]
+    assert failing["lucky_blocks"].startswith(
+        "the schedules forward and reverse give different results: lucky_blocks[0] is 0 and 5"
+    )
+    assert failing["lucky_copies"].startswith(
+        "the schedules forward and reverse give different results: lucky_copies[0] is 0 and 1"
+    )
+    assert (case["verdict"], case["exit_code"]) == ("differ", 1)
+    assert [run["name"] for run in case["schedules"]] == ["reverse", "lockstep", "shuffled:1", "shuffled:2"]
+
+
+def test_a_schedule_replays_and_the_usual_one_is_the_run_without(shop: Workshop) -> None:
+    first, again = dumped(ran(shop, "--schedule", "shuffled:2")), dumped(ran(shop, "--schedule", "shuffled:2"))
+    usual, forward = dumped(ran(shop, "--schedules", "1")), dumped(ran(shop, "--schedule", "forward"))
+    assert first == again != forward == usual
+    assert all(first[name] == usual[name] for name in first if name.startswith("right"))
+    reverse = dumped(ran(shop, "--schedule", "reverse"))
+    assert [int(line) for line in reverse["lucky_blocks"].splitlines()[1:]] == [5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--schedule", "sideways"], "no schedule is called 'sideways': say forward, reverse"),
+        (["--schedule", "shuffled:x"], "the seed is a whole number"),
+        (["--schedules", "0"], "0 is not in the range"),
+        (["--schedules", "4", "--schedule", "reverse"], "give one of the two"),
+    ],
+)
+def test_bad_options(shop: Workshop, options: list[str], message: str) -> None:
+    assert message in " ".join(shop.fails(2, "run", "luck", *options).split())
+
+
+def test_a_bad_number_of_schedules_is_told_with_its_line(tmp_path: Path) -> None:
+    made = Workshop(tmp_path)
+    made.write("kernels/luck.cu", KERNELS)
+    made.write("configs/luck.yaml", JOB.replace("schedules: 5", "schedules: 0"))
+    assert "luck.yaml:2: schedules" in made.fails(2, "check")
