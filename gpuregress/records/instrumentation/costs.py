@@ -34,8 +34,7 @@ class InstructionCost(Sparse):
         ptx_line: of the compiled code.
         mnemonic: `ld.global.f32`.
         kind: class, as `float` or `load.global`.
-        counts: measure → count; `MEASURES` and `requests.global`, `sectors.global`, `requests.shared`, `wavefronts`,
-            `branches`.
+        counts: measure → count; `MEASURES` and `requests.global`, `sectors.global`, `requests.shared`, `branches`.
         chain: (file, line, column) of the code and of the calls that it is inlined into, before paths are known.
     """
 
