@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "shrink": "runs",
     "mutate": "runs",
     "profile": "runs",
+    "fuzz": "runs",
     "accept": "baselines",
     "review": "baselines",
     "reject": "baselines",

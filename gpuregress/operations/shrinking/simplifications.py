@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuregress import dtypes
 from gpuregress.operations.shrinking.numbers import Job
-from gpuregress.records import Case
+from gpuregress.records import Case, Fill, Values
 
 _OPTIONAL = ("repeat", "timing", "resources", "inputs", "tags", "revision", "variants", "agree")
 _JUDGING = ("compare", "checks", "reference", "verify")
@@ -63,8 +63,15 @@ def plainer_fills(job: Job, case: Case) -> Iterator[tuple[str, list[tuple[str, J
         if fill is None or fill.kind not in _RANDOM or not is_float or name not in job["buffers"]:
             continue
         changed = []
-        for plain in _PLAIN:
+        for words, plain in (*((word, word) for word in _PLAIN), *_single_values(fill)):
             plainer = copy.deepcopy(job)
             plainer["buffers"][name]["fill"] = plain
-            changed.append((plain, plainer))
+            changed.append((words, plainer))
         yield name, changed
+
+
+def _single_values(fill: Fill) -> Iterator[tuple[str, Any]]:
+    """Each value of a choice everywhere: the last first, which may be the special one."""
+    if fill.kind == "choice" and isinstance(fill.options, Values):
+        for value in dict.fromkeys(reversed(fill.options.values)):
+            yield f"{value} everywhere", {"value": value}

@@ -63,12 +63,14 @@ class JobFolder:
         path: of the job, to whose folder all paths are relative.
         options: of the runs.
         runs: a scratch folder.
+        coverage: whether runs count what the cases execute.
     """
 
     project: Project
     path: Path
     options: RunOptions
     runs: Path
+    coverage: bool = False
 
     def plan(self, job: Job) -> Case | None:
         """Plan a candidate as the text that would be written; None unless it is a valid job of one case."""
@@ -93,7 +95,8 @@ class JobFolder:
 
         where = dataclasses.replace(self.project, runs=self.runs, baselines=baselines, dumps="")
         machinery = dataclasses.replace(self.options.machinery or session.Machinery(), planner=planner)
-        summary = session.run(where, RunRequest(device=self.options.device, kind="nightly"), machinery=machinery)
+        request = RunRequest(device=self.options.device, kind="nightly", coverage=self.coverage)
+        summary = session.run(where, request, machinery=machinery)
         if summary.interrupted:
             raise Interrupted("interrupted")
         return summary

@@ -1,0 +1,1 @@
+"""Fuzzing of a job: inputs at the edges that its cases do not have."""

@@ -1,0 +1,157 @@
+"""Findings: failures of one kind, each made as small as possible and written as a job of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gpuregress import storage
+from gpuregress.document import yaml_writer
+from gpuregress.errors import GpuregressError
+from gpuregress.escapes import one_line, visible
+from gpuregress.frozen import dataclass
+from gpuregress.interrupts import StopSignal
+from gpuregress.operations import shrink
+from gpuregress.operations.fuzzing.trials import Tried
+from gpuregress.operations.shrinking.numbers import Job
+from gpuregress.operations.shrinking.reduction import Reduction
+from gpuregress.operations.shrinking.trials import JobFolder, Trial, Trials
+from gpuregress.spec import load
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzFinding:
+    """A failure that the job's own cases do not have.
+
+    Attributes:
+        status: `fault`, `differ` or `timeout`.
+        message: how the smallest case fails.
+        inputs: the first inputs that failed so, in words.
+        grade: of their data: `own`, `ordinary`, `special` or `extreme`.
+        also: how many other inputs failed in this way.
+        changes: what the search for the smallest case made smaller or plainer.
+        path: the job, relative to the project where it is in it; "" where it could not be written.
+        text: the job.
+        is_known: whether that file was there already.
+        stopped: why the search for the smallest case ended early, "" where it did not.
+    """
+
+    status: str
+    message: str
+    inputs: str
+    grade: str
+    also: int
+    changes: tuple[str, ...]
+    path: str
+    text: str
+    is_known: bool = False
+    stopped: str = ""
+
+
+def kind(tried: Tried) -> tuple[object, ...]:
+    """What failures of one kind share: the fault and its place, or the comparison; and the kind of data."""
+    failed = tried.failure
+    assert failed is not None
+    grade = tried.planned.candidate.grade
+    side = failed.sides[0] if failed.sides else failed.buffers
+    return failed.status, failed.fault, failed.kernel, side, "ordinary" if grade == "own" else grade
+
+
+class FindingWriter:
+    """Makes failures small and writes them.
+
+    Args:
+        folder: where candidates are run.
+        scratch: a temporary folder.
+        target: the folder of the new jobs.
+        stop: ends the search for a smallest case, not the writing.
+        listen: receives a line for each step.
+    """
+
+    def __init__(
+        self, folder: JobFolder, scratch: Path, target: Path, stop: StopSignal, listen: Callable[[str], None]
+    ) -> None:
+        self._folder, self._scratch, self._target = folder, scratch, target
+        self._stop, self._listen = stop, listen
+
+    def write(self, job: str, tried: Tried, also: int, limit_s: float, seed: int) -> FuzzFinding:
+        """Shrink a failure and write it as a job.
+
+        Args:
+            job: the fuzzed job's name.
+            tried: the failure.
+            also: other inputs with the same kind of failure.
+            limit_s: seconds for the search.
+            seed: of the run, for the comment.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        failed, planned = tried.failure, tried.planned
+        assert failed is not None
+        first = Trial(planned.job, planned.case, failed)
+        trials = Trials(self._folder, self._scratch / "shrinking", self._stop)
+        search = Reduction(trials, first, failed, time.monotonic() + limit_s, self._listen)
+        stopped = ""
+        try:
+            search.run()
+        except GpuregressError as error:
+            stopped = one_line(str(error))
+        stopped = stopped or search.stopped
+        best = search.best.failure or failed
+        names = {**search.case.parameters, "seed": search.case.seed}
+        moved = shrink.moved(search.job, self._folder.path.parent, self._target.absolute(), names)
+        changes = tuple(f"{name}: {before} → {after}" for name, (before, after) in search.changes.items())
+        head = (f"Found by `gpuregress fuzz {job} --seed {seed}`.", best.message, f"Inputs: {planned.candidate.words}")
+        more = (*(f"Made smaller: {one}" for one in changes), *((f"Not the smallest: {stopped}",) if stopped else ()))
+        path, text, is_known = self._written(job, moved, (*head, *more))
+        return FuzzFinding(
+            failed.status,
+            one_line(best.message),
+            planned.candidate.words,
+            planned.candidate.grade,
+            also,
+            changes,
+            self._shown(path),
+            text,
+            is_known,
+            stopped,
+        )
+
+    def _shown(self, path: Path) -> str:
+        root = self._folder.project.root.resolve()
+        return str(path.resolve().relative_to(root)) if path.resolve().is_relative_to(root) else str(path)
+
+    def _written(self, name: str, job: Job, head: tuple[str, ...]) -> tuple[Path, str, bool]:
+        """Write the job under the next free name; one that is there with the same contents is left as it is."""
+        for path in sorted(self._target.glob(f"{name}-*.yaml")):
+            if _is_same(path, job):
+                return path, path.read_text(encoding="utf-8"), True
+        self._target.mkdir(parents=True, exist_ok=True)
+        number = next(at for at in range(1, 1_000_000) if not (self._target / f"{name}-{at}.yaml").exists())
+        path = self._target / f"{name}-{number}.yaml"
+        command = f"Run it: gpuregress run {self._shown(path)}"
+        lines = [f"# {visible(one_line(line))}\n" for line in (*head, command)]
+        text = "".join(lines) + yaml_writer.write({**job, "job": f"{name}-fuzz-{number}"})
+        storage.write_atomic(path.absolute(), text.encode())
+        return path, text, False
+
+
+def _is_same(path: Path, job: Job) -> bool:
+    """Whether a file holds the same job under any name; NaNs are equal here."""
+    try:
+        there = load.load_file(path).document.data
+    except (GpuregressError, OSError):
+        return False
+    plain = yaml_writer.write({**job, "job": ""})
+    return isinstance(there, dict) and yaml_writer.write({**there, "job": ""}) == plain
+
+
+def grouped(failures: list[Tried]) -> Iterator[tuple[Tried, int]]:
+    """The first failure of each kind, with the number of the others."""
+    kinds: dict[tuple[object, ...], list[Tried]] = {}
+    for tried in failures:
+        kinds.setdefault(kind(tried), []).append(tried)
+    for some in kinds.values():
+        yield some[0], len(some) - 1

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpuregress.interrupts import StopSignal
+from gpuregress.operations.commits.commit_runs import RunOptions
+from gpuregress.operations.fuzzing import findings
+from gpuregress.operations.fuzzing.candidates import Candidate
+from gpuregress.operations.fuzzing.data import EdgeContents
+from gpuregress.operations.fuzzing.findings import FindingWriter
+from gpuregress.operations.fuzzing.trials import PlannedInput, Tried
+from gpuregress.operations.shrinking.failure import Failure
+from gpuregress.operations.shrinking.trials import JobFolder
+from gpuregress.project import find
+from tests import fakes
+from tests.workshop import Workshop
+
+NAN = EdgeContents("x", "all NaN", {"value": float("nan")}, "special")
+JOB: dict[str, Any] = {"job": "j-fuzz", "source": "../kernels/scale.cu", "buffers": {"x": {"fill": NAN.fill}}}
+
+
+def failed(candidate: Candidate, failure: Failure) -> Tried:
+    return Tried(PlannedInput(candidate, JOB, fakes.case("double")), "failed", failure.message, failure)
+
+
+def test_one_finding_for_each_kind() -> None:
+    differs, fault = Failure("differ", sides=(("out", "reference"),)), Failure("fault", "out-of-bounds", "k")
+    own, special = Candidate(0).with_parameter("n", 1), Candidate(0).with_contents(NAN)
+    some = [failed(own, differs), failed(special, differs), failed(own, fault), failed(Candidate(1), differs)]
+    assert [(one.planned.candidate, also) for one, also in findings.grouped(some)] == [
+        (own, 1),
+        (special, 0),
+        (own, 0),
+    ]
+
+
+def test_a_job_is_written_once_and_never_overwritten(shop: Workshop, tmp_path_factory: Any) -> None:
+    scratch = Path(tmp_path_factory.mktemp("scratch"))
+    folder = JobFolder(find(shop.root), shop.root / "configs/j.yaml", RunOptions("cpu"), scratch / "runs")
+    target = shop.root / "configs/fuzz"
+    target.mkdir()
+    (target / "j-1.yaml").write_text("# mine\n")
+    writer = FindingWriter(folder, scratch, target, StopSignal(), lambda _line: None)
+    one = failed(Candidate(0).with_contents(NAN), Failure("timeout", message="over its limit"))
+    done = writer.write("j", one, 2, 0.0, 7)
+    assert (done.path, done.also, done.is_known) == ("configs/fuzz/j-2.yaml", 2, False)
+    assert (target / "j-1.yaml").read_text() == "# mine\n"
+    assert (target / "j-2.yaml").read_text() == done.text
+    assert done.text.startswith("# Found by `gpuregress fuzz j --seed 7`.\n# over its limit\n# Inputs: x: all NaN\n")
+    assert (
+        "# Run it: gpuregress run configs/fuzz/j-2.yaml\njob: j-fuzz-2\nsource: ../../kernels/scale.cu\n" in done.text
+    )
+    again = writer.write("j", one, 0, 0.0, 8)
+    assert (again.path, again.is_known) == ("configs/fuzz/j-2.yaml", True)
+    assert len(list(target.iterdir())) == 2
