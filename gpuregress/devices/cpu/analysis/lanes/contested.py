@@ -77,6 +77,7 @@ class Slices:
     """
 
     def __init__(self, statements: tuple[Statement, ...]) -> None:
+        self._slices: dict[str, list[Instruction]] = {}
         self._definitions: dict[str, list[Statement]] = {}
         for item in statements:
             for name in effects.sets(item):
@@ -121,7 +122,10 @@ class Slices:
 
     def _slice(self, name: str) -> list[Instruction]:
         """The instructions that a register depends on; an atomic operation is its own end."""
-        found: list[Instruction] = []
+        known = self._slices.get(name)
+        if known is not None:
+            return known
+        found = self._slices[name] = []
         names, pending = {name}, [name]
         while pending:
             for item in self._definitions.get(pending.pop(), ()):

@@ -26,6 +26,7 @@ from gpuregress.devices.cpu.analysis.lanes.distances import (
     Pairs,
     bases,
     bounds,
+    bounds_in_lane,
     is_zero,
     never_equal,
     varying_part,
@@ -218,12 +219,14 @@ class _Site:
         access: the access.
         block: of the control-flow graph.
         value: its address.
+        bases: the variables and parameters whose addresses its own is relative to.
         active: the lanes that may make it.
     """
 
     access: _Access
     block: int
     value: LaneValue
+    bases: set[str]
     active: npt.NDArray[np.bool_]
 
 
@@ -351,7 +354,7 @@ class _Search:
             active = np.ones(LANES, np.bool_)
             for node, holds in self._conditions[index]:
                 active &= self._possible(node, block, holds=holds)
-            self._sites[index] = _Site(access, block, value, active)
+            self._sites[index] = _Site(access, block, value, bases(value), active)
         return self._sites[index]
 
     def _at_block(self, value: LaneValue, block: int) -> LaneValue:
@@ -382,7 +385,7 @@ class _Search:
         if item.operator not in COMPARISONS:
             return everyone
         left, right = (self._at_block(self._lanes.of(operand), block) for operand in item.operands)
-        low, high = (bound.diagonal() for bound in bounds(left, right))
+        low, high = bounds_in_lane(left, right)
         operator = item.operator if holds else _OPPOSITE[item.operator]
         possible: dict[str, npt.NDArray[np.bool_]] = {
             "==": (low <= 0) & (high >= 0),
@@ -511,8 +514,7 @@ class _Search:
 
     def _overlap(self, first: _Site, second: _Site, crossed: Crossed, *, certainly: bool = True) -> Pairs:
         """Where two accesses may overlap; `certainly`: of two stores only where they do for certain."""
-        objects = bases(first.value), bases(second.value)
-        if all(objects) and objects[0].isdisjoint(objects[1]):
+        if first.bases and second.bases and first.bases.isdisjoint(second.bases):
             return np.zeros((LANES, LANES), np.bool_)
         self._assumes_rows = True
         later = substituted(second.value, lambda atom: self._after(atom, crossed)) if crossed >= 0 else second.value

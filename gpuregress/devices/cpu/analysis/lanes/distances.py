@@ -8,13 +8,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.cpu.analysis.lanes.values import CONSTANT, LANES, WIDTH, Atom, LaneValue, plus
+from gpuregress.devices.cpu.analysis.lanes.values import CONSTANT, LANES, WIDTH, Atom, Lanes, LaneValue, plus
 
 Pairs: TypeAlias = npt.NDArray[np.bool_]
 """For each lane (row) of the earlier access and each lane (column) of the later one, something about both."""
 Bounds: TypeAlias = npt.NDArray[np.int64]
 
 _FAR = 1 << 60
+_ZERO = np.zeros(LANES, np.int64)
 _LANES_THERE = np.maximum(np.arange(LANES)[:, None], np.arange(LANES)[None, :]) + 1
 """The threads that a row has at least if it has both lanes."""
 
@@ -41,41 +42,65 @@ def bases(value: LaneValue) -> set[str]:
     return {atom.name for atom, _ in atoms}
 
 
-def _terms(left: LaneValue, right: LaneValue) -> Iterator[tuple[tuple[Atom, ...], Bounds]]:
-    """The monomials of `left - right`, for each lane of one and each of the other; those that vary, for both apart."""
-    zero = np.zeros(LANES, np.int64)
+def _terms(
+    left: LaneValue, right: LaneValue, *, crosswise: bool = True
+) -> Iterator[tuple[tuple[Atom, ...], Bounds]]:
+    """The constant and the other monomials of `left - right` that are not 0; those that vary, for both apart."""
     for monomial in left.keys() | right.keys():
-        a, b = left.get(monomial, zero), right.get(monomial, zero)
+        mine, theirs = left.get(monomial, _ZERO), right.get(monomial, _ZERO)
+        a = mine[:, None] if crosswise else mine
         if any(atom.varies for atom in monomial):
-            yield monomial, a[:, None] + 0 * b[None, :]
-            yield monomial, -b[None, :] + 0 * a[:, None]
-        else:
-            yield monomial, a[:, None] - b[None, :]
+            if mine.any():
+                yield monomial, a + 0 * theirs
+            if theirs.any():
+                yield monomial, 0 * a - theirs
+        elif monomial == CONSTANT or not _cancel(mine, theirs):
+            yield monomial, a - theirs
+
+
+def _cancel(a: Lanes, b: Lanes) -> bool:
+    """Whether two coefficients are one number, the same in all lanes: those of most monomials are."""
+    return bool(a[0] == b[0]) and a.tobytes() == b.tobytes() and bool((a == a[0]).all())
 
 
 def bounds(left: LaneValue, right: LaneValue) -> tuple[Bounds, Bounds]:
     """Lower and upper bounds of `left - right`, for each lane of one and each of the other."""
-    low, high = (np.zeros((LANES, LANES), np.int64) for _ in range(2))
-    for monomial, factors in _terms(left, right):
+    return _bounds(_terms(left, right), _LANES_THERE)
+
+
+def bounds_in_lane(left: LaneValue, right: LaneValue) -> tuple[Bounds, Bounds]:
+    """Lower and upper bounds of `left - right`, each in the same lane: the diagonals of `bounds`."""
+    return _bounds(_terms(left, right, crosswise=False), _LANES_THERE.diagonal())
+
+
+def _bounds(terms: Iterator[tuple[tuple[Atom, ...], Bounds]], there: Bounds) -> tuple[Bounds, Bounds]:
+    """The bounds of a sum of terms; `there`: the threads that a row has at least."""
+    low, high = np.zeros_like(there), np.zeros_like(there)
+    for monomial, factors in terms:
         if monomial == CONSTANT:
             low, high = low + factors, high + factors
             continue
-        least = _least(monomial)
+        least = _least(monomial, there)
         if least is None:
-            low, high = np.where(factors != 0, -_FAR, low), np.where(factors != 0, _FAR, high)
+            unknown = factors != 0
+            if unknown.all():
+                return np.full_like(there, -_FAR), np.full_like(there, _FAR)
+            low, high = np.where(unknown, -_FAR, low), np.where(unknown, _FAR, high)
             continue
-        low = np.where(factors < 0, -_FAR, low + np.where(factors > 0, factors * least, 0))
-        high = np.where(factors > 0, _FAR, high + np.where(factors < 0, factors * least, 0))
+        product = factors * least
+        positive, negative = factors > 0, factors < 0
+        low, high = np.where(positive, low + product, low), np.where(negative, high + product, high)
+        low, high = np.where(negative, -_FAR, low), np.where(positive, _FAR, high)
     return np.where(low < -_FAR // 2, -_FAR, low), np.where(high > _FAR // 2, _FAR, high)
 
 
-def _least(monomial: tuple[Atom, ...]) -> Bounds | None:
+def _least(monomial: tuple[Atom, ...], there: Bounds) -> Bounds | int | None:
     """The lower bound of a monomial where both lanes are there; None where there is none."""
-    least = np.ones((LANES, LANES), np.int64)
+    least: Bounds | int = 1
     for atom in monomial:
         if atom.least is None:
             return None
-        least = least * (_LANES_THERE if atom == WIDTH else atom.least)
+        least = least * (there if atom == WIDTH else atom.least)
     return least
 
 

@@ -103,14 +103,19 @@ def substituted(value: LaneValue, replacement: Callable[[Atom], LaneValue | None
     """The value with other values in place of atoms; None where it becomes too large to follow."""
     total = constant(0)
     for monomial, lanes in value.items():
+        others = [replacement(atom) for atom in monomial]
+        if all(other is None for other in others):
+            if monomial and abs(lanes).max() > _LARGEST:
+                return None
+            total[monomial] = total[monomial] + lanes if monomial in total else lanes
+            continue
         term: LaneValue | None = {CONSTANT: lanes}
-        for atom in monomial:
-            other = replacement(atom)
+        for atom, other in zip(monomial, others, strict=True):
             term = times(term, of_atom(atom) if other is None else other) if term is not None else None
         if term is None:
             return None
         total = plus(total, term)
-    return total
+    return {monomial: lanes for monomial, lanes in total.items() if monomial == CONSTANT or lanes.any()}
 
 
 class LaneGraph(ValueGraph):
