@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import fcntl
 import functools
+import gc
 import importlib
 import json
 import os
@@ -24,10 +25,11 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import _pytest.config
 import pytest
 
 from gpuregress.workers import compiler_pool, worker_process
@@ -76,20 +78,8 @@ class Forked:
     def __init__(self, arguments: Sequence[str], output: int, passed: tuple[int, ...], env: Mapping[str, str]) -> None:
         self.returncode: int | None = None
         self._lock = threading.Lock()
-        request = {
-            "arguments": arguments,
-            "passed": passed,
-            "env": dict(env),
-            "parent": os.getpid(),
-            "cwd": str(Path.cwd()),
-        }
-        server, libc = _server(), ctypes.CDLL(None)
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        try:
-            socket.send_fds(server, [json.dumps(request).encode()], [output, *passed])
-            self.pid = int(server.recv(_LARGEST))
-        finally:
-            libc.prctl(_PR_SET_CHILD_SUBREAPER, 0)
+        request = {"arguments": arguments, "env": dict(env), "cwd": str(Path.cwd())}
+        self.pid = _fork(request, {1: output, 2: output, **{number: number for number in passed}})
 
     def poll(self) -> int | None:
         with self._lock:
@@ -110,6 +100,60 @@ class Forked:
         return code
 
 
+class Program(subprocess.Popen[str]):
+    """`python -m MODULE ...` or `python FILE ...`; it starts its own workers and compilers in this way, too."""
+
+    def _execute_child(self, *given: Any) -> None:
+        """Does in place of fork and exec what the original does."""
+        arguments, _, _, _, _, cwd, env, _, _, _, stdin, _, _, stdout, _, stderr, *_ = given
+        if sys.platform != "linux":
+            super()._execute_child(*given)  # type: ignore[misc]
+            return
+        request = {"arguments": arguments, "env": dict(os.environ if env is None else env), "program": True}
+        streams = {number: stream for number, stream in enumerate((stdin, stdout, stderr)) if stream != -1}
+        self.pid = _fork({**request, "cwd": str(cwd or Path.cwd())}, {1: 1, 2: 2, **streams})
+        self._child_created = True
+        self._close_pipe_fds(*given[10:16])  # type: ignore[attr-defined]
+
+
+def run(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], timeout_s: float) -> tuple[int, str, str]:
+    """Run `python` with these arguments; its exit code, stdout and stderr.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer; it is killed.
+    """
+    pipe = subprocess.PIPE
+    with Program([sys.executable, *arguments], cwd=cwd, env=env, stdout=pipe, stderr=pipe, text=True) as program:
+        try:
+            printed, errors = program.communicate(timeout=timeout_s)
+        except BaseException:
+            program.kill()
+            raise
+    return program.returncode, printed, errors
+
+
+_turn = threading.Lock()
+
+
+def _fork(request: dict[str, Any], streams: Mapping[int, int]) -> int:
+    """Ask the server for a process; its id.
+
+    Args:
+        request: what it is to be.
+        streams: its file descriptors -> those of this process.
+    """
+    request = {**request, "parent": os.getpid(), "streams": list(streams)}
+    libc = ctypes.CDLL(None)
+    with _turn:
+        server = _server()
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        try:
+            socket.send_fds(server, [json.dumps(request).encode()], list(streams.values()))
+            return int(server.recv(_LARGEST))
+        finally:
+            libc.prctl(_PR_SET_CHILD_SUBREAPER, 0)
+
+
 class _Pidfd:
     def __init__(self, pid: int) -> None:
         self._descriptor = os.pidfd_open(pid)
@@ -121,9 +165,15 @@ class _Pidfd:
         os.close(self._descriptor)
 
 
+_own_server: list[socket.socket] = []
+"""In a program that was forked: the copy of the server that is its child."""
+
+
 @functools.cache
 def _server() -> socket.socket:
     """Start the server of this process; it ends when this process does."""
+    if _own_server:
+        return _own_server[0]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         server = subprocess.Popen(
@@ -138,9 +188,8 @@ def _server() -> socket.socket:
     return ours
 
 
-def _serve(requests: socket.socket) -> str:
-    """Fork a process for each request; return in that process the name of the module it is to run."""
-    _load_libraries()
+def _serve(requests: socket.socket) -> Callable[[], object]:
+    """Fork a process for each request; return in that process what it is to execute."""
     assert threading.active_count() == 1 == len(list(Path("/proc/self/task").iterdir()))
     while True:
         data, descriptors, _, _ = socket.recv_fds(requests, _LARGEST, 8)
@@ -163,7 +212,7 @@ def _load_libraries() -> None:
     import tree_sitter_cuda  # noqa: F401, PLC0415
     from cuda.bindings import nvrtc  # noqa: F401, PLC0415
 
-    from gpuregress import runner, toolchain  # noqa: F401, PLC0415
+    from gpuregress import cli, plan, runner, toolchain  # noqa: F401, PLC0415
     from gpuregress.compare import comparators, user_functions  # noqa: F401, PLC0415
     from gpuregress.devices.cpu import device, isa  # noqa: F401, PLC0415
     from gpuregress.devices.cpu.compilation import translate  # noqa: F401, PLC0415
@@ -171,8 +220,13 @@ def _load_libraries() -> None:
     from gpuregress.dump import parse, reader  # noqa: F401, PLC0415
     from gpuregress.inputs import fills  # noqa: F401, PLC0415
     from gpuregress.records import Task, prepare  # noqa: PLC0415
+    from gpuregress.session import session  # noqa: F401, PLC0415
     from gpuregress.toolchain.host_code import unit  # noqa: F401, PLC0415
     from tests import fakes  # noqa: F401, PLC0415
+
+    _pytest.config.get_config()  # imports its own plugins, and none of others
+    gc.collect()
+    gc.freeze()
 
     for module in pkgutil.walk_packages(isa.__path__, f"{isa.__name__}."):
         importlib.import_module(module.name)
@@ -180,26 +234,53 @@ def _load_libraries() -> None:
     llvm_backend.fingerprint()
 
 
-def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> str:
+def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> Callable[[], object]:
     """Turn this copy of the server into the process that was asked for."""
     wait_until(lambda: os.getppid() == request["parent"])  # the first child has ended
     requests.send(str(os.getpid()).encode())
     requests.close()
-    os.setsid()
     moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 1 << 9) for descriptor in descriptors]
     os.closerange(3, 1 << 9)
-    for source, target in zip((moved[0], *moved), (1, 2, *request["passed"]), strict=True):
+    for source, target in zip(moved, request["streams"], strict=True):
         os.dup2(source, target)
     os.closerange(1 << 9, (1 << 9) + len(moved))
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     _, *options = request["arguments"]
+    if request.get("program"):
+        first = str(Path.cwd()) if options[0] == "-m" else str(Path(options[0]).resolve().parent)
+        sys.path[:] = [first, *paths, *(path for path in sys.path if path != str(ROOT))]
+        nested = _fork_server()
+        if nested is not None:
+            return nested
+        use(pytest.MonkeyPatch())
+    else:
+        os.setsid()
+        sys.path[1:1] = paths
+    if "-m" not in options:
+        path, *sys.argv[1:] = options
+        return functools.partial(runpy.run_path, path, run_name="__main__")
     module: str
     module, *sys.argv[1:] = options[options.index("-m") + 1 :]
-    sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return module
+    return functools.partial(runpy.run_module, module, run_name="__main__", alter_sys=True)
+
+
+def _fork_server() -> Callable[[], object] | None:
+    """Fork a server for the workers of this program; in one of them, return what it is to execute."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        theirs.close()
+        _own_server.append(ours)
+        return None
+    ours.close()
+    with Path(os.devnull).open("r+b") as nowhere:
+        for stream in range(3):  # a reader of the program's output waits for the program alone
+            os.dup2(nowhere.fileno(), stream)
+    return _serve(theirs)
 
 
 if __name__ == "__main__":
-    runpy.run_module(_serve(socket.socket(fileno=int(sys.argv[1]))), run_name="__main__", alter_sys=True)
+    _load_libraries()
+    _serve(socket.socket(fileno=int(sys.argv[1])))()

@@ -10,7 +10,8 @@ Each page runs in a folder of its own, from top to bottom. HTML comments steer i
 
 In a `console` block a line that begins with `$ ` is a command. The lines behind it are what it prints, in which a line
 `...` stands for any lines. A command without such lines must succeed. A command that begins with `gpuregress` runs in
-this process, which saves the start of Python; what its output is piped to, and all other commands, run in a shell.
+this process, one that begins with `python` in a process that is forked from one with our modules, which saves the start
+of Python; what the output is piped to, and all other commands, run in a shell.
 
     python -m tests.documents.snippets       writes what the commands print into the pages
 """
@@ -31,16 +32,17 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from gpuregress.cli import main
+from tests import preloaded
 from tests.pytest_plugin.outside import entry_point
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
 COMMAND_TIMEOUT_S = 300.0
 _OWN = re.compile(
-    r"gpuregress (?P<words>[^|&;<>$`\\#]*?)(?: 2> (?P<errors>[\w.]+))?(?: > (?P<file>[\w.]+))?"
+    r"(?P<program>gpuregress|python) (?P<words>[^|&;<>$`\\#]*?)(?: 2> (?P<errors>[\w.]+))?(?: > (?P<file>[\w.]+))?"
     r"(?: \| (?P<reader>[^;]*)|; (?P<next>.*))?"
 )
-"""A command of gpuregress, where its streams go, and what follows it."""
+"""A command of gpuregress or Python, where its streams go, and what follows it."""
 
 _MARK = re.compile(r"<!-- (project|needs|setup|file|not run): (.*?) -->")
 _FENCE = re.compile(r"```(\w*)$")
@@ -140,6 +142,7 @@ class Shell:
             "PATH": f"{bin_folder}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": f"{entry_point(folder)}:{ROOT}",
             "CUDA_VISIBLE_DEVICES": "",  # the pages show the CPU device
+            "PYTEST_ADDOPTS": "-p no:hypothesispytest",  # it imports Hypothesis for a line of the summary
             "LOGNAME": "alice",
             "COLUMNS": "100",
         }
@@ -160,11 +163,15 @@ class Shell:
         own = _OWN.fullmatch(command)
         if own is None:
             return self._shown(self._in_shell(command))
-        with contextlib.chdir(self.folder):
-            result = CliRunner(env=self._environment).invoke(main, self._words(own["words"]))
-        self.status = result.exit_code
-        is_apart = any(own[name] is not None for name in ("errors", "file", "reader"))
-        printed, errors = (result.stdout, result.stderr) if is_apart else (result.output, "")
+        words = self._words(own["words"])
+        if own["program"] == "python":
+            self.status, printed, errors = preloaded.run(words, self.folder, self._environment, COMMAND_TIMEOUT_S)
+        else:
+            with contextlib.chdir(self.folder):
+                result = CliRunner(env=self._environment).invoke(main, words)
+            self.status = result.exit_code
+            is_apart = any(own[name] is not None for name in ("errors", "file", "reader"))
+            printed, errors = (result.stdout, result.stderr) if is_apart else (result.output, "")
         if own["errors"] is not None:
             (self.folder / own["errors"]).write_text(errors, encoding="utf-8")
             errors = ""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress import launch_log
+from tests import preloaded
 from tests.waiting import wait_until
 from tests.workshop import JOB, KERNEL, Workshop
 
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def start(shop: Workshop, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return preloaded.Program(
         [sys.executable, "-m", "tests.fake_main", "-C", str(shop.root), *arguments],
         cwd=ROOT,
         stdout=subprocess.PIPE,

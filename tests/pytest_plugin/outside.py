@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests import preloaded
+
 ROOT = Path(__file__).parents[2]
 _METADATA = "Metadata-Version: 2.1\nName: gpuregress-of-tests\nVersion: 0\n"
 _ENTRY = "[pytest11]\ngpuregress = gpuregress.pytest_plugin\n"
@@ -21,7 +23,7 @@ def entry_point(folder: Path) -> Path:
     return info.parent
 
 
-def run(folder: Path, scratch: Path, *arguments: str, fake: bool = True) -> tuple[int, str]:
+def run(folder: Path, scratch: Path, *arguments: str, fake: bool = True, fresh: bool = False) -> tuple[int, str]:
     """Run pytest in a folder; its exit code and output.
 
     Args:
@@ -29,17 +31,18 @@ def run(folder: Path, scratch: Path, *arguments: str, fake: bool = True) -> tupl
         scratch: a folder outside of it.
         arguments: of the command line.
         fake: cases run on the fake device.
+        fresh: in a process that has loaded nothing before.
     """
     paths = os.pathsep.join([str(entry_point(scratch)), str(ROOT)])
     more = ["-p", "tests.pytest_plugin.fake_device", "--gpuregress-device", "cpu"] if fake else []
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={scratch / 'base'}", *more]
-    done = subprocess.run(
-        [*command, "-p", "no:hypothesispytest", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+    command = ["-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={scratch / 'base'}", *more]
+    environment = {**os.environ, "PYTHONPATH": paths}
+    command += ["-p", "no:hypothesispytest", *arguments]
+    if fresh:
+        whole = [sys.executable, *command]
+        done = subprocess.run(
+            whole, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+    code, printed, errors = preloaded.run(command, folder, environment, 300)
+    return code, printed + errors

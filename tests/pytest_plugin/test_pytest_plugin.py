@@ -101,5 +101,5 @@ def test_a_session_without_jobs_loads_nothing(tmp_path: Path, scratch: Path) -> 
         "    loaded = {name for name in sys.modules if name.startswith(('gpuregress.', 'numpy'))}\n"
         "    assert loaded == {'gpuregress.pytest_plugin', 'gpuregress.pytest_plugin.job_files'}\n"
     )
-    code, text = outside.run(tmp_path, scratch, fake=False)
+    code, text = outside.run(tmp_path, scratch, fake=False, fresh=True)
     assert code == 0, text

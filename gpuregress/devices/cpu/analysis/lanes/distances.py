@@ -42,9 +42,7 @@ def bases(value: LaneValue) -> set[str]:
     return {atom.name for atom, _ in atoms}
 
 
-def _terms(
-    left: LaneValue, right: LaneValue, *, crosswise: bool = True
-) -> Iterator[tuple[tuple[Atom, ...], Bounds]]:
+def _terms(left: LaneValue, right: LaneValue, *, crosswise: bool = True) -> Iterator[tuple[tuple[Atom, ...], Bounds]]:
     """The constant and the other monomials of `left - right` that are not 0; those that vary, for both apart."""
     for monomial in left.keys() | right.keys():
         mine, theirs = left.get(monomial, _ZERO), right.get(monomial, _ZERO)
