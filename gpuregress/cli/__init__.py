@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "mutate": "runs",
     "profile": "runs",
     "fuzz": "runs",
+    "accuracy": "runs",
     "accept": "baselines",
     "review": "baselines",
     "reject": "baselines",

@@ -27,8 +27,10 @@ from gpuregress.records import (
     Instruments,
     LaunchShape,
     Program,
+    RoundingSite,
     TensorMap,
 )
+from gpuregress.records.instrumentation.accuracy import Place
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -74,6 +76,8 @@ class LaunchReport:
         findings: of the dynamic checks that `Device.instrument` asked for.
         costs: of each instruction, where `Device.instrument` asked for it; files as the compiler names them.
         coverage: what was executed, where `Device.instrument` asked for it; files as the compiler names them.
+        roundings: the instructions whose accuracy was watched, likewise.
+        shadows_lost: elements of memory for whose shadow values there was no room.
     """
 
     elapsed_ms: float
@@ -85,6 +89,23 @@ class LaunchReport:
     findings: tuple[CheckFinding, ...] = ()
     coverage: Coverage | None = None
     costs: Costs | None = None
+    roundings: tuple[RoundingSite, ...] = ()
+    shadows_lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """The values of a buffer's elements in higher precision.
+
+    Attributes:
+        high: each element's value, rounded to a double.
+        low: what is left of it; 0 unless the elements are doubles.
+        known: the elements that have such a value.
+    """
+
+    high: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    known: npt.NDArray[np.bool_]
 
 
 class Memory(Protocol):
@@ -171,6 +192,23 @@ class Device(Protocol):
             wanted: none of it changes the results of a launch.
         """
         return
+
+    def round_at(self, places: Collection[Place]) -> None:  # noqa: ARG002 - a default
+        """Choose the instructions whose own rounding errors are part of the values in higher precision.
+
+        Args:
+            places: of theirs, as `LaunchReport.roundings` has them; none: the values are as exact as they can be.
+        """
+        return
+
+    def shadow(self, memory: Memory, itemsize: int) -> Shadow | None:  # noqa: ARG002 - a default
+        """The values of a buffer in higher precision, where `instrument` asked for accuracy; None without.
+
+        Args:
+            memory: of this device.
+            itemsize: bytes of an element.
+        """
+        return None
 
     def load(
         self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None

@@ -57,6 +57,9 @@ from gpuregress.records.fills import NormalDistribution as NormalDistribution
 from gpuregress.records.fills import Progression as Progression
 from gpuregress.records.fills import PythonFunction as PythonFunction
 from gpuregress.records.fills import Values as Values
+from gpuregress.records.instrumentation.accuracy import BufferAccuracy as BufferAccuracy
+from gpuregress.records.instrumentation.accuracy import ResultAccuracy as ResultAccuracy
+from gpuregress.records.instrumentation.accuracy import RoundingSite as RoundingSite
 from gpuregress.records.instrumentation.costs import CostComparison as CostComparison
 from gpuregress.records.instrumentation.costs import Costs as Costs
 from gpuregress.records.instrumentation.costs import InstructionCost as InstructionCost

@@ -12,6 +12,7 @@ from typing import Literal
 
 from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
+from gpuregress.records.instrumentation.accuracy import ResultAccuracy
 from gpuregress.records.instrumentation.costs import Costs
 from gpuregress.records.instrumentation.coverage import Coverage
 from gpuregress.records.instrumentation.instruments import CheckFinding
@@ -268,6 +269,7 @@ class Observations(Sparse):
         costs: of each instruction in the first run of the case's launches; CPU device only.
         schedules: of `--schedules`, without the first one; None where a device has no choice.
         coverage: of `--coverage`: what the first run of the case's launches executed; CPU device only.
+        accuracy: of the results, where it was asked for.
         variants: of `variants:`, without the first combination.
         seeds: of `repeat: {seeds: …}`, without the job's own seed.
         sticky: whether the device's context is lost.
@@ -303,6 +305,7 @@ class Observations(Sparse):
     coverage: Coverage | None = None
     costs: Costs | None = None
     schedules: tuple[ScheduleRun, ...] | None = None
+    accuracy: ResultAccuracy | None = None
     variants: tuple[VariantRun, ...] = ()
     seeds: tuple[SeedRun, ...] = ()
     sticky: bool = False

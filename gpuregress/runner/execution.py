@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,9 @@ from gpuregress.runner.launches.recorder import LaunchRecorder
 from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, survey
 from gpuregress.runner.references import ReferenceDumps
 from gpuregress.runner.status_check import check_status
+
+if TYPE_CHECKING:
+    from gpuregress.runner.accuracy.line_errors import AccuracyRuns
 
 Array = npt.NDArray[np.generic]
 
@@ -122,6 +126,7 @@ class _CaseRun:
         launches: those of the first run and of the repeats.
         output: printed by the kernels.
         resources: kernel → registers, memory, occupancy.
+        accuracy: what the first run finds of it, where that was asked for.
         observed: further findings.
     """
 
@@ -138,6 +143,7 @@ class _CaseRun:
     launches: list[LaunchTime] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
     resources: dict[str, dict[str, int]] = field(default_factory=dict)
+    accuracy: AccuracyRuns | None = None
     observed: Observations = field(default_factory=lambda: Observations(poison=POISON.hex()))
 
     @property
@@ -163,7 +169,10 @@ class _CaseRun:
         has_choice = self.device.follow(main)
         orders = [self.device.vary(0)]
         self.device.instrument(self.case.settings.instruments)
-        self._run(filled, self._dump_first, is_timed=self.case.settings.timing is not None)
+        if self.case.settings.instruments.accuracy:
+            self._run_accuracy(filled)
+        else:
+            self._run(filled, self._dump_first, is_timed=self.case.settings.timing is not None)
         self.device.instrument(Instruments())
         if self.case.settings.timing:
             orders *= 2
@@ -224,6 +233,24 @@ class _CaseRun:
         if is_timed:
             self._time(loaded, prepared, {**kept, **filled})
             self._compare_inputs(prepared, filled)
+
+    def _run_accuracy(self, filled: Mapping[str, Array]) -> None:
+        """Run the case beside higher precision, then again for the source lines at which errors arise."""
+        from gpuregress.runner.accuracy.line_errors import AccuracyRuns  # noqa: PLC0415 - few runs ask for it
+
+        runs = self.accuracy = AccuracyRuns(self.device, self.case)
+
+        def take_first(result: BufferReader) -> None:
+            self._dump_first(result)
+            runs.take(result)
+
+        def again(take: Callable[[BufferReader], None]) -> None:
+            self.device.free_all()
+            self._run(filled, take)
+
+        self._run(filled, take_first)
+        self.accuracy = None
+        self.observed = replace(self.observed, accuracy=runs.result(again))
 
     def _read(self, memory: Mapping[str, Memory], take: Callable[[BufferReader], None]) -> None:
         self.launcher.entering("saving")
@@ -319,6 +346,8 @@ class _CaseRun:
             self.observed = replace(self.observed, exchanges=tuple(dict.fromkeys(exchanges)))
         if report.findings or self.observed.findings:
             self.observed = replace(self.observed, findings=with_launch(self.observed.findings, report.findings))
+        if self.accuracy is not None:
+            self.accuracy.note(report, launch.source)
         if self.is_first and (report.coverage is not None or report.costs is not None):
             from gpuregress.runner.launches import source_counts  # noqa: PLC0415 - few runs ask for it
 

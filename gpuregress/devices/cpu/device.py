@@ -30,12 +30,13 @@ from gpuregress.devices.cpu.runtime.bulk import map_bytes
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
 from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import BulkNotes, ShadowMemory
-from gpuregress.devices.cpu.runtime.counters import coverage
+from gpuregress.devices.cpu.runtime.counters import coverage, rounding_sites
 from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS
 from gpuregress.devices.cpu.runtime.counters.warp_trace import WarpTrace
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
 from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule
+from gpuregress.devices.cpu.runtime.shadows.shadow_table import ShadowTable
 from gpuregress.devices.cpu.runtime.special_function_tables import table
 from gpuregress.devices.cpu.runtime.syscalls import Syscalls
 from gpuregress.devices.cpu.runtime.textures import Textures
@@ -46,6 +47,7 @@ from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.records import SM_90, DeviceInfo, Dim3, Instruments, LaunchShape, Program, TensorMap
+from gpuregress.records.instrumentation.accuracy import Place
 from gpuregress.toolchain import cache
 
 FEW_THREADS = 1 << 16
@@ -165,6 +167,8 @@ class CpuDevice(base.Device):
         self._shadow: ShadowMemory | None = None
         self._schedule = NamedSchedule()
         self._thread_order = np.zeros(1, np.uint32)
+        self._rounding: frozenset[Place] = frozenset()
+        self._shadows: ShadowTable | None = None
         self._info: DeviceInfo | None = None
 
     @property
@@ -189,6 +193,18 @@ class CpuDevice(base.Device):
     def instrument(self, wanted: Instruments) -> None:
         """Choose what programs loaded from now on watch and count; see `devices.base.Device.instrument`."""
         self._instruments = wanted
+
+    def round_at(self, places: Collection[Place]) -> None:
+        """Choose the instructions whose rounding errors are part of the shadows; see `devices.base.Device.round_at`."""
+        self._rounding = frozenset(places)
+
+    def shadow(self, memory: base.Memory, itemsize: int) -> base.Shadow | None:
+        """Return the shadow values of a buffer; see `devices.base.Device.shadow`."""
+        region = self._space.find(memory.address)
+        if self._shadows is None or region is None:
+            return None
+        high, low, known = self._shadows.read(region.host, region.data, itemsize)
+        return base.Shadow(high, low, known)
 
     def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> CpuModule:
         """Translate a program's PTX, or find it in the cache; see `devices.base.Device.load`.
@@ -288,6 +304,7 @@ class CpuDevice(base.Device):
         self._textures.clear()
         self._partitions.clear()
         self._shadow = None
+        self._shadows = None
         for arena in self._arenas:
             arena.release()
 
@@ -321,6 +338,8 @@ class CpuDevice(base.Device):
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
         if facts.granules:
             self._begin_checks(facts, launch.blocks)
+        if module.schedule.instruments.accuracy:
+            self._prepare_shadows(module)
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):
             machine = self._machine(module, facts, arena, launch, shared)
@@ -351,6 +370,14 @@ class CpuDevice(base.Device):
         if self._shadow.begin_launch(self._space.all(), facts.granules[1], blocks):
             for arena in self._arenas:
                 arena.checks.clear()
+
+    def _prepare_shadows(self, module: CpuModule) -> None:
+        """Make the table of shadow values, and tell the program whose rounding errors count."""
+        if self._shadows is None:
+            self._shadows = ShadowTable(self._space.size)
+        for site in module.module_facts.probes:
+            if site.kind == "rounding":
+                module.counters[site.first] = bool(site.lines) and site.lines[0] in self._rounding
 
     def _machine(
         self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int
@@ -386,6 +413,8 @@ class CpuDevice(base.Device):
             counters=module.counters.ctypes.data,
             order=self._thread_order.ctypes.data,
             arrival=self._schedule.arrival,
+            shadows=0 if self._shadows is None else self._shadows.rows.ctypes.data,
+            shadow_mask=0 if self._shadows is None else len(self._shadows.rows) - 1,
             **coordinates,
         )
 
@@ -446,7 +475,8 @@ class CpuDevice(base.Device):
         findings = () if found is None else found.all()
         if "leaks" in module.schedule.instruments.checks:
             findings += leaks(self._space.heap, [one.module_facts for one in self._modules])
-        seen = coverage.take(program.probes, module.counters)
+        roundings = rounding_sites.take(program.probes, module.counters)
+        seen = None if roundings else coverage.take(program.probes, module.counters)
         costs = traced.costs() if traced is not None else None
         return LaunchReport(
             elapsed_ms,
@@ -458,6 +488,8 @@ class CpuDevice(base.Device):
             findings,
             coverage=seen,
             costs=costs,
+            roundings=roundings,
+            shadows_lost=machine.shadows_lost,
         )
 
     def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:

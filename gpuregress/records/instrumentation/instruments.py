@@ -42,16 +42,18 @@ class Instruments(Sparse):
         checks: names from `CHECKS`, in that order.
         costs: whether the costs of each instruction are counted: executions, sectors, bank conflicts.
         coverage: whether the executions of each basic block and each branch are counted.
+        accuracy: whether floating-point values have shadows of higher precision.
     """
 
     checks: tuple[str, ...] = ()
     costs: bool = False
     coverage: bool = False
+    accuracy: bool = False
 
     @property
     def any(self) -> bool:
         """Whether anything is watched or counted."""
-        return bool(self.checks) or self.costs or self.coverage
+        return bool(self.checks) or self.costs or self.coverage or self.accuracy
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def located(coverage: Coverage, source: Source) -> Coverage:
         coverage: with files as the compiler names them.
         source: what was compiled.
     """
-    paths = {one.path: _path(one.path, source) for one in coverage.files}
+    paths = {one.path: path_of(one.path, source) for one in coverage.files}
     found = [(paths[one.path], one) for one in coverage.files]
     return merged(Coverage((_moved(one, path),)) for path, one in found if path)
 
@@ -56,7 +56,7 @@ def located_costs(costs: Costs, kernel: str, source: Source) -> Costs:
         source: what was compiled.
     """
     names = {name for item in costs.instructions for name, _, _ in item.chain}
-    paths = {name: _path(name, source) for name in names}
+    paths = {name: path_of(name, source) for name in names}
     items = tuple(_placed(item, kernel, paths) for item in costs.instructions)
     contention = dict.fromkeys([kernel] * bool(costs.contention), max(costs.contention.values(), default=0))
     return cost_records.merged((Costs(items, contention, costs.uncounted),))
@@ -71,7 +71,7 @@ def _moved(one: FileCoverage, path: str) -> FileCoverage:
     return dataclasses.replace(one, path=path)
 
 
-def _path(name: str, source: Source) -> str:
+def path_of(name: str, source: Source) -> str:
     """The path of a file of the project, "" for a library's."""
     main = Path(source.path)
     if Path(name).name == main.name and Path(name).parent in (Path(), main.parent):

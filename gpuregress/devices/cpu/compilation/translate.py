@@ -20,6 +20,7 @@ from gpuregress.devices.cpu.isa.matrix.mma_batches import is_followed, with_batc
 from gpuregress.devices.cpu.isa.matrix.wgmma_results import with_results
 from gpuregress.devices.cpu.isa.memory.dynamic_stack import with_stack
 from gpuregress.devices.cpu.isa.memory.variadic_arguments import with_addresses
+from gpuregress.devices.cpu.isa.shadow.shadow_pass import with_shadows
 from gpuregress.devices.cpu.isa.warp.aligned_barriers import with_warp_barriers
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Module
@@ -46,7 +47,11 @@ def translate(
         DeviceError: there is no such kernel.
     """
     needed = replace(tree, functions=tuple(item for item in tree.functions if not item.is_skipped))
-    whole = inlined(with_warp_barriers(with_batches(with_stack(with_addresses(needed))), is_followed))
+    plain = with_stack(with_addresses(needed))
+    if schedule is not None and schedule.instruments.accuracy:
+        whole = with_warp_barriers(with_batches(with_shadows(inlined(plain))), is_followed)
+    else:
+        whole = inlined(with_warp_barriers(with_batches(plain), is_followed))
     unit = Unit(with_constant_divisors(with_results(whole)), schedule)
     if {"races", "uninitialized"} & set(unit.schedule.instruments.checks) and not unit.clustered:
         unit.granules = granules(unit.functions.values())

@@ -260,6 +260,10 @@ _ROWS: dict[str, OpcodeInfo] = {
     "wmma.mma": replace(_MATRICES, family="matrix.wmma"),
     "wgmma": OpcodeInfo("matrix.wgmma", _NONE, since="sm_90a"),
     "wgmma.mma_async": replace(_MATRICES, family="matrix.wgmma", since="sm_90a"),
+    # Shadow values, which an instrumented build inserts; no PTX text can name them.
+    "%shadow": OpcodeInfo("shadow.shadow_arithmetic", _PURE),
+    "%shadow.ld": OpcodeInfo("shadow.shadow_memory", _VARYING),
+    "%shadow.st": OpcodeInfo("shadow.shadow_memory", _NONE),
     "tcgen05": OpcodeInfo("", _VARYING),
 }
 

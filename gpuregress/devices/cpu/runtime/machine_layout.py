@@ -82,6 +82,12 @@ SUSPENDED, HELD = 2, 3
 EXCHANGE_ENTRIES, EXCHANGE_SHIFT = 1 << 10, 5
 """Rows, each of 2^5 bytes, of the table of last writes: address, thread, site."""
 
+SHADOW_SHIFT, SHADOW_CHUNK, SHADOW_PROBES, SHADOW_SIZE_SHIFT = 5, 4, 256, 56
+"""A row of the table of shadow values has 2^5 bytes: address and size of an element, its bits, two parts of its shadow.
+Chunks of 2^4 rows stand for 64 bytes of memory. A row is looked for in 256 places; the size is above bit 56."""
+SHADOW_MULTIPLIER = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio (Knuth, The Art of Computer Programming, 6.4)."""
+
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
 """Functions that the device offers; a call names one by its index."""
 CHECK_REPORT, CHECK_ORDER = (1 << 16) + 16, (1 << 16) + 17
@@ -117,6 +123,8 @@ class Machine(ctypes.Structure):
     warp and its lanes so far, `trace_flush` asks for rows to be combined.
     In code that permutes threads `order` has the number of the thread that runs first, second, … as 32-bit numbers, and
     `arrival` tells when asynchronous copies arrive: `LATEST` and so on.
+    `shadows` is the hash table of the shadow values of memory (`runtime.shadows.shadow_table`), `shadow_mask` its
+    rows less one, `shadows_lost` how many it had no row for.
     `advanced` tells whether a block that was suspended had changed anything; its number is then in `first_block`.
     """
 
@@ -135,6 +143,7 @@ class Machine(ctypes.Structure):
             "exchanges", "exchange_write", "exchange_read", "advanced", "counters", "checks", "block_checks",
             "trace", "trace_key", "trace_way", "trace_warp", "trace_mask", "trace_flush",
             "order", "arrival",
+            "shadows", "shadow_mask", "shadows_lost",
         )
     ]  # fmt: skip
 

@@ -106,6 +106,11 @@ class AddressSpace:
         self._regions[number] = region
         return region
 
+    @property
+    def size(self) -> int:
+        """Bytes of all regions."""
+        return sum(region.size for region in self._regions.values())
+
     def free(self, address: int) -> bool:
         """Free the region that starts at an address; False where none does."""
         region = self._regions.get(region_of(address))

@@ -343,9 +343,10 @@ def _param_pointer(emitter: Services, instruction: Instruction, address: Address
     return at(emitter.view.entry, emitter.view.pointer("params"), offset + address.offset)
 
 
-def _pointer_for(
+def pointer_for(
     emitter: Services, instruction: Instruction, address: Operand, action: str, *, is_watched: bool = True
 ) -> ir.Value:
+    """The checked host pointer of a load or a store."""
     if not isinstance(address, Address):
         raise unsupported(instruction, "not an address")
     count = lanes(instruction) * size(type_of(instruction))
@@ -371,7 +372,7 @@ def _is_kernel_parameter(emitter: Services, instruction: Instruction) -> bool:
 def _load(emitter: Services, instruction: Instruction) -> None:
     target, address = instruction.operands[:2]
     type_name = type_of(instruction)
-    pointer = _pointer_for(emitter, instruction, address, "read")
+    pointer = pointer_for(emitter, instruction, address, "read")
     constant = _is_kernel_parameter(emitter, instruction)
     memory_type = I8 if llvm_type(type_name) == I1 else llvm_type(type_name)
     step, total = size(type_name), lanes(instruction)
@@ -389,7 +390,7 @@ def store(emitter: Services, instruction: Instruction) -> None:
     """Store registers; `async_copy` has asynchronous stores."""
     address, source = instruction.operands[:2]
     type_name = type_of(instruction)
-    pointer = _pointer_for(emitter, instruction, address, "write", is_watched=False)
+    pointer = pointer_for(emitter, instruction, address, "write", is_watched=False)
     values = [emitter.read(item, type_name) for item in elements(source)]
     if emitter.unit.granules is not None and isinstance(address, Address):
         same = _same_values(emitter, pointer, values, size(type_name))

@@ -5,11 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-ProbeKind = Literal["run", "branch", "case", "predicate", "loop", "bound"]
+ProbeKind = Literal["run", "branch", "case", "predicate", "loop", "bound", "rounding", "restart"]
 Lines = tuple[tuple[tuple[str, int, int], ...], ...]
 """Source lines: (file, line, column) of the code itself and of the calls that it is inlined into, innermost first."""
 
-COUNTERS: dict[ProbeKind, int] = {"run": 1, "branch": 1, "case": 1, "predicate": 1, "loop": 3, "bound": 3}
+COUNTERS: dict[ProbeKind, int] = {
+    "run": 1,
+    "branch": 1,
+    "case": 1,
+    "predicate": 1,
+    "loop": 3,
+    "bound": 3,
+    "rounding": 3,
+    "restart": 1,
+}
 """Kind of a probe → its counters."""
 
 
@@ -21,13 +30,16 @@ class ProbeSite:
         kind: `run`: executions of the instructions from one wait, or the start of a basic block, to the next; `branch`:
             how often a conditional branch is taken; `case`: how often a branch goes to one of several targets;
             `predicate`: how often an instruction with a guard is executed; `loop`: how often a loop runs 0 times, once,
-            more often; `bound`: how often an index is its limit - 1, the limit, the limit + 1.
+            more often; `bound`: how often an index is its limit - 1, the limit, the limit + 1; `rounding`: whether the
+            rounding error of an instruction is part of its shadow, how often digits cancelled, the most that did;
+            `restart`: how often a shadow was lost at an instruction.
         function: PTX function.
         index: its statement; of a loop and a case the block.
         first: number of its first counter.
         lines: source lines of its instructions.
         base: first counter of the `run` that it is part of; -1 where it is none.
-        note: of a bound the comparison: `lt`, `le`, `gt` or `ge`; of a loop "zero" where runs of 0 times are seen.
+        note: of a bound the comparison: `lt`, `le`, `gt` or `ge`; of a loop "zero" where runs of 0 times are seen;
+            of a restart the instruction.
         source: of a bound: the numbers that the index comes from, `blockIdx.x threadIdx.x`.
         limit: of a bound: `1024`, `args[2]`, "" for another value.
     """

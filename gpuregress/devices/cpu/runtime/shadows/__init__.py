@@ -1,0 +1,1 @@
+"""Values of higher precision that belong to memory."""

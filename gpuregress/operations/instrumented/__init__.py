@@ -1,0 +1,1 @@
+"""Operations on runs that are watched while they execute."""

@@ -1,0 +1,86 @@
+"""Accuracy of cases: each runs beside itself in higher precision on the CPU device."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuregress import plan
+from gpuregress.errors import Interrupted, UsageError
+from gpuregress.frozen import dataclass
+from gpuregress.project import Project
+from gpuregress.records import Case, Instruments, ResultAccuracy, Verdict
+from gpuregress.records.serialization import Sparse
+from gpuregress.session import session
+from gpuregress.session.run_request import Machinery, RunRequest
+
+_SLOWER = 20
+"""A case may take so many times its time limit: it runs once for each source line, and more slowly."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAccuracy(Sparse):
+    """The accuracy of a case.
+
+    Attributes:
+        case: its name.
+        accuracy: what was found.
+    """
+
+    case: str
+    accuracy: ResultAccuracy
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyResults(Sparse):
+    """The accuracy of the cases that were asked for.
+
+    Attributes:
+        version: of this document.
+        cases: in the order of the plan.
+    """
+
+    version: int
+    cases: tuple[CaseAccuracy, ...]
+
+
+def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | None = None) -> AccuracyResults:
+    """Find the accuracy of cases; nothing of the project is changed.
+
+    Args:
+        project: whose.
+        selectors: cases, jobs, files or globs.
+        machinery: for tests.
+
+    Raises:
+        UsageError: one of them does not run on the CPU device, or has no floating-point result.
+        Interrupted: ^C.
+        GpuregressError: the errors of `session.run`.
+    """
+    cases = tuple(map(_watched, plan.make(project, list(selectors)).cases))
+    machinery = dataclasses.replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
+    with tempfile.TemporaryDirectory(prefix="gpuregress-accuracy-") as scratch:
+        summary = session.run(
+            project.with_runs(Path(scratch)), RunRequest(device="cpu", kind="nightly"), machinery=machinery
+        )
+    if summary.interrupted:
+        raise Interrupted("interrupted")
+    return AccuracyResults(1, tuple(map(_found, summary.verdicts)))
+
+
+def _watched(case: Case) -> Case:
+    settings = dataclasses.replace(case.settings, timing=None, twins=None, instruments=Instruments(accuracy=True))
+    limits = dataclasses.replace(case.limits, timeout=_SLOWER * case.limits.timeout)
+    return dataclasses.replace(case, settings=settings, limits=limits, repeat=1, seeds=(), variants=None)
+
+
+def _found(verdict: Verdict) -> CaseAccuracy:
+    outcome = verdict.outcome
+    if outcome is None or outcome.state != "done":
+        raise UsageError(f"{verdict.case} has no results to compare: {verdict.status}: {verdict.reason}")
+    found = outcome.observations.accuracy
+    if found is None or not found.buffers:
+        raise UsageError(f"{verdict.case} has no result of a floating-point type (float16, bfloat16, float32, float64)")
+    return CaseAccuracy(verdict.case, found)

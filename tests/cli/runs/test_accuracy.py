@@ -1,0 +1,73 @@
+"""Command `gpuregress accuracy`: its lines, its JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from gpuregress.operations.instrumented import accuracy
+from gpuregress.operations.instrumented.accuracy import AccuracyResults, CaseAccuracy
+from gpuregress.records import BufferAccuracy, ResultAccuracy
+from gpuregress.records.instrumentation.accuracy import Cancellation, InaccurateElement, LineError, Restart
+from tests.workshop import Workshop
+
+ELEMENT = InaccurateElement((0, 3), "1.5", "1.25", 12.0)
+OUT = BufferAccuracy("out", "float32", "float64", 9, 8, 1, 0.5, 2.0, 11.0, 12.0, ((0.0, 3), (16.0, 5)), (ELEMENT,))
+UNTOUCHED = BufferAccuracy("x", "float32", "float64", 4, 0)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, shop: Workshop) -> list[Sequence[str]]:
+    found: list[Sequence[str]] = []
+    path = str(shop.root / "kernels/scale.cu")
+    lines = (LineError(path, 5, 0.75, 9.0), LineError("", 0, 0.25, 3.0))
+    cancelled, restarted = (Cancellation(path, 5, 2, 20),), (Restart(path, 5, "mma.sync", 64),)
+    results = ResultAccuracy((OUT, UNTOUCHED), lines, cancelled, restarted, 7)
+
+    def answer(_project: Any, selectors: Sequence[str]) -> AccuracyResults:
+        found.append(selectors)
+        return AccuracyResults(1, (CaseAccuracy("scale", results),))
+
+    monkeypatch.setattr(accuracy, "accuracy", answer)
+    return found
+
+
+def test_errors_then_the_lines_where_they_arise(
+    shop: Workshop, asked: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop.root)
+    result = shop.call("accuracy", "scale")
+    text = "kernels/scale.cu:5  if (i < n) out[i] = a * x[i];"
+    assert (result.exit_code, asked) == (0, [("scale",)])
+    assert result.stdout.splitlines() == [
+        "scale",
+        "  out: float32 against float64, 8 elements; 1 not written by floating-point instructions are left out",
+        "    error in ulp: median 0.5, 90% 2, 99% 11, largest 12",
+        "    1 elements are finite on one side only",
+        "    elements by error: exact: 3, ≤ 16: 5",
+        "    worst [0, 3]: 1.5, exact 1.25, 12 ulp",
+        "  x: float32 against float64, 0 elements; 4 not written by floating-point instructions are left out",
+        "  the error arises at",
+        f"      75%  {text}  (up to 9 ulp)",
+        "      25%  an unknown line  (up to 3 ulp)",
+        f"  looks like catastrophic cancellation at {text}: up to 20 bits lost, 2 times",
+        f"  not followed: mma.sync at {text} (64 times); its results count as exact",
+        "  7 elements in memory were not followed, for there was no room; they count as exact",
+    ]
+
+
+def test_results_as_json(shop: Workshop, asked: list[Sequence[str]]) -> None:
+    result = shop.call("accuracy", "scale", "--json", "-")
+    document = json.loads(result.stdout)
+    assert (document["version"], len(asked)) == (1, 1)
+    (case,) = document["cases"]
+    assert case["accuracy"]["buffers"][0]["largest"] == 12.0
+    assert case["accuracy"]["lines"][0]["share"] == 0.75
+    assert "the error arises at" in result.stderr
+
+
+def test_a_case_that_is_not_there(shop: Workshop) -> None:
+    assert "nothing" in shop.fails(2, "accuracy", "nothing")
