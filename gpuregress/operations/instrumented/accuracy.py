@@ -71,7 +71,9 @@ def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | 
 
 
 def _watched(case: Case) -> Case:
-    settings = dataclasses.replace(case.settings, timing=None, twins=None, instruments=Instruments(accuracy=True))
+    settings = dataclasses.replace(
+        case.settings, timing=None, twins=None, cost={}, schedules=(), instruments=Instruments(accuracy=True)
+    )
     limits = dataclasses.replace(case.limits, timeout=_SLOWER * case.limits.timeout)
     return dataclasses.replace(case, settings=settings, limits=limits, repeat=1, seeds=(), variants=None)
 

@@ -45,7 +45,7 @@ def test_arithmetic_that_has_a_shadow(mnemonic: str, count: int, *, wanted: bool
 def test_conversions_between_floats() -> None:
     def of(mnemonic: str, count: int = 2) -> tuple[str, str] | None:
         opcode, *modifiers = mnemonic.split(".")
-        return conversion(Instruction(opcode, tuple(modifiers), tuple([None] * count)))  # type: ignore[arg-type]
+        return conversion(Instruction(opcode, tuple(modifiers), (Sink(),) * count))
 
     assert of("cvt.rn.f16.f32") == ("f16", "f32")
     assert of("cvt.f64.f32") == ("f64", "f32")
