@@ -40,6 +40,22 @@ _MOST = 1_000_000
     help="Leave a parameter or the data of a buffer as they are; repeatable.",
 )
 @click.option(
+    "--schedules",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Compare the results of N schedules; 1 compares none.",
+)
+@click.option(
+    "--check",
+    "checks",
+    type=values.NonEmpty(),
+    multiple=True,
+    metavar="NAMES",
+    help="Dynamic checks, as of run: all, or races, uninitialized, barriers, leaks.",
+)
+@click.option(
     "-o",
     "--output",
     "target",
@@ -57,6 +73,8 @@ def command(
     limit: int | None,
     seconds: float | None,
     keep: tuple[str, ...],
+    schedules: int,
+    checks: tuple[str, ...],
     target: Path | None,
     report: str | None,
 ) -> int:
@@ -74,7 +92,7 @@ def command(
     from gpuregress.operations.fuzzing import fuzz
     from gpuregress.records import to_json
 
-    request = fuzz.FuzzRequest(job, seed, limit, seconds, target, keep)
+    request = fuzz.FuzzRequest(job, seed, limit, seconds, target, keep, schedules, checks)
     with progress.transient() as listen:
         done = fuzz.fuzz(context.find_project(ctx, [job]), request, listen=listen)
     if report is not None:

@@ -83,10 +83,11 @@ class Space:
         document: the job.
         cases: of the job that pass as they are, at least one.
         keep: parameters and buffers that stay as they are.
+        schedules: the number of schedules whose results are compared.
     """
 
-    def __init__(self, document: Job, cases: Sequence[Case], keep: Collection[str] = ()) -> None:
-        self._document = document
+    def __init__(self, document: Job, cases: Sequence[Case], keep: Collection[str] = (), *, schedules: int = 1) -> None:
+        self._document = {**document, "schedules": schedules} if schedules > 1 else document
         self.bases = _spread(cases, _BASES)
         blocks = frozenset().union(*(parameters.blocks(case) for case in cases))
         self._own = {

@@ -90,7 +90,9 @@ class FindingWriter:
         """
         failed, planned = tried.failure, tried.planned
         assert failed is not None
-        first = Trial(planned.job, planned.case, failed)
+        compares_orders = any(against == "schedule" for _, against in failed.sides)
+        job_alone = {name: item for name, item in planned.job.items() if compares_orders or name != "schedules"}
+        first = Trial(job_alone, planned.case, failed)
         trials = Trials(self._folder, self._scratch / "shrinking", self._stop)
         search = Reduction(trials, first, failed, time.monotonic() + limit_s, self._listen)
         stopped = ""
@@ -131,7 +133,8 @@ class FindingWriter:
         self._target.mkdir(parents=True, exist_ok=True)
         number = next(at for at in range(1, 1_000_000) if not (self._target / f"{name}-{at}.yaml").exists())
         path = self._target / f"{name}-{number}.yaml"
-        command = f"Run it: gpuregress run {self._shown(path)}"
+        checks = f"--check {','.join(self._folder.checks)} " if self._folder.checks else ""
+        command = f"Run it: gpuregress run {checks}{self._shown(path)}"
         lines = [f"# {visible(one_line(line))}\n" for line in (*head, command)]
         text = "".join(lines) + yaml_writer.write({**job, "job": f"{name}-fuzz-{number}"})
         storage.write_atomic(path.absolute(), text.encode())

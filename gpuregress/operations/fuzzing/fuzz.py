@@ -51,6 +51,8 @@ class FuzzRequest:
         seconds: the time for trying inputs; None: no limit.
         target: the folder of jobs for failures; None: `fuzz` in the project's folder of jobs.
         keep: parameters and buffers that stay as they are.
+        schedules: the number of schedules whose results are compared; 1: none are.
+        checks: dynamic checks, as `run --check` names them.
     """
 
     selector: str
@@ -59,6 +61,8 @@ class FuzzRequest:
     seconds: float | None = None
     target: Path | None = None
     keep: tuple[str, ...] = ()
+    schedules: int = 2
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,9 @@ def fuzz(
     cases = _cases(project, request)
     with StopSignal() as stop, storage.scratch() as scratch:
         options = options or RunOptions("cpu")
-        folder = JobFolder(project, Path(cases[0].path), options, scratch / "runs", coverage=True)
+        folder = JobFolder(
+            project, Path(cases[0].path), options, scratch / "runs", coverage=True, checks=request.checks
+        )
         campaign = _Campaign(request, cases, folder, stop, listen)
         campaign.run(start + request.seconds if request.seconds is not None else None)
         target = request.target or project.configs / "fuzz"
@@ -152,7 +158,7 @@ class _Campaign:
     ) -> None:
         self._request, self._cases, self._listen, self._stop = request, cases, listen, stop
         document = load.load_file(folder.path).document.data
-        self._space = Space(document, cases, request.keep)
+        self._space = Space(document, cases, request.keep, schedules=request.schedules)
         self._trials = FuzzTrials(self._space, folder)
         if not any(self._space.parameters.values()) and not any(self._space.contents):
             raise UsageError(f"{cases[0].job} has nothing to change: no numeric parameter, no data that may be others")
@@ -266,6 +272,8 @@ class _Campaign:
             yield f"the twin {', '.join(case.settings.twins)}"
         if case.checks:
             yield "checks"
+        if self._request.schedules > 1:
+            yield f"{self._request.schedules} schedules"
         yield "faults"
 
     def _notes(self) -> Iterator[str]:

@@ -64,6 +64,7 @@ class JobFolder:
         options: of the runs.
         runs: a scratch folder.
         coverage: whether runs count what the cases execute.
+        checks: dynamic checks of the runs, as `--check` names them.
     """
 
     project: Project
@@ -71,6 +72,7 @@ class JobFolder:
     options: RunOptions
     runs: Path
     coverage: bool = False
+    checks: tuple[str, ...] = ()
 
     def plan(self, job: Job) -> Case | None:
         """Plan a candidate as the text that would be written; None unless it is a valid job of one case."""
@@ -95,7 +97,7 @@ class JobFolder:
 
         where = dataclasses.replace(self.project, runs=self.runs, baselines=baselines, dumps="")
         machinery = dataclasses.replace(self.options.machinery or session.Machinery(), planner=planner)
-        request = RunRequest(device=self.options.device, kind="nightly", coverage=self.coverage)
+        request = RunRequest(device=self.options.device, kind="nightly", coverage=self.coverage, checks=self.checks)
         summary = session.run(where, request, machinery=machinery)
         if summary.interrupted:
             raise Interrupted("interrupted")

@@ -37,7 +37,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[FuzzRequest]:
 
 
 def test_a_failure(shop: Workshop, asked: list[FuzzRequest]) -> None:
-    result = shop.call("fuzz", "j", "--seed", "7", "--limit", "40", "--time", "1min", "--keep", "x", "-o", "there")
+    result = shop.call(
+        "fuzz", "j", "--seed", "7", "--limit", "40", "--time", "1min", "--keep", "x", "-o", "there", "--check", "all"
+    )
     assert result.exit_code == 1
     assert result.output.splitlines() == [
         "fault: out-of-bounds",
@@ -50,7 +52,7 @@ def test_a_failure(shop: Workshop, asked: list[FuzzRequest]) -> None:
         "j: 40 inputs (seed 7), judged by faults: 1 kind of failure; 3 infeasible, 1 could not be run",
         f"{COVERED}, 2 more with these inputs",
     ]
-    assert asked == [FuzzRequest("j", 7, 40, 60.0, Path("there"), ("x",))]
+    assert asked == [FuzzRequest("j", 7, 40, 60.0, Path("there"), ("x",), 2, ("all",))]
 
 
 def test_exit_codes_and_json(shop: Workshop, asked: list[FuzzRequest]) -> None:

@@ -76,6 +76,11 @@ def test_checks_of_other_data() -> None:
     assert JOB["buffers"]["x"]["fill"] == {"uniform": {}}
 
 
+def test_the_schedules_are_part_of_the_job() -> None:
+    assert Space(JOB, [case(8)], schedules=3).job(Candidate(0))["schedules"] == 3
+    assert "schedules" not in JOB
+
+
 def test_words_grade_and_size() -> None:
     both = Candidate(0).with_contents(EQUAL).with_contents(NAN).with_parameter("n", 17)
     assert (both.words, both.grade) == ("n=17; x: all NaN", "special")

@@ -45,7 +45,11 @@ def test_nothing_is_written_where_nothing_fails(fake_shop: Workshop) -> None:
     fake_shop.write("configs/r.py", "def f(inputs, case):\n    return 2 * inputs['x']\n")
     before = everything(fake_shop.root)
     report = fuzzed(fake_shop, limit=20)
-    assert (report.failures, report.tried, report.judged_by) == ((), 20, ("the reference of out", "faults"))
+    assert (report.failures, report.tried, report.judged_by) == (
+        (),
+        20,
+        ("the reference of out", "2 schedules", "faults"),
+    )
     assert report.infeasible > 0
     assert everything(fake_shop.root) == before
 
