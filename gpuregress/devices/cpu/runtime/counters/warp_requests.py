@@ -110,23 +110,28 @@ def _distinct(rows: Words) -> int:
     return int(first.sum())
 
 
-def conflicts(addresses: Words, size: int) -> tuple[int, int]:
+def conflicts(addresses: Words, size: int, *, merges: bool = False) -> tuple[int, int]:
     """Passes over shared memory, and those of them that bank conflicts cause.
 
     A request of 8 bytes a lane is made in two halves of the warp, one of 16 bytes in four quarters. In each of them a
-    bank delivers one word of 4 bytes in a pass; lanes that want the same word share it.
+    bank delivers one word of 4 bytes in a pass; lanes that want the same word share it. Two parts of a load are one
+    where each lane wants the same as its neighbour, or as the lane two away, as was measured on an H200.
 
     Args:
         addresses: of the lanes, by request; aligned to the size.
         size: bytes that each lane accesses.
+        merges: for a load.
     """
     words = max(1, size >> 2)
-    parts = min(LANES, words)
-    width = LANES // parts
+    parts = [addresses]
+    if words > 1:
+        unit = 2 * LANES // words
+        rows = addresses.reshape(-1, unit)
+        same = (_shared_by(rows, 1) | _shared_by(rows, 2)) if merges else np.zeros(len(rows), np.bool_)
+        parts = [rows[same], rows[~same].reshape(-1, unit // 2)]
     passes = ideal = 0
-    for part in range(parts):
-        some = addresses[:, part * width : (part + 1) * width]
-        some = some[(some != INACTIVE).any(axis=1)]
+    for part in parts:
+        some = part[(part != INACTIVE).any(axis=1)]
         if not len(some):
             continue
         first = np.where(some == INACTIVE, INACTIVE, some >> _WORD_SHIFT)
@@ -140,6 +145,13 @@ def conflicts(addresses: Words, size: int) -> tuple[int, int]:
         passes += int(load.max(axis=1).sum())
         ideal += len(some)
     return passes, passes - ideal
+
+
+def _shared_by(rows: Words, distance: int) -> npt.NDArray[np.bool_]:
+    """Whether in each row every lane wants what the lane at a distance (by exclusive or) wants, or one is inactive."""
+    other = rows[:, np.arange(rows.shape[1]) ^ distance]
+    found: npt.NDArray[np.bool_] = ((rows == other) | (rows == INACTIVE) | (other == INACTIVE)).all(axis=1)
+    return found
 
 
 def contended(addresses: Words) -> int:

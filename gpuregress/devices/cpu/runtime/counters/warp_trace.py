@@ -128,7 +128,7 @@ class WarpTrace:
                     self._contend(mine[here])
             self._count(number, at, f"requests.{space}", warp_requests.requests(mine))
             if space == "shared":
-                _, conflicts = warp_requests.conflicts(mine, size)
+                _, conflicts = warp_requests.conflicts(mine, size, merges=access.access == "load")
                 self._count(number, at, "bank_conflicts", conflicts)
                 continue
             found = warp_requests.sectors(mine, size) if space == "global" else _local_sectors(mine, size)

@@ -33,6 +33,15 @@ def test_bank_conflicts_of_strides(stride: int, size: int, expected: tuple[int, 
     assert warp_requests.conflicts(_row(LANES * np.uint64(stride)), size) == expected
 
 
+@pytest.mark.parametrize(
+    ("group", "step", "size", "expected"),
+    [(16, 16, 8, 1), (8, 8, 16, 2), (4, 8, 8, 3), (2, 8, 16, 14), (2, 16, 8, 15), (1, 1, 8, 0), (1, 2, 8, 2)],
+)
+def test_loads_of_equal_words_are_merged_as_on_an_h200(group: int, step: int, size: int, expected: int) -> None:
+    row = _row(LANES // np.uint64(group) * np.uint64(step * size))
+    assert warp_requests.conflicts(row, size, merges=True)[1] == expected
+
+
 @given(st.lists(st.one_of(st.none(), st.integers(0, 300)), min_size=32, max_size=32))
 def test_counts_are_those_of_brute_force(words: list[int | None]) -> None:
     row = _row([INACTIVE if word is None else 4 * word for word in words])
