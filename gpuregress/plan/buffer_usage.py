@@ -10,6 +10,7 @@ from gpuregress.records import Case
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.job import JobSpec
 from gpuregress.spec.models.launch import ArgumentSpec, LaunchSpec
+from gpuregress.spec.models.rules import DEVICE
 
 _JUDGING = ("compare", "checks", "reference", "verify")
 """The keys of a job that judge buffers by name."""
@@ -76,7 +77,8 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
     job = file.job
     for section in _JUDGING:
         for name in getattr(job, section):
-            known(file, problems, name, (section, name))
+            if (section, name) != ("checks", DEVICE):
+                known(file, problems, name, (section, name))
     twins = _twins(job)
     for section in _JUDGING:
         for name in twins.intersection(getattr(job, section)):

@@ -31,11 +31,12 @@ from gpuregress.plan.seeds import CaseInputs
 from gpuregress.plan.spaces import agreement
 from gpuregress.plan.spaces.autotuning import JobTuning
 from gpuregress.project import Project
-from gpuregress.records import Case, CaseSettings, KnownFailing, ResourceLimits, TimingLoop
+from gpuregress.records import Case, CaseSettings, Instruments, KnownFailing, ResourceLimits, TimingLoop
 from gpuregress.records.instrumentation import schedules
 from gpuregress.revision import Labels
 from gpuregress.spec import load
 from gpuregress.spec.load import JobFile
+from gpuregress.spec.models.rules import DEVICE
 from gpuregress.spec.resolve import buffers as spec_buffers
 from gpuregress.spec.resolve import launches as spec_launches
 from gpuregress.spec.resolve import parameter_combinations, rules, variants
@@ -176,7 +177,7 @@ class _JobPlan:
         checks = {
             buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
             for buffer, items in self.job.checks.items()
-            if buffer in buffers
+            if buffer in buffers and buffer != DEVICE
         }
         repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.model_fields_set else ("repeat",)
         repeat = self.overrides.repeat or scope.whole(
@@ -294,6 +295,7 @@ class _JobPlan:
         timing, resources = self.job.timing, self.job.resources
         count = scope.whole(self.job.schedules, ("schedules",), low=1, high=schedules.MOST_SCHEDULES, what="schedules")
         return CaseSettings(
+            instruments=Instruments(rules.device_checks(scope, self.job.checks, self.job.buffers)),
             arch=self._named_arch(source),
             inputs=self.job.inputs,
             launch_digests="off" if self.job.launch_digests == "off" else None,

@@ -90,6 +90,8 @@ def _source(source: Source) -> str:
 def _judgement(case: Case) -> Iterator[str]:
     for name, rule in case.compare.items():
         yield f"compare   {name}: {_rule(rule)}"
+    if case.settings.instruments.checks:
+        yield f"check     device: {', '.join(case.settings.instruments.checks)}"
     for name, checks in case.checks.items():
         shown = ", ".join(
             item.name if item.setting is None else f"{item.name} {_setting(item.setting)}" for item in checks

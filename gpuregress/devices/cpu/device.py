@@ -473,6 +473,9 @@ class CpuDevice(base.Device):
         for item in machines if facts.watches_exchanges else ():
             exchange = exchange or lane_exchanges.describe(item, context_of(context=arena.context))
         findings = () if found is None else found.all()
+        if exchange and found is not None and "races" in module.schedule.instruments.checks:
+            # What is reported as a race already is not told again.
+            findings, exchange = (*findings, *found.of_exchange(exchange)), ""
         if "leaks" in module.schedule.instruments.checks:
             findings += leaks(self._space.heap, [one.module_facts for one in self._modules])
         roundings = rounding_sites.take(program.probes, module.counters)

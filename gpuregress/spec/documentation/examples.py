@@ -218,6 +218,7 @@ checks:
   b: [{sum: 100}, unique, {sorted: descending}]
   c: [{monotone: increasing}, {all_equal: 0}]
   d: [{equals: x}, {permutation: x}, {python: checks.py:is_heap}]
+  device: [races, uninitialized, barriers, leaks, all]
 """,
     "Sum": """
 checks:

@@ -114,8 +114,13 @@ class CountSpec(Spec):
         return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
 
 
+DEVICE = "device"
+"""The key of `checks` that is no buffer: what the CPU device watches."""
+DEVICE_CHECKS = ("races", "uninitialized", "barriers", "leaks", "all")
+
+
 class CheckSpec(OneOfSpec):
-    """A property that a buffer must have by itself: one of these."""
+    """A property that a buffer must have by itself, or a dynamic check of the device: one of these."""
 
     words: ClassVar[Mapping[str, Any]] = {
         "finite": True,
@@ -124,6 +129,7 @@ class CheckSpec(OneOfSpec):
         "nonzero": {"at_least": 1},
         "sorted": "ascending",
         "monotone": "increasing",
+        **dict.fromkeys(DEVICE_CHECKS, True),
     }
 
     finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
@@ -144,6 +150,11 @@ class CheckSpec(OneOfSpec):
     permutation: Text | None = Field(None, description="the values of this buffer (before the launch), in any order")
     rows: Rows | None = Field(None, description="row → its value, or a list of the values of all its elements")
     python: FunctionPath | None = Field(None, description="module.py:function, f(array, case)")
+    races: Literal[True] | None = Field(None, description="of `device`: two threads touch the same bytes in no order")
+    uninitialized: Literal[True] | None = Field(None, description="of `device`: memory is read that nobody wrote")
+    barriers: Literal[True] | None = Field(None, description="of `device`: threads do not meet at a barrier")
+    leaks: Literal[True] | None = Field(None, description="of `device`: memory from malloc is not freed")
+    all: Literal[True] | None = Field(None, description="of `device`: all of its checks")
 
     @model_validator(mode="before")
     @classmethod

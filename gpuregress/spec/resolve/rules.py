@@ -10,7 +10,7 @@ from gpuregress import conversion, dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.dtypes import ElementType, Part
-from gpuregress.spec.models.rules import CheckSpec, CountSpec, RuleSpec, SigmasSpec, SumSpec
+from gpuregress.spec.models.rules import DEVICE, DEVICE_CHECKS, CheckSpec, CountSpec, RuleSpec, SigmasSpec, SumSpec
 from gpuregress.spec.resolve import functions as user_functions
 from gpuregress.spec.resolve.scope import Scope
 
@@ -106,6 +106,34 @@ def _statistics(scope: Scope, item: RuleSpec, key: Key) -> records.StatisticLimi
 def _sigmas(scope: Scope, given: SigmasSpec | None, key: Key) -> records.Sigmas | None:
     sigmas = None if given is None else scope.real(given.sigmas, (*key, "sigmas"), low=0, above=True)
     return None if sigmas is None else records.Sigmas(sigmas)
+
+
+def device_checks(
+    scope: Scope, checks: Mapping[str, list[CheckSpec]], buffers: Mapping[str, object]
+) -> tuple[str, ...]:
+    """The dynamic checks of the device, which stand where a buffer's do.
+
+    Args:
+        scope: errors are reported there.
+        checks: as the job has them.
+        buffers: of the job.
+    """
+    if DEVICE in checks and DEVICE in buffers:
+        scope.error(("checks", DEVICE), "names the checks of the device: rename the buffer that is called device")
+        return ()
+    wanted = []
+    for name, items in checks.items():
+        for position, item in enumerate(items):
+            is_of_device = item.kind in DEVICE_CHECKS
+            if is_of_device != (name == DEVICE):
+                place = "is a check of the device, not of a buffer: write device: " if is_of_device else ""
+                text = (
+                    f"{place}[{item.kind}]" if place else f"is no check of the device: say {', '.join(DEVICE_CHECKS)}"
+                )
+                scope.error(("checks", name, position), text)
+            elif is_of_device:
+                wanted.append(item.kind)
+    return records.checks_named(wanted, "checks.device")
 
 
 def checks(

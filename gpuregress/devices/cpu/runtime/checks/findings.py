@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -97,6 +98,20 @@ class LaunchFindings:
         keys = sorted(self._found, key=lambda key: key[0] != layout.RACE)
         return tuple(_counted(self._found[key], self._counts[key]) for key in keys)
 
+    def of_exchange(self, text: str) -> tuple[CheckFinding, ...]:
+        """The finding of an exchange between lanes, unless a race at the same lines tells it already.
+
+        Args:
+            text: of `lane_exchanges.describe`.
+        """
+        lines = re.findall(r"[^\s()]+:\d+", text)
+        known = any(set(lines) <= set(finding.lines.split(", ")) for finding in self._found.values())
+        if known:
+            return ()
+        where = lines[-1] if lines else ""
+        message = f"relies on a converged warp: {text}"
+        return (CheckFinding("race", message, location=where, lines=", ".join(lines)),)
+
     def _access(self, epoch: int) -> _Access:
         scene, number = self._scene(), layout.epoch_thread(epoch)
         block = self._shadow.block_at(layout.epoch_stamp(epoch))
@@ -131,7 +146,7 @@ def _missing(earlier: _Access, later: _Access) -> str:
     if earlier.number // 32 == later.number // 32:
         if earlier.site == later.site:
             return "two lanes of one warp in one instruction"
-        return "two lanes of one warp, with no __syncwarp between"
+        return "two lanes of one warp, with no __syncwarp between: it relies on a converged warp"
     return "with no barrier between"
 
 
