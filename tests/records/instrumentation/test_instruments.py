@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import CHECKS, CheckFinding, Instruments
+from gpuregress.errors import UsageError
+from gpuregress.records import CHECKS, CheckFinding, Instruments, checks_named
 from gpuregress.records.serialization import from_json, to_json
 
 
@@ -20,3 +21,10 @@ def test_they_survive_json_and_take_no_space_by_default() -> None:
     assert to_json(Instruments()) == {}
     finding = CheckFinding("race", "two writes", ("thread 1",), "a.cu:3", 2)
     assert from_json(CheckFinding, to_json(finding)) == finding
+
+
+def test_checks_by_their_names() -> None:
+    assert checks_named(["leaks,races", "races"], "--check") == ("races", "leaks")
+    assert checks_named(["all"], "--check") == tuple(CHECKS)
+    with pytest.raises(UsageError, match=r"--check: no check is called 'race': say races, uninitialized"):
+        checks_named(["race"], "--check")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.records import CheckFinding
-from gpuregress.runner.checks.findings import MOST_SHOWN, fault_of, merged
+from gpuregress.runner.checks.findings import MOST_SHOWN, fault_of, merged, with_launch
 
 
 def _finding(line: int, count: int = 1) -> CheckFinding:
@@ -24,3 +24,9 @@ def test_many_findings_are_counted() -> None:
     fault = fault_of([_finding(line) for line in range(MOST_SHOWN + 5)])
     assert len(fault.details) == MOST_SHOWN
     assert fault.details[-1] == "5 more findings"
+
+
+def test_what_is_not_freed_counts_behind_the_last_launch() -> None:
+    leak = CheckFinding("leak", "an allocation", location="k.cu:1", lines="k.cu:1")
+    assert with_launch([leak, _finding(3)], [_finding(3)]) == (_finding(3, 2),)
+    assert with_launch([], [leak]) == (leak,)

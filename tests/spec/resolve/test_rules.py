@@ -110,3 +110,25 @@ def test_counts_and_rows_get_their_numbers(scope: Scope) -> None:
 def test_what_is_no_check(scope: Scope, given: dict[str, Any], text: str) -> None:
     checks(scope, given)
     assert text in scope.problems.errors[0].message
+
+
+def device_checks(scope: Scope, **given: list[str]) -> tuple[str, ...]:
+    specs = {name: [CheckSpec.model_validate(item) for item in items] for name, items in given.items()}
+    return rules.device_checks(scope, specs, {"a": None})
+
+
+def test_the_checks_of_the_device_stand_beside_those_of_buffers(scope: Scope) -> None:
+    assert device_checks(scope, device=["leaks", "races"], a=["finite"]) == ("races", "leaks")
+    assert not len(scope.problems)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"device": ["finite"]}, "is no check of the device: say races"),
+        ({"a": ["races"]}, "is a check of the device, not of a buffer: write device: [races]"),
+    ],
+)
+def test_what_is_no_check_of_the_device(scope: Scope, given: dict[str, list[str]], text: str) -> None:
+    device_checks(scope, **given)
+    assert text in scope.problems.errors[0].message

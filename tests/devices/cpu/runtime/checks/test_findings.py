@@ -43,3 +43,13 @@ def test_what_is_not_freed(tmp_path: Path) -> None:
     (leak,) = program.launch("k", 1, 4, program.put("z", np.zeros(4, np.int64))).findings
     assert leak.kind == "leak"
     assert leak.message == "an allocation of 8 bytes in all, made at k.cu:1, not freed when the kernel ended"
+
+
+def test_lanes_that_rely_on_a_converged_warp(tmp_path: Path) -> None:
+    body = "__shared__ volatile int s[64]; int t = threadIdx.x; s[t] = z[t]; z[t] = s[t ^ 1];"
+    text = f'extern "C" __global__ void k(int* z) {{\n{body}\n}}'
+    program = Running(tmp_path, text, is_small=True, checks=("races",))
+    report = program.launch("k", 1, 64, program.put("z", np.zeros(64, np.int32)))
+    (finding,) = report.findings
+    assert finding.message.startswith("relies on a converged warp: lanes of a warp exchange values through shared s")
+    assert (finding.kind, finding.location, report.exchange) == ("race", "k.cu:2", "")
