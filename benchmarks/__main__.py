@@ -21,6 +21,7 @@ BENCHMARKS = (
     "cores",
     "cluster",
     "instructions",
+    "dynamic_checks",
     "timing",
     "compiling",
     "variants",

@@ -66,7 +66,9 @@ class AccessNote:
     def flags(self) -> int:
         """The site and the flags of the epoch."""
         strong = layout.STRONG | self.scope << layout.LEVEL_SHIFT if self.is_strong else 0
-        return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong
+        is_copy = self.instruction.opcode == "cp" and self.action == "write"
+        copied = layout.IN_FLIGHT if is_copy else 0
+        return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong | copied
 
 
 def rules(emitter: Services) -> RaceRules:

@@ -166,6 +166,8 @@ class RaceRules:
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self._is_void(b, write, where), b.not_(filled))
             fine = b.and_(fine, b.not_(void))
+        if self.unit.has_copies and where.space == "shared":
+            fine = b.and_(fine, b.not_(_is_in_flight(b, write, where.oldest)))
         level = b.and_(reader, i64(layout.LEVEL_MASK))
         alone = b.and_(where.is_of_thread(b, reader), b.icmp_unsigned("==", level, i64(0)))
         free = b.or_(where.is_old(b, reader), alone)
@@ -226,7 +228,14 @@ class RaceRules:
                 self._report(b, where, layout.UNINITIALIZED, i64(0))
         is_write = access.action == WRITE
         if self.races:
-            self._conflict(b, access, where, write, is_other_write=True)
+            if self.unit.has_copies and space == "shared":
+                with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
+                    with flying:
+                        self._report(b, where, layout.UNARRIVED, write)
+                    with still:
+                        self._conflict(b, access, where, write, is_other_write=True)
+            else:
+                self._conflict(b, access, where, write, is_other_write=True)
             with b.if_then(b.icmp_unsigned("!=", b.and_(write, i64(layout.HAS_PLAIN)), i64(0))):
                 self._conflict(b, access, where, _load(b, second, 0), is_other_write=True)
             if is_write:
@@ -426,3 +435,9 @@ class _Place:
 
 def _load(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
     return b.load(at(b, base, offset), typ=I64)
+
+
+def _is_in_flight(b: ir.IRBuilder, write: ir.Value, oldest: ir.Value) -> ir.Value:
+    """Whether an asynchronous copy to a cell has not arrived."""
+    flies = b.icmp_unsigned("!=", b.and_(write, i64(layout.IN_FLIGHT)), i64(0))
+    return b.and_(flies, b.icmp_unsigned(">=", write, oldest))

@@ -109,6 +109,35 @@ def block_barrier(module: ir.Module) -> ir.Function:
     return function
 
 
+def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
+    """`(machine, host address, bytes)`: a copy to shared memory has arrived.
+
+    Args:
+        unit: the module.
+        restamps: whether its thread waited for it, and so has written it now.
+    """
+    name = f"check.copy_arrival{'.now' if restamps else ''}"
+    function, is_new = _function(unit.module, name, (POINTER, I64, I64))
+    if not is_new:
+        return function
+    assert unit.granules is not None
+    machine, host, size = function.args
+    b = open_function(function)
+    with b.if_then(b.icmp_unsigned("==", size, i64(0))):
+        b.ret_void()  # an arrival at an mbarrier
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    shift = i64(unit.granules["shared"])
+    number = b.lshr(b.sub(host, field(b, machine, "shared")), shift)
+    first = b.add(_load(b, block, layout.BLOCK["cells"]), b.shl(number, i64(layout.CELL_SHIFT)))
+    stamp = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    with counted(b, b.lshr(size, shift)) as index:
+        cell = b.inttoptr(b.add(first, b.shl(index, i64(layout.CELL_SHIFT))), POINTER)
+        bare = b.and_(b.load(cell, typ=I64), i64(~layout.IN_FLIGHT))
+        b.store(b.or_(stamp, b.and_(bare, i64(0xFFFF_FFFF))) if restamps else bare, cell)
+    b.ret_void()
+    return function
+
+
 def order(module: ir.Module) -> ir.Function:
     """`(machine, bits, address, epoch, scope)`: a strong access or a fence, which Python follows."""
     function, is_new = _function(module, "check.order", (POINTER, I64, I64, I64, I64))

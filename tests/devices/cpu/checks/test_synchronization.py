@@ -40,3 +40,28 @@ def test_who_has_met_is_in_order(program: Running, kernel: str) -> None:
     z, y = program.put("z", np.zeros(128, np.int32)), program.put("y", np.arange(128, dtype=np.int32))
     messages = [finding.message for finding in program.launch(kernel, 1, 128, z, y).findings]
     assert bool(messages) == kernel.endswith("racy"), messages
+
+
+COPY = (
+    'asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"'
+    ' :: "r"((unsigned)__cvta_generic_to_shared(s + t)), "l"(y + t));'
+)
+GROUP = 'asm volatile("cp.async.wait_all;" ::: "memory");'
+COPIES = {
+    "waited": f"{COPY} {GROUP} __syncthreads(); z[t] = s[t ^ 32];",
+    "not_waited_racy": f"{COPY} __syncthreads(); z[t] = s[t ^ 32];",
+    "waited_late_racy": f"{COPY} __syncthreads(); {GROUP} z[t] = s[t ^ 32];",
+}
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    return Running(tmp_path_factory.mktemp("copies"), source(COPIES), is_small=True, checks=("races",))
+
+
+@pytest.mark.parametrize("kernel", COPIES)
+def test_a_copy_is_in_flight_until_it_is_waited_for(copies: Running, kernel: str) -> None:
+    z, y = copies.put("z", np.zeros(128, np.int32)), copies.put("y", np.arange(128, dtype=np.int32))
+    messages = [finding.message for finding in copies.launch(kernel, 1, 64, z, y).findings]
+    assert bool(messages) == kernel.endswith("racy"), messages
+    assert ("before the copy was waited for" in "".join(messages)) == kernel.endswith("racy")

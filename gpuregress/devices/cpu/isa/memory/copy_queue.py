@@ -13,7 +13,9 @@ from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64, while_nonzero
 from gpuregress.devices.cpu.builder.threads import linear_thread
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
+from gpuregress.devices.cpu.checks.synchronization import copy_arrival
 from gpuregress.devices.cpu.runtime.bulk.mbarrier_bits import COUNT, EXPECTED_SHIFT, PARITY_SHIFT
 from gpuregress.devices.cpu.runtime.bulk.queue_layout import (
     ARRIVALS,
@@ -26,6 +28,7 @@ from gpuregress.devices.cpu.runtime.bulk.queue_layout import (
     GROUP,
     HEAD,
     HEADER_BYTES,
+    MACHINE,
     NEXT,
     ROW_BYTES,
     SIZE,
@@ -51,6 +54,8 @@ def issue(emitter: Services, target: ir.Value, data: ir.Value) -> None:
         data: the bytes, an integer of 32, 64 or 128 bits.
     """
     b = emitter.builder
+    if emitter.unit.granules is not None:
+        b.store(emitter.view.machine, at(b, _queue(emitter), MACHINE))
     wide = data if data.type == I128 else b.zext(data, I128)
     _call(emitter, "issue", _build_issue, target, i32(data.type.width // 8), wide)
     _arrive_if(emitter, AT_ONCE)
@@ -97,7 +102,7 @@ def arrive(emitter: Services, barrier: ir.Value) -> None:
         return
     b, queue = emitter.builder, _queue(emitter)
     with b.if_then(b.icmp_unsigned("!=", b.load(at(b, queue, ARRIVALS), typ=I64), i64(0)), likely=False):
-        function = emitter.subroutine("copies.arrive", I32, (POINTER, I32, POINTER), _arriving)
+        function = emitter.subroutine("copies.arrive", I32, (POINTER, I32, POINTER), _arriving(emitter.unit))
         b.call(function, (queue, i32(MAX_THREADS), barrier))
 
 
@@ -186,6 +191,7 @@ def _build_issue(
             with b.if_then(b.not_(room), likely=False):
                 # Other threads have filled the queue: this copy arrives at once.
                 _perform(b, target, size, data)
+                _note_arrival(emitter.unit, b, queue, target, size, restamps=True)
                 b.ret(i32(0))
             _store(b, queue, USED, used)
             unused = b.trunc(used, I32)
@@ -221,7 +227,6 @@ def _completing(emitter: Services) -> Callable[[ir.IRBuilder, tuple[ir.Value, ..
 
 def _build_complete(emitter: Services, b: ir.IRBuilder, queue: ir.Value, thread: ir.Value, limit: ir.Value) -> ir.Value:
     """Complete the entries at the head of a thread's list whose group is below a limit."""
-    del emitter
     row = _row(b, queue, thread)
     head, test, body, after = (b.append_basic_block(name) for name in ("head", "test", "body", "after"))
     b.branch(head)
@@ -232,13 +237,15 @@ def _build_complete(emitter: Services, b: ir.IRBuilder, queue: ir.Value, thread:
     entry = _entry(b, queue, number)
     b.cbranch(b.icmp_signed("<", b.sub(_load(b, entry, ENTRY_GROUP), limit), i32(0)), body, after)
     b.position_at_end(body)
-    _take_first(b, queue, row, number)
+    _take_first(emitter.unit, b, queue, row, number, restamps=True)
     b.branch(head)
     b.position_at_end(after)
     return i32(0)
 
 
-def _take_first(b: ir.IRBuilder, queue: ir.Value, row: ir.Value, number: ir.Value) -> None:
+def _take_first(
+    unit: Unit, b: ir.IRBuilder, queue: ir.Value, row: ir.Value, number: ir.Value, *, restamps: bool
+) -> None:
     """Take the first entry off a list, and complete it."""
     entry = _entry(b, queue, number)
     following = _load(b, entry, NEXT)
@@ -253,6 +260,16 @@ def _take_first(b: ir.IRBuilder, queue: ir.Value, row: ir.Value, number: ir.Valu
         _bump(b, row, THREAD_ARRIVALS, -1)
     target = b.inttoptr(_load(b, entry, TARGET, I64), POINTER)
     _perform(b, target, size, b.load(at(b, entry, DATA), typ=I128, align=16))
+    _note_arrival(unit, b, queue, target, size, restamps=restamps)
+
+
+def _note_arrival(
+    unit: Unit, b: ir.IRBuilder, queue: ir.Value, target: ir.Value, size: ir.Value, *, restamps: bool
+) -> None:
+    """Tell the dynamic checks that a copy has arrived, where there are any."""
+    if unit.granules is not None:
+        machine = b.load(at(b, queue, MACHINE), typ=POINTER)
+        b.call(copy_arrival(unit, restamps=restamps), (machine, b.ptrtoint(target, I64), b.zext(size, I64)))
 
 
 def _perform(b: ir.IRBuilder, target: ir.Value, size: ir.Value, data: ir.Value) -> None:
@@ -277,7 +294,12 @@ def _perform(b: ir.IRBuilder, target: ir.Value, size: ir.Value, data: ir.Value) 
     b.position_at_end(after)
 
 
-def _arriving(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+def _arriving(unit: Unit) -> Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]:
+    """What builds the subroutine for an mbarrier's copies."""
+    return lambda b, given: _build_arrival(unit, b, given)
+
+
+def _build_arrival(unit: Unit, b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
     """Complete, in each thread's list, the entries up to the last arrival at an mbarrier."""
     queue, threads, barrier = given
     body = b.append_basic_block("body")  # stack slots are in the block before
@@ -297,6 +319,6 @@ def _arriving(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
                 number.set(_load(b, entry, NEXT))
             with while_nonzero(b, last) as end:
                 first = _load(b, row, HEAD)
-                _take_first(b, queue, row, first)
+                _take_first(unit, b, queue, row, first, restamps=False)
                 last.set(b.select(b.icmp_unsigned("==", first, end), i32(0), end))
     return i32(0)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from gpuregress.devices.cpu.runtime.machine_layout import MAX_THREADS
 
-USED, FREE, ARRIVALS = 0, 8, 16
-"""Words of the header: entries that have been in use, the first that is free again, and arrivals that are pending."""
+USED, FREE, ARRIVALS, MACHINE = 0, 8, 16, 24
+"""Words of the header: entries that have been in use, the first that is free again, arrivals that are pending, and,
+where accesses are checked, a pointer to the machine."""
 HEADER_BYTES = 64
 HEAD, TAIL, GROUP, THREAD_ARRIVALS = 0, 4, 8, 12
 """Words of a row: first and last entry, number of committed groups, arrivals that are pending."""

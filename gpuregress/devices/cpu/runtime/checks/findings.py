@@ -91,7 +91,7 @@ class LaunchFindings:
             if kind == layout.UNINITIALIZED:
                 self._found[key] = self._uninitialized(address, later)
             else:
-                self._found[key] = self._race(address, self._access(other), later)
+                self._found[key] = self._race(kind, address, self._access(other), later)
 
     def all(self) -> tuple[CheckFinding, ...]:
         """The findings, races first, in the order in which they came."""
@@ -119,13 +119,16 @@ class LaunchFindings:
         site = scene.module.sites[layout.epoch_site(epoch)]
         return _Access(site, _coordinates(number, scene.block), _coordinates(block, grid), number)
 
-    def _race(self, address: int, earlier: _Access, later: _Access) -> CheckFinding:
+    def _race(self, kind: int, address: int, earlier: _Access, later: _Access) -> CheckFinding:
         element = self._element(later.site, address)
         same_block = earlier.block == later.block
         first = f"{earlier.action} by {earlier.who} at {earlier.site.where}"
         who = _triple("thread", later.thread) if same_block else later.who
+        if kind == layout.UNARRIVED:
+            first = f"asynchronous copy by {earlier.who} at {earlier.site.where}"
         second = f"{later.action} by {who} at {later.site.where}"
-        message = f"data race on {element}: {first} and {second}, {_missing(earlier, later)}"
+        missing = "before the copy was waited for" if kind == layout.UNARRIVED else _missing(earlier, later)
+        message = f"data race on {element}: {first} and {second}, {missing}"
         lines = f"{earlier.site.where}, {later.site.where}"
         return CheckFinding("race", message, location=later.site.where, lines=lines)
 
