@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "profile": "runs",
     "fuzz": "runs",
     "accuracy": "runs",
+    "audit": "runs",
     "accept": "baselines",
     "review": "baselines",
     "reject": "baselines",

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import difflib
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from operator import itemgetter
 
 from gpuregress.frozen import dataclass
+from gpuregress.mutation.operators import OPERATORS
 
+_LAST = ("barrier-removed", "atomic-plain")
+"""Operators whose mutants the results seldom show: their threads would have to meet in another order."""
 _MOST_SHOWN = 72
 """Characters of a change in one line."""
 
@@ -79,6 +85,25 @@ def sample(mutants: Sequence[Mutant], limit: int | None, seed: int) -> list[Muta
         return list(mutants)
     chosen = sorted(random.Random(seed).sample(range(len(mutants)), limit))  # noqa: S311 - no secret
     return [mutants[at] for at in chosen]
+
+
+def spread(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
+    """Order mutants so that the first ones tell most: the operators take turns, each at another line where it can.
+
+    Args:
+        mutants: all.
+        seed: of the order of the lines of an operator; an equal seed gives an equal order.
+    """
+    shuffled = random.Random(seed).sample(mutants, len(mutants))  # noqa: S311 - no secret
+    at_line: Counter[tuple[str, str, int]] = Counter()
+    by_operator: dict[str, list[tuple[int, Mutant]]] = {}
+    for one in shuffled:
+        place = (one.operator, one.file, one.line)
+        by_operator.setdefault(one.operator, []).append((at_line[place], one))
+        at_line[place] += 1
+    names = sorted(by_operator, key=lambda name: (name in _LAST, list(OPERATORS).index(name)))
+    turns = [[one for _, one in sorted(by_operator[name], key=itemgetter(0))] for name in names]
+    return [one for turn in zip_longest(*turns) for one in turn if one is not None]
 
 
 def of_edits(

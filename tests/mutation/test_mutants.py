@@ -49,3 +49,17 @@ def test_a_sample_keeps_the_order_and_its_seed(count: int, limit: int | None, se
 def test_other_seeds_choose_others() -> None:
     every = [mutant(number) for number in range(100)]
     assert len({tuple(mutants.sample(every, 5, seed)) for seed in range(4)}) == 4
+
+
+def test_spread_takes_turns_of_the_operators_and_of_the_lines() -> None:
+    places = [("constant", 1), ("constant", 1), ("constant", 2), ("boundary", 3), ("barrier-removed", 4)]
+    every = [
+        Mutant(operator, "/k.cu", line, "a", "b", (Edit(number, number, ""),))
+        for number, (operator, line) in enumerate(places)
+    ]
+    for seed in range(5):
+        order = mutants.spread(every, seed)
+        assert [one.operator for one in order] == ["boundary", "constant", "barrier-removed", "constant", "constant"]
+        assert {one.line for one in order if one.operator == "constant"} == {1, 2}
+        assert len({order[1].line, order[3].line}) == 2, "each line first once"
+        assert order == mutants.spread(every, seed)

@@ -53,12 +53,20 @@ class MutateRequest:
         limit: the most mutants; None: all.
         seed: of the sample.
         fresh: take no results from the cache.
+        until: when no further mutant begins, seconds of time.monotonic; the mutants are then tried in the order of
+            `mutants.spread`. None: when all are tried.
     """
 
     selector: str
     limit: int | None = None
     seed: int = 0
     fresh: bool = False
+    until: float | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its time is over."""
+        return self.until is not None and time.monotonic() >= self.until
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +159,14 @@ def mutate(
     with storage.scratch() as scratch:
         subject = subjects.prepare(project, request.selector, scratch, listen, machinery)
         found, texts = subjects.mutants(subject)
-        campaign = _Campaign(subject, mutants.sample(found, request.limit, request.seed), texts, listen)
+        order = found if request.until is None else mutants.spread(found, request.seed)
+        chosen = mutants.sample(order, request.limit, request.seed) if request.until is None else order[: request.limit]
+        campaign = _Campaign(subject, chosen, texts, listen)
         results = ResultCache(subject)
         with StopSignal() as stop:
-            campaign.run(scratch, stop, results, fresh=request.fresh)
-            tolerance = () if campaign.interrupted else tolerance_advice(subject, campaign.results, listen)
+            campaign.run(scratch, stop, results, request)
+            is_cut = campaign.interrupted or request.is_late
+            tolerance = () if is_cut else tolerance_advice(subject, campaign.results, listen)
     return campaign.report(len(found), request.seed, time.monotonic() - start, tolerance)
 
 
@@ -173,8 +184,8 @@ class _Campaign:
 
     # --- trials -------------------------------------------------------------------------------------------------------
 
-    def run(self, scratch: Path, stop: StopSignal, results: ResultCache, *, fresh: bool) -> None:
-        """Try all mutants; ^C ends it with those that are done."""
+    def run(self, scratch: Path, stop: StopSignal, results: ResultCache, request: MutateRequest) -> None:
+        """Try all mutants; ^C ends it with those that are done, and so does the end of the request's time."""
         slots = device_slots.select("cpu").slots
         with (
             cache.used_folder(scratch / "cache"),
@@ -182,9 +193,9 @@ class _Campaign:
             CompilerPool(process_count(), stop) as crew,
             WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
         ):
-            self._trials = MutantTrials(self._subject, crew, scratch, user)
-            self._known, self._fresh = results, fresh
-            self._trials.add(self._idle(), self._on_idle)
+            self._trials = MutantTrials(self._subject, crew, scratch, user, request.until)
+            self._known, self._fresh = results, request.fresh
+            self._trials.add(self._idle(), self._on_idle, is_needed=True)
             try:
                 for event in pool.run((), self._trials):
                     if isinstance(event, Outcome):
@@ -217,7 +228,7 @@ class _Campaign:
         for number, mutant in enumerate(self._chosen):
             self._try(self._variation(f"m{number}", mutant, mutant.edits), partial(self._on_result, number))
 
-    def _try(self, variation: Variation, listen: Callable[[TrialResult], None]) -> None:
+    def _try(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
         """Try a variation, or find its result; `listen` is given it."""
         with cache.used_folder(self._user_cache):
             known = None if self._fresh else self._known.find(variation)
@@ -231,7 +242,7 @@ class _Campaign:
                 self._known.keep(variation, result)
             listen(result)
 
-        self._trials.add(variation, settle)
+        self._trials.add(variation, settle, is_needed=is_needed)
 
     def _on_result(self, number: int, result: TrialResult) -> None:
         self._results[number] = result
@@ -246,7 +257,7 @@ class _Campaign:
         if attempt >= len(mutant.probes):
             return
         variation = self._variation(f"p{number}-{attempt}", mutant, mutant.probes[attempt])
-        self._try(variation, partial(self._on_probe, number, attempt))
+        self._try(variation, partial(self._on_probe, number, attempt), is_needed=True)
 
     def _on_probe(self, number: int, attempt: int, result: TrialResult) -> None:
         if result.state == "not valid":

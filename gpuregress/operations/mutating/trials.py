@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -80,13 +81,18 @@ class MutantTrials:
         crew: of compilers.
         scratch: a folder for sources and dumps.
         user: the process for the user's functions.
+        until: when no further variation begins, seconds of time.monotonic; None: all are tried.
     """
 
-    def __init__(self, subject: Subject, crew: Crew, scratch: Path, user: UserCodeProcess) -> None:
+    def __init__(
+        self, subject: Subject, crew: Crew, scratch: Path, user: UserCodeProcess, until: float | None = None
+    ) -> None:
         self._subject, self._crew, self._scratch = subject, crew, scratch
         self._programs = MutatedPrograms(subject, scratch / "sources")
         accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
         self._judge, self._accepted, self._user = Judge(accepted, {}, user), accepted, user
+        self._until = until
+        self._needed: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
         self._waiting: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
         self._open: dict[str, _Trial] = {}
         self._of_key: dict[str, str] = {}
@@ -95,9 +101,15 @@ class MutantTrials:
         self._cases = {case.name: case for case in subject.cases}
         self._launch = 1
 
-    def add(self, variation: Variation, listen: Callable[[TrialResult], None]) -> None:
-        """Try a variation after those that wait; `listen` is given its result."""
-        self._waiting.append((variation, listen))
+    def add(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
+        """Try a variation after those that wait; `listen` is given its result.
+
+        Args:
+            variation: to try.
+            listen: is not called where the time is over before the variation begins.
+            is_needed: it begins before the others, and also when the time is over.
+        """
+        (self._needed if is_needed else self._waiting).append((variation, listen))
 
     # --- the feed of the workers --------------------------------------------------------------------------------------
 
@@ -113,7 +125,7 @@ class MutantTrials:
     @property
     def is_over(self) -> bool:
         """Whether every variation has its result."""
-        return not self._waiting and not self._open
+        return not self._needed and not self._waiting and not self._open
 
     @property
     def is_ready(self) -> bool:
@@ -161,8 +173,10 @@ class MutantTrials:
                 trial.error = trial.error or result
         for trial in [*self._open.values()]:
             self._advance(trial)
-        while self._waiting and self._room():
-            variation, listen = self._waiting.popleft()
+        if self._until is not None and time.monotonic() >= self._until:
+            self._waiting.clear()
+        while (queue := self._needed or self._waiting) and self._room():
+            variation, listen = queue.popleft()
             order = sorted(self._subject.cases, key=lambda case: (-self._kills[case.name], self._clean_s(case)))
             trial = self._open[variation.name] = _Trial(variation, listen, deque(order))
             self._advance(trial)

@@ -5,11 +5,7 @@ All of it can be read without scripts. The script only sorts, filters and jumps.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
 from itertools import groupby
 from typing import Any
 
@@ -20,6 +16,7 @@ from gpuregress.report.html import cards, case_table, changes, costs, coverage, 
 from gpuregress.report.html.cards import RunFacts, Trends
 from gpuregress.report.html.drawing import pictures
 from gpuregress.report.html.fragments import FAILED, listed, plural, scrolling, status
+from gpuregress.report.html.frame import framed
 from gpuregress.report.html.groups import Group, grouped
 
 _MOST_NOTES = 8
@@ -54,33 +51,8 @@ def page(document: Mapping[str, Any], trends: Trends | None = None) -> str:
         trends: the past results of a case on a device; None without a history.
     """
     facts = RunFacts(document, trends or (lambda _case, _device: ()))
-    style, script = _resource("page.css"), _resource("page.js")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    title = escape(f"gpuregress {document['run']}: {_headline(document)}")
-    head = (
-        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{title}</title>"
-    )
-    body = "\n".join(_body(document, facts))
-    return (
-        f'<!doctype html>\n<html lang="en"><head>{head}<style>{style}</style></head>\n<body>\n{body}\n'
-        f"<script>{script}</script></body></html>\n"
-    )
-
-
-@cache
-def _resource(name: str) -> str:
-    return resources.files("gpuregress.report.html").joinpath(name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    """The hash by which the page's policy allows its own style and script, and no other."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+    title = f"gpuregress {document['run']}: {_headline(document)}"
+    return framed(title, "\n".join(_body(document, facts)))
 
 
 def _body(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:

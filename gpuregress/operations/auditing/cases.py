@@ -1,0 +1,54 @@
+"""The jobs' own cases in an audit: do they pass, and is anything compared?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpuregress.escapes import one_line
+from gpuregress.operations.auditing import examination
+from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined, JobVerdicts
+from gpuregress.project import Project
+from gpuregress.records import Verdict, side_text
+from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
+
+
+def examine(project: Project, jobs: Sequence[AuditedJob], budget: Budget) -> Examined:
+    """Run the cases; the points are the share of those that pass."""
+    return examination.of_cases(jobs, examination.run(project, jobs, budget), _judged)
+
+
+def _judged(job: str, verdicts: JobVerdicts) -> JobExamination:
+    good = [one for one in verdicts.examined if one.status == "pass"]
+    return examination.of_share(job, verdicts, len(good), [*_passed(good), *map(_told, _others(verdicts))])
+
+
+def _others(verdicts: JobVerdicts) -> list[Verdict]:
+    return [one for one in verdicts.examined if one.status != "pass"]
+
+
+def _passed(good: Sequence[Verdict]) -> Iterator[AuditEvidence]:
+    sides = dict.fromkeys(side_text(name) for one in good for name in one.against)
+    if good:
+        plural = "cases pass" if len(good) != 1 else "case passes"
+        compared = f", as {' and '.join(sides)}" if sides else ""
+        yield AuditEvidence("proven", f"{len(good)} {plural}{compared}")
+
+
+def _told(one: Verdict) -> AuditEvidence:
+    if one.status == "new":
+        return AuditEvidence("unnoticed", f"{one.case}: nothing is compared: {one_line(one.reason)}")
+    if one.status == "skip":
+        return AuditEvidence("unnoticed", f"{one.case}: {one_line(one.reason)}")
+    return AuditEvidence("wrong", f"{one.case}: {one.status}: {one_line(one.reason)}")
+
+
+PART = AuditPart(
+    "cases",
+    points=30,
+    time_share=0.4,
+    proves=(
+        "The results of these cases on the CPU device are those that were accepted, or those of the reference. "
+        "Other inputs, and mistakes that were accepted, are not examined."
+    ),
+    examine=examine,
+)

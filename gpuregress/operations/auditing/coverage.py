@@ -1,0 +1,59 @@
+"""Coverage in an audit: source lines and branches that no case executes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from gpuregress.operations.auditing import examination
+from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined, JobVerdicts
+from gpuregress.project import Project
+from gpuregress.records import Coverage
+from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
+from gpuregress.report import coverage_report
+
+_COUNTED = ("lines", "branches")
+
+
+def examine(project: Project, jobs: Sequence[AuditedJob], budget: Budget) -> Examined:
+    """Run the cases and count what they execute; the points are the share of lines and sides of branches."""
+    summary = examination.run(project, jobs, budget, coverage=True)
+    counted = coverage_report.of_jobs(summary)
+
+    def judged(job: str, verdicts: JobVerdicts) -> JobExamination:
+        if job not in counted:
+            return JobExamination(job, None, why=verdicts.why_left or "no case of it could be counted")
+        return _judged(project, job, verdicts, counted[job])
+
+    return examination.of_cases(jobs, summary, judged)
+
+
+def _judged(project: Project, job: str, verdicts: JobVerdicts, counted: Coverage) -> JobExamination:
+    totals = coverage_report.totals(counted.files)
+    seen, of = (sum(getattr(totals[name], field) for name in _COUNTED) for field in ("seen", "of"))
+    if not of:
+        return JobExamination(job, None, why="its programs do not tell their source lines")
+    ran = len(verdicts.examined)
+    text = ", ".join(f"{total} {name}" for name, total in totals.items() if total.of)
+    evidence = (AuditEvidence("proven", f"executed: {text}"), *_gaps(project, counted))
+    return JobExamination(job, seen / of, ran / (ran + len(verdicts.left)), text, verdicts.why_left, evidence)
+
+
+def _gaps(project: Project, counted: Coverage) -> Iterator[AuditEvidence]:
+    for gap in coverage_report.gaps(counted):
+        name = os.path.relpath(gap.path, project.root)
+        source = coverage_report.source_lines(gap.path)
+        text = source[gap.line - 1].strip() if 0 < gap.line <= len(source) else ""
+        yield AuditEvidence("unnoticed", f"{name}:{gap.line}: {gap.text}{f': {text}' if text else ''}")
+
+
+PART = AuditPart(
+    "coverage",
+    points=15,
+    time_share=0.4,
+    proves=(
+        "The cases execute these lines and both sides of these branches. "
+        "It does not prove that a wrong result of them would be noticed: that is what the mutants show."
+    ),
+    examine=examine,
+)

@@ -1,0 +1,94 @@
+"""The report of an audit as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gpuregress.escapes import one_line, visible
+from gpuregress.records.instrumentation.audits import EVIDENCE, AuditEvidence, AuditReport, JobExamination, PartResult
+
+_MOST = 5
+"""Pieces of evidence of one kind, part and job that the text shows; the page and the JSON have all."""
+
+
+def lines(report: AuditReport) -> Iterator[str]:
+    """What was found by kind, then what was not examined, then a table of grades."""
+    for kind, title in EVIDENCE.items():
+        found = [
+            (part, job, evidence)
+            for part in report.parts
+            for job in part.jobs
+            if (evidence := [one for one in job.evidence if one.kind == kind])
+        ]
+        if found:
+            yield title
+            for part, job, evidence in found:
+                yield from _evidence(part, job, evidence)
+            yield ""
+    yield from _not_examined(report)
+    yield from _table(report)
+    for note in report.notes:
+        yield f"note: {one_line(note)}"
+    yield headline(report)
+
+
+def headline(report: AuditReport) -> str:
+    """The grade in one line."""
+    count = f"{len(report.grades)} job{'s' if len(report.grades) != 1 else ''}"
+    grade = f"grade {report.grade}" if report.grade else "no grade: not every job could be examined"
+    stopped = "interrupted: " if report.interrupted else ""
+    return f"{stopped}{grade} for {count} in {report.seconds:.0f} s of {report.budget_s:.0f} s"
+
+
+def _evidence(part: PartResult, job: JobExamination, evidence: Sequence[AuditEvidence]) -> Iterator[str]:
+    for one in evidence[:_MOST]:
+        yield f"  {job.job}: {part.name}: {visible(one.text)}"
+        yield from (f"      {visible(line)}" for line in one.details)
+    if len(evidence) > _MOST:
+        yield f"  {job.job}: {part.name}: {len(evidence) - _MOST} more, in --html and --json"
+
+
+def not_examined(report: AuditReport) -> Mapping[tuple[str, str, str], list[str]]:
+    """(part, how much was done, why) → jobs, of what was not examined, or not all of it."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for part in report.parts:
+        for job in part.jobs:
+            if job.share is None or job.why:
+                found.setdefault((part.name, job.done, one_line(job.why)), []).append(job.job)
+    return found
+
+
+def _not_examined(report: AuditReport) -> Iterator[str]:
+    left = not_examined(report)
+    if left:
+        yield "Not examined"
+        for (part, done, why), jobs in left.items():
+            text = ": ".join(one for one in (part, done, why) if one)
+            yield f"  {', '.join(jobs)}: {text}"
+        yield ""
+
+
+def cell(part: PartResult, job: str) -> str:
+    """The points of a job in a part: `18 of 20`, `-` where it was not examined."""
+    one = next((one for one in part.jobs if one.job == job), None)
+    if one is None or one.share is None:
+        return "-"
+    return f"{part.points * one.examined * one.share:.0f} of {part.points * one.examined:.0f}"
+
+
+def _table(report: AuditReport) -> Iterator[str]:
+    rows = [("grade", "job", *(part.name for part in report.parts), "points", "")]
+    rows += [
+        (
+            one.grade or "-",
+            one.job,
+            *(cell(part, one.job) for part in report.parts),
+            f"{one.points:.0f} of {one.examined:.0f}",
+            one_line(one.why),
+        )
+        for one in report.grades
+    ]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+    yield ""
