@@ -45,8 +45,9 @@ def command(
 ) -> int:
     """Examine the JOBs on the CPU device within a time budget; all of configs/ if none.
 
-    Runs their cases, the dynamic checks, the coverage and mutants, and says what is wrong, what is right by luck,
-    what no test would notice, and what is proven. What could not be examined is named, and limits the grade.
+    Runs their cases, the dynamic checks, other schedules, the coverage and mutants, and says what is wrong, what is
+    right by luck, what no test would notice, and what is proven. What could not be examined is named, and
+    limits the grade.
 
     Exits with 0, with 1 where a job has a lower grade than --min-grade, or none.
     """

@@ -1,4 +1,4 @@
-"""Audit of jobs within a time budget: what is proven, what is right by luck, what no test would notice."""
+"""Audit of jobs within a time budget, with its parts in turn and the grades."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gpuregress import plan
 from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
-from gpuregress.operations.auditing import cases, checks, coverage, examination, grades, mutants
+from gpuregress.operations.auditing import cases, checks, coverage, examination, grades, mutants, schedules
 from gpuregress.operations.auditing.examination import NO_TIME, AuditedJob, AuditPart, Budget, Examined
 from gpuregress.project import Project
 from gpuregress.records.instrumentation.audits import AuditReport, JobGrade, PartResult
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import Machinery
 
-PARTS: tuple[AuditPart, ...] = (cases.PART, checks.PART, coverage.PART, mutants.PART)
+PARTS: tuple[AuditPart, ...] = (cases.PART, checks.PART, schedules.PART, coverage.PART, mutants.PART)
 """The parts, in the order in which they run; each takes its share of the time that is left."""
 VERSION = 1
 

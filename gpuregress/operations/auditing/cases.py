@@ -1,4 +1,4 @@
-"""The jobs' own cases in an audit: do they pass, and is anything compared?"""
+"""The jobs' own cases in an audit, and what they are compared with."""
 
 from __future__ import annotations
 

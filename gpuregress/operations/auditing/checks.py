@@ -51,7 +51,7 @@ def _evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[Au
 
 PART = AuditPart(
     "checks",
-    points=20,
+    points=15,
     time_share=0.4,
     proves=(
         "In these cases no two threads access the same bytes without an order between them, nothing unwritten is read, "

@@ -1,4 +1,4 @@
-"""Examination of jobs by a part of an audit: the part, its share of the budget, and the runs that it makes."""
+"""Examination of jobs by a part of an audit, with its budget and its runs."""
 
 from __future__ import annotations
 
@@ -141,9 +141,15 @@ def by_job(summary: RunSummary, jobs: Iterable[AuditedJob]) -> dict[str, JobVerd
     found: dict[str, JobVerdicts] = {}
     for job in jobs:
         own = [one for one in summary.verdicts if one.job == job.name and not one.infeasible]
-        left = [one for one in own if one.case in late or (one.status == "skip" and one.known is None)]
+        left = [one for one in own if one.case in late or _did_not_run(one)]
         found[job.name] = JobVerdicts(tuple(one for one in own if one not in left), tuple(left))
     return found
+
+
+def _did_not_run(one: Verdict) -> bool:
+    """Whether a case was skipped, or needs what the CPU device does not support."""
+    error = one.outcome.observations.error if one.outcome is not None else ""
+    return (one.status == "skip" and one.known is None) or (one.status == "error" and error == "UnsupportedError")
 
 
 def of_cases(

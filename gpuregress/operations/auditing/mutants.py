@@ -68,7 +68,7 @@ def _evidence(report: MutationReport) -> Iterator[AuditEvidence]:
 
 PART = AuditPart(
     "mutants",
-    points=35,
+    points=30,
     time_share=1.0,
     proves=(
         "The job notices these mistakes of one place each, as the operators of docs/mutation.md make them. "

@@ -1,0 +1,62 @@
+"""Other schedules in an audit: results that depend on the order of blocks, warps and lanes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from gpuregress.escapes import one_line
+from gpuregress.operations.auditing import examination
+from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined, JobVerdicts
+from gpuregress.project import Project
+from gpuregress.records import Verdict
+from gpuregress.records.instrumentation import schedules
+from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
+
+COUNT = 8
+_AGAINST = "schedule"
+
+
+def examine(project: Project, jobs: Sequence[AuditedJob], budget: Budget) -> Examined:
+    """Run the cases under several schedules; the points are the share of those with one result under all."""
+    summary = examination.run(project, jobs, budget, schedules=schedules.first(COUNT))
+    return examination.of_cases(jobs, summary, _judged)
+
+
+def _judged(job: str, verdicts: JobVerdicts) -> JobExamination:
+    """A case that has no results of other schedules, as one that faults under the first, is not examined."""
+    ran = tuple(one for one in verdicts.examined if one.outcome is not None and one.outcome.observations.schedules)
+    told = dataclasses.replace(
+        verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran))
+    )
+    if not ran:
+        return JobExamination(job, None, why=told.why_left)
+    lucky = [(one, text) for one in ran for text in _differences(one)]
+    clean = len(ran) - len({one.case for one, _ in lucky})
+    evidence = [AuditEvidence("luck", f"{one.case}: {one_line(text)}") for one, text in lucky]
+    if clean:
+        names = f"{clean} cases" if clean != 1 else "1 case"
+        evidence.insert(0, AuditEvidence("proven", f"the same result under {COUNT} schedules in {names}"))
+    return examination.of_share(job, told, clean, evidence)
+
+
+def _differences(one: Verdict) -> list[str]:
+    """What differs under another schedule by more than the rule of its buffer allows."""
+    return [
+        f"{compared.buffer}: {compared.message}"
+        for buffer in one.buffers
+        for compared in buffer.comparisons
+        if compared.against == _AGAINST and not compared.same
+    ]
+
+
+PART = AuditPart(
+    "schedules",
+    points=10,
+    time_share=0.4,
+    proves=(
+        f"These cases give the same results, within their rules, under {COUNT} orders of blocks, warps and lanes. "
+        "They are not all orders."
+    ),
+    examine=examine,
+)

@@ -1,0 +1,58 @@
+"""Verdicts and examinations for the tests of an audit."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from gpuregress.operations.auditing import examination
+from gpuregress.operations.auditing.examination import AuditedJob, Budget
+from gpuregress.records import Observations, Outcome, RunSummary, Verdict
+from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination, PartResult
+
+JOBS = (AuditedJob("a", "/p/a.yaml"), AuditedJob("b", "/p/b.yaml"))
+SOON = Budget(1e18)
+
+
+def verdict(case: str, status: str = "pass", reason: str = "", **changes: Any) -> Verdict:
+    """A verdict of the job before the slash; `observations` are those of its outcome."""
+    seen = changes.pop("observations", {})
+    outcome = Outcome(case, "done", observations=Observations(**seen))
+    changes["status"] = status
+    made = Verdict(case.partition("/")[0], case, "pass", reason, outcome=outcome, against=("baseline",))
+    return dataclasses.replace(made, **changes)
+
+
+def summary(*verdicts: Verdict, **changes: Any) -> RunSummary:
+    """A run with these verdicts."""
+    return dataclasses.replace(RunSummary("r", "/r", "cpu", "", 1.0, verdicts), **changes)
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, given: RunSummary) -> list[dict[str, Any]]:
+    """Answer each run of a part with a summary; the further fields of its request."""
+    asked: list[dict[str, Any]] = []
+
+    def run(_project: object, _jobs: object, _budget: object, **options: Any) -> RunSummary:
+        asked.append(options)
+        return given
+
+    monkeypatch.setattr(examination, "run", run)
+    return asked
+
+
+def texts(one: JobExamination, kind: str) -> list[str]:
+    """The evidence of one kind."""
+    return [found.text for found in one.evidence if found.kind == kind]
+
+
+def part(points: int, *jobs: JobExamination, name: str = "cases") -> PartResult:
+    """A part with what it found."""
+    return PartResult(name, points, "what it proves", jobs)
+
+
+def found(job: str, share: float | None, *evidence: tuple[str, str], examined: float = 1.0, why: str = "") -> Any:
+    """What a part found for a job."""
+    told = tuple(AuditEvidence(kind, text) for kind, text in evidence)  # type: ignore[arg-type]
+    return JobExamination(job, share, examined, "", why, told)

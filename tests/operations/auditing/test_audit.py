@@ -1,0 +1,70 @@
+"""An audit: its parts in turn, their errors, ^C, the grades."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from gpuregress import project
+from gpuregress.errors import DeviceError, UsageError
+from gpuregress.operations.auditing import audit, examination
+from gpuregress.operations.auditing.audit import AuditRequest
+from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined
+from gpuregress.project import Project
+from gpuregress.records.instrumentation.audits import AuditReport
+from tests.operations.auditing.records import found
+from tests.workshop import Workshop
+
+
+def part(name: str, examine: Callable[[Sequence[AuditedJob]], Examined] | None = None) -> AuditPart:
+    def good(_project: Project, jobs: Sequence[AuditedJob], _budget: Budget) -> Examined:
+        return examine(jobs) if examine else Examined(tuple(found(job.name, 1.0) for job in jobs))
+
+    return AuditPart(name, 50, 0.5, "something", good)
+
+
+def audited(shop: Workshop, *parts: AuditPart, budget_s: float = 60.0) -> AuditReport:
+    return audit.audit(project.find(shop.root), AuditRequest((), budget_s), parts=parts)
+
+
+def test_a_part_that_cannot_run_is_not_examined(shop: Workshop) -> None:
+    def broken(_jobs: Sequence[AuditedJob]) -> Examined:
+        raise DeviceError("no such device")
+
+    report = audited(shop, part("first", broken), part("second"))
+    assert [one.jobs[0].why for one in report.parts] == ["no such device", ""]
+    assert (report.grade, report.grades[0].points) == ("F", 50)
+
+
+def test_after_an_interruption_the_report_has_what_is_done(shop: Workshop) -> None:
+    def stopped(jobs: Sequence[AuditedJob]) -> Examined:
+        os.kill(os.getpid(), signal.SIGINT)
+        return Examined(tuple(found(job.name, 1.0) for job in jobs))
+
+    report = audited(shop, part("first", stopped), part("second"))
+    assert report.interrupted
+    assert [one.jobs[0].why for one in report.parts] == ["", "interrupted"]
+    report = audited(shop, part("first", lambda jobs: examination.not_examined(jobs, "x", interrupted=True)), part("b"))
+    assert report.interrupted
+    assert report.parts[1].jobs[0].why == "interrupted"
+
+
+def test_without_time_nothing_is_examined_and_there_is_no_grade(shop: Workshop) -> None:
+    report = audited(shop, part("first"), budget_s=0.0)
+    assert (report.grade, report.grades[0].why) == ("", "the budget was spent before its turn")
+
+
+def test_a_wrong_job_is_an_f_and_the_others_are_examined(shop: Workshop) -> None:
+    shop.write("configs/wrong.yaml", "sauce: x\n")
+    report = audited(shop, part("first"))
+    assert [(one.job, one.grade) for one in report.grades] == [("wrong", "F"), ("scale", "A")]
+    assert report.grade == "F"
+    assert "wrong.yaml" in report.grades[0].why
+
+
+def test_a_selector_that_means_nothing(shop: Workshop) -> None:
+    with pytest.raises(UsageError):
+        audit.audit(project.find(shop.root), AuditRequest(("other",)), parts=())

@@ -1,0 +1,47 @@
+"""What the parts of an audit share: the budget, the cases of a job."""
+
+from __future__ import annotations
+
+import time
+
+from gpuregress.operations.auditing import examination
+from gpuregress.operations.auditing.examination import Budget, JobVerdicts
+from gpuregress.records import KnownFailing
+from gpuregress.records.instrumentation.audits import JobExamination
+from tests.operations.auditing.records import JOBS, summary, verdict
+
+
+def test_turns_share_what_is_left() -> None:
+    now = time.monotonic()
+    ends = [end - now for end in Budget(now + 100).slices(4)]
+    assert [round(end) for end in ends] == [25, 33, 50, 100], "a turn that took no time leaves its share"
+    assert Budget(now - 1).left_s == 0
+
+
+def test_skips_late_and_unsupported_cases_were_not_examined() -> None:
+    known = verdict("a/5", "skip", known=KnownFailing("2027-01-01", "a bug"))
+    run = summary(
+        verdict("a/1"),
+        verdict("a/2", "skip", "needs a GPU"),
+        verdict("a/3", "skip", "no turn"),
+        verdict("a/4", "error", "no such instruction", observations={"error": "UnsupportedError"}),
+        known,
+        verdict("a/6", "skip", infeasible=True),
+        unfinished=("a/3",),
+    )
+    own = examination.by_job(run, JOBS)["a"]
+    assert [one.case for one in own.examined] == ["a/1", "a/5"]
+    assert own.why_left == "a/2: needs a GPU; a/3: no turn; a/4: no such instruction"
+    one = examination.of_share("a", own, 1, ())
+    assert (one.share, one.examined, one.done) == (0.5, 0.4, "2 of 5 cases")
+
+
+def test_a_job_without_a_case_that_ran_is_not_examined() -> None:
+    def judge(job: str, verdicts: JobVerdicts) -> JobExamination:
+        return JobExamination(job, len(verdicts.examined))
+
+    done = examination.of_cases(JOBS, summary(verdict("a/1"), verdict("b/1", "skip", "needs a GPU")), judge)
+    assert [(one.share, one.why) for one in done.jobs] == [(1, ""), (None, "b/1: needs a GPU")]
+    done = examination.of_cases(JOBS, summary(verdict("a/1"), state="interrupted"), judge)
+    assert done.interrupted
+    assert done.jobs[1].why == "interrupted"

@@ -1,0 +1,28 @@
+"""The page of an audit."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gpuregress.records.instrumentation.audits import AuditEvidence
+from gpuregress.report.audits import page
+from tests.report.audits import samples
+from tests.report.html import samples as pages
+
+
+def test_sections_grades_and_what_was_not_examined() -> None:
+    text = page.page(samples.report())
+    for part in ("What no test would notice", "What is proven", "Not examined", "What this proves", "+&lt;b&gt;"):
+        assert part in text
+    assert "What is right by luck" not in text
+    assert "40 of 212 mutants tried: the budget did not allow more" in text
+    assert 'http-equiv="Content-Security-Policy"' in text
+    assert "src=" not in text
+    assert text.count("no case noticed") == 7, "the page has all"
+
+
+def test_hostile_text_stays_text() -> None:
+    evidence = AuditEvidence("luck", pages.HOSTILE, (pages.HOSTILE,))
+    job = dataclasses.replace(samples.CASES.jobs[0], job=pages.HOSTILE, why=pages.HOSTILE, evidence=(evidence,))
+    report = dataclasses.replace(samples.report(), parts=(dataclasses.replace(samples.CASES, jobs=(job,)),))
+    assert pages.HOSTILE not in page.page(report)
