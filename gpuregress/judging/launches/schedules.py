@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.records import Case, Comparison, Dump, Outcome, ScheduleRun
+from gpuregress.records import Case, Comparison, Dump, Finding, Outcome, ScheduleRun
 
 AGAINST = "schedule"
 _ON_A_GPU = "not compared under other schedules: on a GPU the hardware decides the order; --device cpu compares them"
@@ -35,8 +35,10 @@ def comparisons(
             continue
         compared = compare(BufferPair(case, AGAINST, own, run.dumps[own.buffer]))
         if not compared.same:
-            message = f"the schedules {main} and {run.name} give different results: {_first(compared)}"
-            return [dataclasses.replace(compared, message=message)]
+            switch = f"; {run.switches[own.buffer]}" if own.buffer in run.switches else ""
+            message = f"the schedules {main} and {run.name} give different results: {_first(compared)}{switch}"
+            accesses = tuple(Finding("order of accesses", text, 1.0) for text in run.accesses)
+            return [dataclasses.replace(compared, message=message, findings=(*compared.findings, *accesses))]
     results = len({own.digest, *(run.digests.get(own.buffer, own.digest) for run in runs)})
     names = ", ".join((main, *(run.name for run in runs)))
     rule = f"{len(runs) + 1} schedules ({names}), {results} different results, all the same under the buffer's rule"

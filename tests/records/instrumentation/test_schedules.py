@@ -21,6 +21,10 @@ def test_a_wrong_name_is_told_with_what_to_say(name: str) -> None:
     assert ("a whole number" if name.startswith("shuffled") else "say forward, reverse") in told
 
 
+def test_a_schedule_that_is_not_there_is_named() -> None:
+    assert schedules.problem("adversarial").startswith("there is no adversarial schedule yet: say forward")
+
+
 def test_a_number_of_schedules_takes_the_named_ones_first() -> None:
     assert schedules.first(1) == ("forward",)
     assert schedules.first(2) == ("forward", "reverse")

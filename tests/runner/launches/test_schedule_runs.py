@@ -107,6 +107,13 @@ def test_every_kind_of_luck_shows_and_no_correct_twin_does(shop: Workshop) -> No
         "the schedules forward and reverse give different results: lucky_copies[0] is 0 and 1"
     )
     assert (case["verdict"], case["exit_code"]) == ("differ", 1)
+    assert case["schedules"][0]["switches"] == {
+        "lucky_blocks": "running block 1 before block 0 is enough",
+        "lucky_warps": "running warp 1 before warp 0 is enough",
+        "lucky_lanes": "running thread 1 before thread 0 is enough",
+        "lucky_copies": "the arrival of the asynchronous copies is enough",
+    }
+    assert any("data race on `s[" in text and "luck.cu:12" in text for text in case["schedules"][0]["accesses"])
     assert [run["name"] for run in case["schedules"]] == ["reverse", "lockstep", "shuffled:1", "shuffled:2"]
 
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.parallel.schedules import NamedSchedule
 from gpuregress.devices.cpu.runtime.machine_layout import AT_ANY_WAIT, AT_ONCE, LATEST
+from gpuregress.records.instrumentation import schedules
 
 NAMES = st.one_of(
     st.sampled_from(["forward", "reverse", "lockstep"]),
@@ -37,6 +38,28 @@ def test_the_named_orders() -> None:
     assert NamedSchedule("reverse").threads(3).tolist() == [2, 1, 0]
     assert NamedSchedule("lockstep").is_in_step
     assert NamedSchedule("lockstep").blocks(3) is None
+
+
+def test_a_part_of_a_schedule_leaves_the_others_as_they_are() -> None:
+    def of(part: str) -> tuple[list[int], list[int], int]:
+        schedule = NamedSchedule(schedules.part_of("reverse", part))
+        return list(schedule.blocks(3) or range(3)), schedule.threads(64)[[0, 1, 32]].tolist(), schedule.arrival
+
+    usual = ([0, 1, 2], [0, 1, 32], LATEST)
+    assert of(schedules.NOTHING) == usual
+    assert of("blocks") == ([2, 1, 0], *usual[1:])
+    assert of("warps") == (usual[0], [32, 33, 0], LATEST)
+    assert of("lanes") == (usual[0], [31, 30, 63], LATEST)
+    assert of("copies") == (*usual[:2], AT_ONCE)
+    assert not NamedSchedule(schedules.part_of("reverse", schedules.NOTHING)).is_usual
+
+
+def test_a_switch_exchanges_two_neighbours() -> None:
+    assert list(NamedSchedule(schedules.switch_of("blocks", 1)).blocks(4) or ()) == [0, 2, 1, 3]
+    assert NamedSchedule(schedules.switch_of("lanes", 2)).threads(5).tolist() == [0, 1, 3, 2, 4]
+    warps = NamedSchedule(schedules.switch_of("warps", 0)).threads(96)
+    assert warps[[0, 32, 64]].tolist() == [32, 0, 64]
+    assert NamedSchedule(schedules.switch_of("warps", 5)).threads(4).tolist() == [0, 1, 2, 3]
 
 
 def test_copies_arrive_at_each_of_the_three_times() -> None:
