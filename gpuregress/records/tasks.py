@@ -43,6 +43,8 @@ class Task:
         variants: name of a variant → its compiled sources, in the order of the case's own.
         other_programs: the case's further sources, compiled.
         storage: of its dumps.
+        launch_limit_s: limit of its own launches, seconds; 0: the case's. Functions of the user and the kernels of its
+            references have the case's always.
     """
 
     case: Case
@@ -57,6 +59,7 @@ class Task:
     variants: Mapping[str, tuple[Program, ...]] = field(default_factory=dict)
     other_programs: tuple[Program, ...] = ()
     storage: DumpStorage = DumpStorage()
+    launch_limit_s: float = 0.0
 
     @property
     def programs(self) -> tuple[Program, ...]:

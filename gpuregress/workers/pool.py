@@ -307,7 +307,7 @@ class WorkerPool:
             phase = Phase(message["phase"])
             if phase is Phase.TRYING and (not self._tries_slow_code or worker.task.case.name in self._tried):
                 phase = Phase.LAUNCHING
-            worker.watch.enter(phase, now, worker.task.case.limits.timeout)
+            worker.watch.enter(phase, now, _limit_s(worker.task, phase))
         elif message["say"] == "outcome" and worker.watch.late is None:
             return self._finish(state, worker, from_json(Outcome, message["outcome"]), now)
         return None
@@ -440,6 +440,12 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     fault = Fault("timeout", f"killed at its limit of {limit:g} s{launch}", (), number, _position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
+
+
+def _limit_s(task: Task, phase: Phase) -> float:
+    """The case's limit, but for launches that have one of their own."""
+    is_own = phase in (Phase.LAUNCHING, Phase.TRYING) and task.launch_limit_s > 0
+    return task.launch_limit_s if is_own else task.case.limits.timeout
 
 
 def _user_functions(task: Task) -> str:

@@ -85,6 +85,19 @@ def test_a_trusted_kernel_that_hangs_or_crashes_is_not_the_cases_own(tmp_path: P
     assert f"in {kernel}<<<" in outcome.message
 
 
+def test_a_limit_of_the_launches_is_none_of_the_references(tmp_path: Path) -> None:
+    trusted = ReferenceKernel(fakes.case("nap").source, fakes.case("nap").launches)
+    cases = [fakes.case("double", reference_kernels={"out": trusted}), fakes.case("sleep")]
+    given = [dataclasses.replace(task, launch_limit_s=0.1) for task in tasks(tmp_path, cases)]
+    given[0] = dataclasses.replace(given[0], references={"out": fakes.program()})
+    with pool(tmp_path) as made:
+        ended = {event.case: event for event in made.run(given) if isinstance(event, Outcome)}
+    assert ended["fake/double"].state == "done"
+    late = ended["fake/sleep"]
+    assert late.fault is not None
+    assert late.fault.message.startswith("killed at its limit of 0.1 s")
+
+
 def test_cases_run_and_dump(tmp_path: Path) -> None:
     outcome = outcomes(tmp_path, fakes.case("double"))["fake/double"]
     assert outcome.state == "done"

@@ -222,10 +222,9 @@ class MutantTrials:
         case = trial.cases[0]
         built = built_of(case, trial.programs)
         first, self._launch = self._launch, self._launch + case.launch_numbers
-        limits = dataclasses.replace(case.limits, timeout=self._subject.limit_s(case))
         program, *others = built.programs
         return Task(
-            dataclasses.replace(case, name=f"{trial.variation.name}:{case.name}", limits=limits),
+            dataclasses.replace(case, name=f"{trial.variation.name}:{case.name}"),
             program,
             str(self._scratch / "launches.log"),
             first,
@@ -235,6 +234,7 @@ class MutantTrials:
             shared=str(self._scratch / "shared"),
             variants=built.variants,
             other_programs=tuple(others),
+            launch_limit_s=self._subject.limit_s(case),
         )
 
     def _note_pass(self, trial: _Trial, case: Case, outcome: Outcome, reached: Verdict) -> None:

@@ -136,7 +136,8 @@ def test_the_fastest_case_is_first_and_one_that_notices_is_the_last(trials: Muta
     results = tried(trials, variation(subject, "a"))
     (task,) = taken(trials)
     assert task.case.name == "m1:job/2"
-    assert task.case.limits.timeout == 3.0
+    assert task.launch_limit_s == 3.0
+    assert task.case.limits == subject.cases[1].limits, "functions of the user keep the job's limit"
     assert Path(task.program.ptx).read_text() == "a"
     trials.settle(Outcome(task.case.name, "fault", Fault("trap", "the kernel executed a trap"), seconds=0.5))
     assert results == [TrialResult("killed", "job/2", "fault", "trap: the kernel executed a trap", "trap", seconds=0.5)]

@@ -188,7 +188,7 @@ class Probes:
     # --- stretches of instructions ------------------------------------------------------------------------------------
 
     def _run(self, start: int) -> int:
-        return self._unit.probe("run", self._name, start, self._lines(start, self._end(start))).first
+        return self._unit.probe("run", self._name, start, self._lines(start, self._end(start), unguarded=True)).first
 
     def _run_of(self, index: int) -> int:
         """The first counter of the stretch that holds a statement."""
@@ -214,9 +214,12 @@ class Probes:
         items = enumerate(self._flow.statements[start : self._end(start)], start)
         return [(at_, item) for at_, item in items if not isinstance(item, Label) and not _is_inserted(item)]
 
-    def _lines(self, start: int, end: int) -> Lines:
+    def _lines(self, start: int, end: int, *, unguarded: bool = False) -> Lines:
+        """The source lines of statements; without those that a guard may leave out, where only the others are meant."""
         found: dict[tuple[tuple[str, int, int], ...], None] = {}
         for item in self._flow.statements[start:end]:
+            if unguarded and _is_predicated(item):
+                continue
             if not isinstance(item, Label) and not _is_inserted(item) and item.source is not None:
                 found[item.source.inner or ((item.source.file, item.source.line, 0),)] = None
         return tuple(found)
@@ -227,6 +230,13 @@ class Probes:
     def _add(self, emitter: Services, b: ir.IRBuilder, counter: ir.Value) -> None:
         pointer = at(b, emitter.view.pointer("counters"), b.shl(counter, i64(3)))
         b.store(b.add(b.load(pointer, typ=I64), i64(1)), pointer)
+
+
+def _is_predicated(statement: Instruction | Call | Label) -> bool:
+    """Whether a guard decides about an execution; a branch is executed on both of its sides."""
+    if isinstance(statement, Label) or statement.guard is None:
+        return False
+    return isinstance(statement, Call) or info(statement).control not in (Control.BRANCH, Control.BRANCH_TABLE)
 
 
 def _is_inserted(statement: Instruction | Call) -> bool:

@@ -20,6 +20,8 @@ extern "C" __global__ void plain(int* o, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         o[i] = i;
+    asm volatile(".reg .pred guarded; setp.gt.s32 guarded, %0, 100;" ::"r"(n));
+    asm volatile("@guarded st.u32 [%0], 1;" ::"l"(o));
 }
 extern "C" __global__ void waits(int* o, int n) {
     __shared__ int t[64];
@@ -75,6 +77,12 @@ def test_lines_count_their_threads(seen: dict[str, FileCoverage]) -> None:
     assert _line(seen["waits"], "t[threadIdx.x] += t[threadIdx.x + half];") == 63
     assert _line(seen["waits"], "o[1] = 1;") == 0
     assert LINES["__shared__ int t[64];"] not in dict(seen["waits"].lines)
+
+
+def test_a_line_of_guarded_instructions_is_executed_where_a_guard_was_true(
+    seen: dict[str, FileCoverage],
+) -> None:
+    assert _line(seen["plain"], 'asm volatile("@guarded st.u32 [%0], 1;" ::"l"(o));') == 0
 
 
 def test_branches_count_both_sides(seen: dict[str, FileCoverage]) -> None:

@@ -29,10 +29,10 @@ def take(sites: Sequence[ProbeSite], counters: Values) -> Coverage | None:
     parts: list[Coverage] = []
     copies = Counter((site.function, _place(site)) for site in sites if site.kind == "loop" and site.lines)
     for site in sites:
-        if site.kind == "run":
+        if site.kind in ("run", "predicate"):  # a guarded instruction is executed where its guard is true
             for path, line, _ in {place for chain in site.lines for place in chain}:
                 lines[path, line] = max(lines.get((path, line), 0), values[site.first])
-        elif site.lines:
+        if site.kind != "run" and site.lines:
             counts = values[site.first : site.first + COUNTERS[site.kind]]
             whole = values[site.base] if site.base >= 0 else 0
             parts.append(Coverage((_one(site, counts, whole, copies[site.function, _place(site)]),)))

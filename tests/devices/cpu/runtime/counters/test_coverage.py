@@ -32,6 +32,13 @@ def test_each_kind_of_probe_becomes_its_record() -> None:
     assert source.bounds == (BoundCount(3, 5, "lt", "threadIdx.x", "args[1]", 7, 8, 9),)
 
 
+def test_a_guarded_instruction_is_executed_where_its_guard_is_true() -> None:
+    sites = (ProbeSite("run", "k", 0, 0, (AT,)), ProbeSite("predicate", "k", 1, 1, ((("k.cu", 7, 1),),), 0))
+    coverage = take(sites, np.array([10, 0], np.uint64))
+    assert coverage is not None
+    assert coverage.files[0].lines == ((3, 10), (7, 0))
+
+
 def test_copies_count_together_and_two_loops_of_one_place_are_an_unrolled_one() -> None:
     sites = (ProbeSite("loop", "k", 1, 0, (AT,)), ProbeSite("loop", "k", 2, 3, (AT,)))
     coverage = take(sites, np.arange(6, dtype=np.uint64))
