@@ -35,9 +35,9 @@ def lines(report: AuditReport) -> Iterator[str]:
 def headline(report: AuditReport) -> str:
     """The grade in one line."""
     count = f"{len(report.grades)} job{'s' if len(report.grades) != 1 else ''}"
-    grade = f"grade {report.grade}" if report.grade else "no grade: not every job could be examined"
+    grade = f"grade {report.grade}" if report.grade else "no grade (not all of them could be examined)"
     stopped = "interrupted: " if report.interrupted else ""
-    return f"{stopped}{grade} for {count} in {report.seconds:.1f} s of {report.budget_s:.0f} s"
+    return f"{stopped}{count}: {grade} in {report.seconds:.1f} s of {report.budget_s:.0f} s"
 
 
 def _evidence(part: PartResult, job: JobExamination, evidence: Sequence[AuditEvidence]) -> Iterator[str]:

@@ -36,7 +36,7 @@ def test_reports_and_their_places(shop: Workshop, asked: list[AuditRequest], tmp
     page, target = tmp_path / "a.html", tmp_path / "a.json"
     result = shop.call("audit", "sum", "max", "--budget", "2min", "--html", str(page), "--json", str(target))
     assert (result.exit_code, asked) == (0, [AuditRequest(("sum", "max"), 120.0)])
-    assert "no grade: not every job could be examined" in result.stdout
+    assert "2 jobs: no grade (not all of them could be examined)" in result.stdout
     assert "<h2" in page.read_text()
     document = json.loads(target.read_text())
     assert [one["name"] for one in document["parts"]] == ["cases", "mutants"]

@@ -8,10 +8,12 @@ from gpuregress.records.instrumentation.audits import AuditEvidence
 from gpuregress.report.audits import page
 from tests.report.audits import samples
 from tests.report.html import samples as pages
+from tests.report.html.parsed import tree
 
 
 def test_sections_grades_and_what_was_not_examined() -> None:
     text = page.page(samples.report())
+    assert tree(text)
     for part in ("What no test would notice", "What is proven", "Not examined", "What this proves", "+&lt;b&gt;"):
         assert part in text
     assert "What is right by luck" not in text

@@ -31,10 +31,10 @@ def test_evidence_then_what_was_not_examined_then_the_grades() -> None:
         "-      max  -         -         0 of 0     needs a GPU",
         "",
         "note: a note",
-        "no grade: not every job could be examined for 2 jobs in 12.5 s of 600 s",
+        "2 jobs: no grade (not all of them could be examined) in 12.5 s of 600 s",
     ]
 
 
 def test_an_interrupted_audit_says_so() -> None:
     report = dataclasses.replace(samples.report(), grade="B", interrupted=True)
-    assert text.headline(report) == "interrupted: grade B for 2 jobs in 12.5 s of 600 s"
+    assert text.headline(report) == "interrupted: 2 jobs: grade B in 12.5 s of 600 s"
