@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpuregress.baselines import BaselineStore
-from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource
+from gpuregress.errors import GpuregressError, LaunchRefused
 from gpuregress.escapes import one_line
 from gpuregress.frozen import dataclass
 from gpuregress.judging import agreement
@@ -26,8 +26,8 @@ from gpuregress.session.compiler_crew import Crew
 from gpuregress.workers.pool import CaseNotCompiled
 
 TrialState = Literal["killed", "survived", "timed out", "equal", "not valid"]
-_REFUSED = (CompileError.__name__, InfeasibleSource.__name__, "UnsupportedError")
-_TROUBLE = ("DeviceError", "HarnessError")
+_KERNELS_OWN = LaunchRefused.__name__
+"""The error that a kernel may cause; others are trouble of the machine, the device or the job's functions."""
 _AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
 
@@ -37,7 +37,7 @@ class TrialResult:
     """The result of a trial.
 
     Attributes:
-        state: `equal`: the same program; `not valid`: it does not compile, or the device refuses it.
+        state: `equal`: the same program; `not valid`: it does not compile, or it cannot be run.
         case: that noticed it, "" where none did.
         status: of that case's verdict.
         reason: why, one line.
@@ -274,7 +274,7 @@ def _noticed(reached: Verdict, outcome: Outcome) -> TrialResult:
     """The result of a variation that a case noticed, or that cannot be run."""
     reason, error = one_line(reached.reason), outcome.observations.error
     fault = outcome.fault.kind if outcome.fault is not None else ""
-    if outcome.state == "error" and error in (*_REFUSED, *_TROUBLE):
+    if outcome.state == "error" and error != _KERNELS_OWN:
         return TrialResult("not valid", reached.case, reached.status, reason)
     state: TrialState = "timed out" if reached.status == "timeout" else "killed"
     return TrialResult(state, reached.case, reached.status, reason, fault)

@@ -169,11 +169,24 @@ def test_a_mutant_over_its_limit_has_timed_out(trials: MutantTrials, subject: Su
     assert [(one.state, one.case) for one in results] == [("timed out", "job/2")]
 
 
-def test_what_the_device_refuses_is_not_valid(trials: MutantTrials, subject: Subject) -> None:
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        ("UnsupportedError", "not valid"),
+        ("DeviceError", "not valid"),
+        ("DumpError", "not valid"),
+        ("StorageError", "not valid"),
+        ("UserCodeError", "not valid"),
+        ("LaunchRefused", "killed"),
+    ],
+)
+def test_an_error_that_is_not_the_kernels_own_is_no_kill(
+    trials: MutantTrials, subject: Subject, error: str, state: str
+) -> None:
     results = tried(trials, variation(subject, "a"))
-    refused = Observations(error="UnsupportedError")
+    refused = Observations(error=error)
     trials.settle(Outcome(taken(trials)[0].case.name, "error", message="no such form", observations=refused))
-    assert [(one.state, one.reason) for one in results] == [("not valid", "no such form")]
+    assert [(one.state, one.reason) for one in results] == [(state, "no such form")]
 
 
 def test_several_variations_are_tried_at_a_time_and_their_files_go(
