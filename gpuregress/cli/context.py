@@ -191,6 +191,11 @@ def coverage_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def wants_coverage(options: Mapping[str, Any]) -> bool:
+    """Whether `--coverage` or a report of it is asked for: without counts the report would be empty."""
+    return options["coverage"] or any(name == "lcov" for name, _ in report_targets(options))
+
+
 def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options `--schedule NAME` and `--schedules N`."""
     function = click.option(

@@ -47,3 +47,16 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 def test_a_folder_is_no_place_for_a_report(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot write"):
         context.write_report(str(tmp_path), "text")
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"coverage": False}, False),
+        ({"coverage": True}, True),
+        ({"coverage": False, "reports": (("lcov", "a"),)}, True),
+        ({"coverage": False, "reports": (("tap", "a"),)}, False),
+    ],
+)
+def test_a_report_of_coverage_needs_counts(options: dict[str, object], *, wanted: bool) -> None:
+    assert context.wants_coverage(options) is wanted

@@ -44,7 +44,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
         fail_fast=options["fail_fast"],
         rerun_failed=options["rerun_failed"],
         dump_every_launch=options["dump_every_launch"],
-        coverage=options["coverage"],
+        coverage=context.wants_coverage(options),
         schedules=context.schedules_of(options),
     )
     with report_files.written(options) as kept:
