@@ -175,11 +175,12 @@ def _server() -> socket.socket:
     if _own_server:
         return _own_server[0]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    paths = (str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")]))
     with theirs:
         server = subprocess.Popen(
             [sys.executable, "-P", __file__, str(theirs.fileno())],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
         )
