@@ -146,7 +146,7 @@ class Passes(BlockSchedule):
     def _spin_or_suspend(self, b: ir.IRBuilder, stall: StallDetector, pass_head: ir.Block) -> None:
         """Begin another pass, unless nothing in the block can change before another block has run."""
         suspend = self.llvm.append_basic_block("suspend")
-        stall.end_pass(b, suspend, pass_head)
+        stall.end_pass(b, suspend, pass_head, may_be_long=not self.body.may_be_suspended)
         b.position_at_end(suspend)
         if self.body.may_be_suspended:
             set_field(b, self.view.machine, "advanced", stall.has_advanced(b))

@@ -53,8 +53,15 @@ class StallDetector:
         differs = b.zext(b.icmp_unsigned("!=", value, before), I32)
         self._changed.set(b.or_(self._changed.get(b), differs), b)
 
-    def end_pass(self, b: ir.IRBuilder, suspend: ir.Block, pass_head: ir.Block) -> None:
-        """Go to `suspend` where the block is stalled or has spun for long; else to the next pass."""
+    def end_pass(self, b: ir.IRBuilder, suspend: ir.Block, pass_head: ir.Block, *, may_be_long: bool = False) -> None:
+        """Go to `suspend` where the block is stalled or has spun for long; else to the next pass.
+
+        Args:
+            b: where the pass ends.
+            suspend: where the block is left.
+            pass_head: where a pass begins.
+            may_be_long: there is no other block to turn to, and a loop that counts its rounds may end.
+        """
         moved = b.or_(self._arrived.get(b), self._changed.get(b))
         self._advanced.set(b.or_(self._advanced.get(b), moved), b)
         whole = b.xor(self._stepped.get(b), i32(1))
@@ -62,7 +69,7 @@ class StallDetector:
             cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), one)), b)
         is_stalled = b.icmp_unsigned(">=", self._unchanged.get(b), i32(UNCHANGED_PASSES))
         is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(SPINNING_PASSES))
-        b.cbranch(b.or_(is_stalled, is_long), suspend, pass_head)
+        b.cbranch(is_stalled if may_be_long else b.or_(is_stalled, is_long), suspend, pass_head)
 
     def has_advanced(self, b: ir.IRBuilder) -> ir.Value:
         """Return whether anything has changed since the block began or went on, i64."""
