@@ -36,6 +36,8 @@ from gpuregress.workers import compiler_pool, worker_process
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
+PYTEST_OPTIONS = ("-p", "no:hypothesispytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
+"""Of a pytest that is forked: no Hypothesis for one line of the summary; its plugins are imported already."""
 _PR_SET_CHILD_SUBREAPER = 36
 _LARGEST = 1 << 17
 

@@ -142,7 +142,7 @@ class Shell:
             "PATH": f"{bin_folder}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": f"{entry_point(folder)}:{ROOT}",
             "CUDA_VISIBLE_DEVICES": "",  # the pages show the CPU device
-            "PYTEST_ADDOPTS": "-p no:hypothesispytest",  # it imports Hypothesis for a line of the summary
+            "PYTEST_ADDOPTS": shlex.join(preloaded.PYTEST_OPTIONS),
             "LOGNAME": "alice",
             "COLUMNS": "100",
         }

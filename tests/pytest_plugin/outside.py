@@ -37,7 +37,7 @@ def run(folder: Path, scratch: Path, *arguments: str, fake: bool = True, fresh: 
     more = ["-p", "tests.pytest_plugin.fake_device", "--gpuregress-device", "cpu"] if fake else []
     command = ["-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={scratch / 'base'}", *more]
     environment = {**os.environ, "PYTHONPATH": paths}
-    command += ["-p", "no:hypothesispytest", *arguments]
+    command += [*preloaded.PYTEST_OPTIONS, *arguments]
     if fresh:
         whole = [sys.executable, *command]
         done = subprocess.run(

@@ -73,8 +73,9 @@ REMARKS = {
 
 
 def lowered() -> set[str]:
-    """The opcodes that a family of `isa` lowers."""
-    return {opcode for opcode, forms in OPCODES.items() if any(info.family for info in forms.values())}
+    """The opcodes that a family of `isa` lowers, but for the compiler's own, which begin with `%`."""
+    own = {opcode for opcode in OPCODES if opcode.startswith("%")}
+    return {opcode for opcode, forms in OPCODES.items() if any(info.family for info in forms.values())} - own
 
 
 def states() -> dict[str, str]:

@@ -25,7 +25,7 @@ from gpuregress.runner import run_case
 ROOT = Path(__file__).parents[4]
 UNCUT = dict.fromkeys(("compact", "dot", "histogram", "langdon_counter", "nearest"), "atomics in global memory")
 UNCUT |= dict.fromkeys(("langdon_no_threads", "langdon_stride"), "one block")
-UNCUT |= dict.fromkeys(("flash_attention", "wgmma_tma_gemm"), "products and copies of whole warps")
+UNCUT |= dict.fromkeys(("flash_attention", "wgmma_gemm", "wgmma_tma_gemm"), "products and copies of whole warps")
 UNCUT |= {
     f"triton-{name}": "exchanges of whole warps"
     for name in ("attention", "layer-norm", "matmul", "matmul-descriptors", "matmul-fp8", "softmax")
