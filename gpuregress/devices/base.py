@@ -74,6 +74,7 @@ class LaunchReport:
         uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
         exchange: how lanes of a warp exchanged values with no wait between, in words; "" where they did not.
         findings: of the dynamic checks that `Device.instrument` asked for.
+        unwatched: what those checks could not watch, in words; "" where they watched all that they can.
         costs: of each instruction, where `Device.instrument` asked for it; files as the compiler names them.
         coverage: what was executed, where `Device.instrument` asked for it; files as the compiler names them.
         roundings: the instructions whose accuracy was watched, likewise.
@@ -87,6 +88,7 @@ class LaunchReport:
     uncounted: tuple[str, ...] = ()
     exchange: str = ""
     findings: tuple[CheckFinding, ...] = ()
+    unwatched: str = ""
     coverage: Coverage | None = None
     costs: Costs | None = None
     roundings: tuple[RoundingSite, ...] = ()

@@ -266,6 +266,7 @@ class Observations(Sparse):
         twins: the results on other devices, or on the host.
         sanitizer: of `--sanitize`.
         findings: of the dynamic checks, in the first run of the case's launches.
+        unwatched: what those checks could not watch, for each kernel.
         costs: of each instruction in the first run of the case's launches; CPU device only.
         schedules: of `--schedules`, without the first one; None where a device has no choice.
         coverage: of `--coverage`: what the first run of the case's launches executed; CPU device only.
@@ -302,6 +303,7 @@ class Observations(Sparse):
     twins: tuple[TwinResult, ...] = ()
     sanitizer: SanitizerResult | None = None
     findings: tuple[CheckFinding, ...] = ()
+    unwatched: tuple[str, ...] = ()
     coverage: Coverage | None = None
     costs: Costs | None = None
     schedules: tuple[ScheduleRun, ...] | None = None

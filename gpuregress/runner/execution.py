@@ -344,6 +344,10 @@ class _CaseRun:
             label = self.labels[launch.source, launch.kernel]
             exchanges = (*self.observed.exchanges, f"{label}: {report.exchange}")
             self.observed = replace(self.observed, exchanges=tuple(dict.fromkeys(exchanges)))
+        if report.unwatched:
+            label = self.labels[launch.source, launch.kernel]
+            unwatched = (*self.observed.unwatched, f"{label}: {report.unwatched}")
+            self.observed = replace(self.observed, unwatched=tuple(dict.fromkeys(unwatched)))
         if report.findings or self.observed.findings:
             self.observed = replace(self.observed, findings=with_launch(self.observed.findings, report.findings))
         if self.accuracy is not None:

@@ -25,6 +25,7 @@ def remarks(
     """
     return (
         *outcome.observations.exchanges,
+        *outcome.observations.unwatched,
         *_poison(outcome),
         *_timing(outcome, timing),
         *(one.message for one in costs if not one.fails and (not one.measure or one.actual != one.expected)),

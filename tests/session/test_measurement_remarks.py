@@ -37,6 +37,11 @@ def test_exchanges_between_lanes_are_told() -> None:
     assert measurement_remarks.remarks(fakes.case("double"), outcome) == ("k: lanes of a warp exchange values",)
 
 
+def test_what_the_dynamic_checks_do_not_watch_is_told() -> None:
+    outcome = Outcome("c", "done", observations=Observations(unwatched=("k: kernels in clusters are not watched",)))
+    assert measurement_remarks.remarks(fakes.case("double"), outcome) == ("k: kernels in clusters are not watched",)
+
+
 def test_limits_that_nobody_can_judge_are_said() -> None:
     case = fakes.case("double", settings=CaseSettings(resources=ResourceLimits(registers=8)))
     uncounted = Outcome("c", "done", resources={"double": {"registers": 0}})

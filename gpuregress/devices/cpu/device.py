@@ -57,6 +57,9 @@ SLOW_S = 0.25
 """Seconds of a launch from which on the next run optimises its program."""
 
 
+_UNWATCHED = "races and unwritten reads of kernels in clusters are not watched"
+
+
 class CpuModule(base.DeviceModule):
     """A loaded program.
 
@@ -489,6 +492,7 @@ class CpuDevice(base.Device):
             facts.uncounted,
             exchange,
             findings,
+            unwatched=_unwatched(facts, module.schedule.instruments),
             coverage=seen,
             costs=costs,
             roundings=roundings,
@@ -543,3 +547,9 @@ def warp_width(block: Dim3) -> int:
 
 def _host_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _unwatched(facts: KernelFacts, wanted: Instruments) -> str:
+    """What the dynamic checks that are asked for do not watch in a kernel; "" where they watch it."""
+    is_wanted = not {"races", "uninitialized"}.isdisjoint(wanted.checks)
+    return _UNWATCHED if is_wanted and facts.in_cluster and not facts.granules else ""
