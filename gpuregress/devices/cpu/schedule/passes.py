@@ -34,7 +34,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
 from gpuregress.devices.cpu.schedule.divergence_check import ALIGNED, CONDITIONAL, build_divergence_check
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
-from gpuregress.devices.cpu.schedule.stall_detection import StallDetector
+from gpuregress.devices.cpu.schedule.stall_detection import ENDLESS_PASSES, SPINNING_PASSES, StallDetector
 from gpuregress.devices.cpu.schedule.thread_scheduler import (
     ALL_DONE,
     BEHIND_CLUSTER,
@@ -146,7 +146,7 @@ class Passes(BlockSchedule):
     def _spin_or_suspend(self, b: ir.IRBuilder, stall: StallDetector, pass_head: ir.Block) -> None:
         """Begin another pass, unless nothing in the block can change before another block has run."""
         suspend = self.llvm.append_basic_block("suspend")
-        stall.end_pass(b, suspend, pass_head, may_be_long=not self.body.may_be_suspended)
+        stall.end_pass(b, suspend, pass_head, SPINNING_PASSES if self.body.may_be_suspended else ENDLESS_PASSES)
         b.position_at_end(suspend)
         if self.body.may_be_suspended:
             set_field(b, self.view.machine, "advanced", stall.has_advanced(b))

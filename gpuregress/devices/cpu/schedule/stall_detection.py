@@ -11,6 +11,8 @@ UNCHANGED_PASSES = 8
 """Passes without a change after which a block is stalled; an asynchronous copy may take a few to arrive."""
 SPINNING_PASSES = 4096
 """Passes in which threads do nothing but spin, with counters that change, after which the next block has its turn."""
+ENDLESS_PASSES = 1 << 20
+"""The same where no other block can end the loop: it counts as endless. A loop with a bound ends long before."""
 
 
 class StallDetector:
@@ -53,14 +55,14 @@ class StallDetector:
         differs = b.zext(b.icmp_unsigned("!=", value, before), I32)
         self._changed.set(b.or_(self._changed.get(b), differs), b)
 
-    def end_pass(self, b: ir.IRBuilder, suspend: ir.Block, pass_head: ir.Block, *, may_be_long: bool = False) -> None:
+    def end_pass(self, b: ir.IRBuilder, suspend: ir.Block, pass_head: ir.Block, most: int = SPINNING_PASSES) -> None:
         """Go to `suspend` where the block is stalled or has spun for long; else to the next pass.
 
         Args:
             b: where the pass ends.
             suspend: where the block is left.
             pass_head: where a pass begins.
-            may_be_long: there is no other block to turn to, and a loop that counts its rounds may end.
+            most: passes in which threads do nothing but spin.
         """
         moved = b.or_(self._arrived.get(b), self._changed.get(b))
         self._advanced.set(b.or_(self._advanced.get(b), moved), b)
@@ -68,8 +70,8 @@ class StallDetector:
         for cell, ends, one in ((self._unchanged, moved, whole), (self._spinning, self._arrived.get(b), i32(1))):
             cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), one)), b)
         is_stalled = b.icmp_unsigned(">=", self._unchanged.get(b), i32(UNCHANGED_PASSES))
-        is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(SPINNING_PASSES))
-        b.cbranch(is_stalled if may_be_long else b.or_(is_stalled, is_long), suspend, pass_head)
+        is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(most))
+        b.cbranch(b.or_(is_stalled, is_long), suspend, pass_head)
 
     def has_advanced(self, b: ir.IRBuilder) -> ir.Value:
         """Return whether anything has changed since the block began or went on, i64."""

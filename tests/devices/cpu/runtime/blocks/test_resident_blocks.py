@@ -53,6 +53,14 @@ extern "C" __global__ void inside(int* out)
     if (threadIdx.x == 3) while (ready == 0) {}
     out[0] = 1;
 }
+extern "C" __global__ void bounded(int* out, int bound)
+{
+    __shared__ volatile int flag;
+    int tries = 0;
+    flag = 0;
+    while (flag == 0 && tries < bound) ++tries;
+    out[0] = tries;
+}
 extern "C" __global__ void warp_wait(volatile int* flag, int* out)
 {
     int turns = 0;
@@ -161,3 +169,9 @@ def test_waits_inside_a_loop_that_nothing_ends_are_a_fault(program: Running, ker
     flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
     with pytest.raises(KernelFault, match=r"threads 0-63 spin on flag"):
         program.launch(kernel, 1, 64, flag, out)
+
+
+def test_polling_shared_memory_with_a_bound_ends(program: Running) -> None:
+    out = program.put("out", np.zeros(1, np.int32))
+    program.launch("bounded", 1, 32, out, np.int32(20_000))
+    assert ints(out) == [20_000]
