@@ -253,7 +253,7 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str) -> Ver
         return decided
     if today >= known.until:
         return dataclasses.replace(decided, reason=f"{decided.reason} ({ended})")
-    reason = f"known failing until {known.until} ({known.why}): {decided.status}: {decided.reason}"
+    reason = f"known failing until {known.until} ({known.why}): {decided.headline}"
     is_known = dataclasses.replace(known, status=decided.status)
     return dataclasses.replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)
 

@@ -167,7 +167,7 @@ def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new
         one = finished.get(verdict.case)
         if one is None or not one.has_dumps:
             if verdict.status not in ("pass", "skip"):  # neither meant to fail, nor left out
-                refused.append(RefusedCase(verdict.case, f"it ended with {verdict.status}: {verdict.reason}"))
+                refused.append(RefusedCase(verdict.case, f"it ended with {verdict.headline}"))
         elif verdict.known is not None and not selectors:
             rejected.append(RefusedCase(verdict.case, f"is {verdict.reason}; name it to accept it"))
         elif _is_candidate(verdict, named=bool(selectors), new_only=new_only):

@@ -131,7 +131,7 @@ class _Evidence:
         """
         outcome = verdict.outcome
         if outcome is None or outcome.state != "done":
-            raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.status}: {verdict.reason}")
+            raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.headline}")
         self.jobs[verdict.case] = verdict.job
         self.changed |= {verdict.case} if "source changed" in verdict.changes else set()
         for dump in outcome.dumps:

@@ -162,7 +162,7 @@ def _failed(case: Case, before: Side, after: Side) -> Verdict | None:
     failures = [(side.word, failure) for side in (before, after) if (failure := side.failure(case.name))]
     real = [one for one in failures if one[1].status != "pass"]
     _, worst = (real or failures)[-1]
-    texts = [f"{word}: {failure.status}: {failure.reason}" for word, failure in failures]
+    texts = [f"{word}: {failure.headline}" for word, failure in failures]
     if not real and len(failures) == 1:
         other = after if before.failure(case.name) else before
         if not other.dumps(case.name):

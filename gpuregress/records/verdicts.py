@@ -15,7 +15,7 @@ from gpuregress.records.observations import InstructionChange
 from gpuregress.records.outcomes import Outcome
 from gpuregress.records.parameter_spaces import ParameterSpace
 from gpuregress.records.serialization import Sparse
-from gpuregress.records.statuses import Status
+from gpuregress.records.statuses import Status, headline
 from gpuregress.records.trends.nights import NightChanges
 
 State = Literal["running", "finished", "interrupted", "cut short"]
@@ -292,6 +292,11 @@ class Verdict:
     retried: tuple[str, ...] = ()
     timing: TimingComparison | None = None
     costs: tuple[CostComparison, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The status and the reason, `fault: out-of-bounds: …`."""
+        return headline(self.status, self.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def _lines(done: FuzzReport) -> Iterator[str]:
 
 
 def _failure(one: FuzzFinding) -> Iterator[str]:
-    yield f"{one.status}: {one.message}"
+    yield one.headline
     also = f", and {one.also} others" if one.also else ""
     yield f"    with {one.inputs}{also}"
     yield from (f"    smaller: {change}" for change in one.changes)

@@ -39,7 +39,7 @@ def _told(one: Verdict) -> AuditEvidence:
         return AuditEvidence("unnoticed", f"{one.case}: nothing is compared: {one_line(one.reason)}")
     if one.status == "skip":
         return AuditEvidence("unnoticed", f"{one.case}: {one_line(one.reason)}")
-    return AuditEvidence("wrong", f"{one.case}: {one.status}: {one_line(one.reason)}")
+    return AuditEvidence("wrong", f"{one.case}: {one_line(one.headline)}")
 
 
 PART = AuditPart(

@@ -17,6 +17,7 @@ from gpuregress.operations.fuzzing.trials import Tried
 from gpuregress.operations.shrinking.numbers import Job
 from gpuregress.operations.shrinking.reduction import Reduction
 from gpuregress.operations.shrinking.trials import JobFolder, Trial, Trials
+from gpuregress.records.statuses import headline
 from gpuregress.spec import load
 
 
@@ -47,6 +48,11 @@ class FuzzFinding:
     text: str
     is_known: bool = False
     stopped: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The status, and how the smallest case fails."""
+        return headline(self.status, self.message)
 
 
 def kind(tried: Tried) -> tuple[object, ...]:

@@ -81,7 +81,7 @@ def _watched(case: Case) -> Case:
 def _found(verdict: Verdict) -> CaseAccuracy:
     outcome = verdict.outcome
     if outcome is None or outcome.state != "done":
-        raise UsageError(f"{verdict.case} has no results to compare: {verdict.status}: {verdict.reason}")
+        raise UsageError(f"{verdict.case} has no results to compare: {verdict.headline}")
     found = outcome.observations.accuracy
     if found is None or not found.buffers:
         raise UsageError(f"{verdict.case} has no result of a floating-point type (float16, bfloat16, float32, float64)")

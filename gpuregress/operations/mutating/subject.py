@@ -125,9 +125,7 @@ def _check_passes(verdicts: Sequence[Verdict]) -> None:
             f"nothing would notice a mutant: {names} has no baseline and no reference ({first.reason}); "
             f"run it and `gpuregress accept` it first, or give the job a reference"
         )
-    raise UsageError(
-        f"the unchanged kernel must pass before a mutant counts, and {names} does not: {first.status}: {first.reason}"
-    )
+    raise UsageError(f"the unchanged kernel must pass before a mutant counts, and {names} does not: {first.headline}")
 
 
 def _named(names: Sequence[str]) -> str:
