@@ -52,7 +52,7 @@ def _lines(one: CaseAccuracy) -> Iterator[str]:
     found = one.accuracy
     yield one.case
     for buffer in found.buffers:
-        yield from _buffer(buffer)
+        yield from _buffer(buffer, is_followed=not found.restarts)
     if found.lines:
         yield "  the error arises at"
         for line in found.lines[:_MOST_LINES]:
@@ -76,23 +76,31 @@ def _lines(one: CaseAccuracy) -> Iterator[str]:
         yield f"  {found.lost} elements in memory were not followed, for there was no room; they count as exact"
 
 
-def _buffer(buffer: BufferAccuracy) -> Iterator[str]:
+def _buffer(buffer: BufferAccuracy, *, is_followed: bool) -> Iterator[str]:
+    """The errors of a buffer; without an error none is told as exact where shadows were lost."""
+    from gpuregress import dtypes
+
+    word = "elements" if len(dtypes.parse(buffer.dtype).parts) == 1 else "parts of elements"
     left = buffer.elements - buffer.tracked
     rest = f"; {left} not written by floating-point instructions are left out" if left else ""
-    yield f"  {buffer.buffer}: {buffer.dtype} against {buffer.precision}, {buffer.tracked} elements{rest}"
+    yield f"  {buffer.buffer}: {buffer.dtype} against {buffer.precision}, {buffer.tracked} {word}{rest}"
     if not buffer.tracked:
+        return
+    if not (is_followed or buffer.largest or buffer.not_finite):
+        yield f"    not followed: {buffer.tracked} {word} without a known error; see the instructions below"
         return
     yield (
         f"    error in ulp: median {_number(buffer.median)}, 90% {_number(buffer.p90)}, "
         f"99% {_number(buffer.p99)}, largest {_number(buffer.largest)}"
     )
     if buffer.not_finite:
-        yield f"    {buffer.not_finite} elements are finite on one side only"
-    bounds = (f"{'exact' if not bound else f'≤ {_number(bound)}'}: {count}" for bound, count in buffer.histogram)
-    yield f"    elements by error: {', '.join(bounds)}"
+        yield f"    {buffer.not_finite} {word} are finite on one side only"
+    none = "exact" if is_followed else "exact or not followed"
+    bounds = (f"{f'≤ {_number(bound)}' if bound else none}: {count}" for bound, count in buffer.histogram)
+    yield f"    {word} by error: {', '.join(bounds)}"
     for worst in buffer.worst:
-        index = ", ".join(map(str, worst.index))
-        yield f"    worst [{index}]: {worst.value}, exact {worst.exact}, {_number(worst.ulp)} ulp"
+        where = f"[{', '.join(map(str, worst.index))}]" + (f".{worst.part}" if worst.part else "")
+        yield f"    worst {where}: {worst.value}, exact {worst.exact}, {_number(worst.ulp)} ulp"
 
 
 def _number(value: float) -> str:

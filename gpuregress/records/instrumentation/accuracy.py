@@ -39,12 +39,14 @@ class InaccurateElement(Sparse):
         value: the kernel's.
         exact: in higher precision, as many digits as distinguish it from the value.
         ulp: their distance in units in the last place of the larger one.
+        part: of a vector, a complex number or a record, as `x`; "" for a scalar.
     """
 
     index: tuple[int, ...]
     value: str
     exact: str
     ulp: float
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class BufferAccuracy(Sparse):
         buffer: its name.
         dtype: of its elements.
         precision: what it is compared with: `float64`, `double-double`.
-        elements: of the buffer.
+        elements: of the buffer; of a vector or a record each part of this precision counts.
         tracked: those that an instruction with a shadow has written; the others are left out.
         not_finite: of them, those of which only one of the two values is finite.
         median: of the errors of the others, ulp.
@@ -136,7 +138,7 @@ class ResultAccuracy(Sparse):
     """The accuracy of a case.
 
     Attributes:
-        buffers: its results of floating-point types.
+        buffers: its results of floating-point types; a record with parts of two such types is there twice.
         lines: those at which errors arise, the largest share first.
         cancellations: by line.
         restarts: by line.

@@ -7,45 +7,68 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.base import Shadow
+from gpuregress import dtypes
+from gpuregress.compare.metrics.ulp_errors import spacing
+from gpuregress.devices.base import Bytes, Shadow
+from gpuregress.dtypes import ElementType, Part, Scalar
 from gpuregress.frozen import dataclass
 from gpuregress.records import BufferAccuracy
 from gpuregress.records.instrumentation.accuracy import InaccurateElement
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class FloatFormat:
-    """A floating-point format.
-
-    Attributes:
-        digits: bits of the significand.
-        least: exponent of the smallest subnormal number.
-        largest: finite number.
-    """
-
-    digits: int
-    least: int
-    largest: float
-
-
-FORMATS = {
-    "float64": FloatFormat(53, -1074, float(np.finfo(np.float64).max)),
-    "float32": FloatFormat(24, -149, float(np.finfo(np.float32).max)),
-    "float16": FloatFormat(11, -24, 65504.0),
-    "bfloat16": FloatFormat(8, -133, 2.0**127 * (2 - 2.0**-7)),
-}
-"""dtype → its format, for the dtypes whose accuracy is found."""
 _BOUNDS = (0.0, 0.5, 1.0, 2.0, 4.0, 16.0, 256.0, 65536.0, float(2**53))
 _MOST_WORST = 5
 _PLAIN_DIGITS = 5
+_DECIMALS = {"float64": 17, "float32": 9, "float16": 5, "bfloat16": 4}
+"""Scalar → decimal digits that distinguish its numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class FloatParts:
+    """The parts of an element that are of one floating-point type.
+
+    A scalar has one part, a float4 has four. A record has some for each of its floating-point types.
+
+    Attributes:
+        element: the whole element.
+        scalar: the type of the parts.
+    """
+
+    element: ElementType
+    scalar: Scalar
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Those parts, in the order of memory."""
+        return tuple(part for part in self.element.parts if part.scalar == self.scalar)
+
+    def slots(self, elements: int) -> npt.NDArray[np.int64]:
+        """The positions of the parts of all elements in their memory, in units of the scalar's size."""
+        starts = np.arange(elements, dtype=np.int64) * self.element.size
+        offsets = np.array([part.offset for part in self.parts], np.int64)
+        found: npt.NDArray[np.int64] = ((starts[:, None] + offsets) // self.scalar.size).reshape(-1)
+        return found
+
+    def values(self, data: Bytes) -> Doubles:
+        """The parts of all elements as doubles, exactly.
+
+        Args:
+            data: the memory of the elements.
+        """
+        numbers = data.view(self.scalar.storage)[self.slots(len(data) // self.element.size)]
+        return dtypes.to_float(numbers, self.scalar).astype(np.float64)
+
+
+def float_parts(element: ElementType) -> tuple[FloatParts, ...]:
+    """The parts of each floating-point type of an element; empty where it has none."""
+    scalars = dict.fromkeys(part.scalar for part in element.parts if part.scalar.is_float)
+    return tuple(FloatParts(element, scalar) for scalar in scalars)
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The errors of a buffer's elements.
+    """The errors of parts of a buffer's elements.
 
     Attributes:
         values: the kernel's.
@@ -62,41 +85,24 @@ class Errors:
     broken: Flags
 
 
-def as_doubles(data: npt.NDArray[np.generic], dtype: str) -> Doubles:
-    """The elements as doubles, flat, exactly."""
-    flat = data.reshape(-1)
-    if dtype == "bfloat16":
-        bits = flat.view(np.uint16).astype(np.uint32) << np.uint32(16)
-        return bits.view(np.float32).astype(np.float64)
-    return flat.astype(np.float64)
-
-
-def units(values: Doubles, form: FloatFormat) -> Doubles:
-    """The unit in the last place at each value; that of the smallest numbers at 0."""
-    exponents = np.where(values == 0, form.least, np.frexp(np.abs(values))[1] - form.digits)
-    found: Doubles = np.ldexp(1.0, np.maximum(exponents, form.least))
-    return found
-
-
-def measure(values: Doubles, shadow: Shadow, dtype: str) -> Errors:
-    """Compare elements with their values in higher precision.
+def measure(values: Doubles, shadow: Shadow, scalar: Scalar) -> Errors:
+    """Compare numbers with their values in higher precision.
 
     A value beyond the format's range is infinite in it: that is its rounding.
     """
-    form = FORMATS[dtype]
-    exact = np.where(np.abs(shadow.high) > form.largest, np.copysign(np.inf, shadow.high), shadow.high)
+    exact = np.where(np.abs(shadow.high) > scalar.largest, np.copysign(np.inf, shadow.high), shadow.high)
     exact = np.where(np.isfinite(values), shadow.high, exact)
     finite = np.isfinite(values) & np.isfinite(shadow.high)
     same = (values == exact) | (np.isnan(values) & np.isnan(exact))
     with np.errstate(invalid="ignore", over="ignore"):
-        ulp = units(np.where(finite, np.maximum(np.abs(values), np.abs(shadow.high)), 1.0), form)
+        ulp = spacing(np.where(finite, np.maximum(np.abs(values), np.abs(shadow.high)), 1.0), scalar)
         distance = np.abs((values - shadow.high) - shadow.low) / ulp
     distance = np.where(finite & shadow.known, distance, 0.0)
     return Errors(values, shadow, ulp, distance, shadow.known & ~finite & ~same)
 
 
-def summarize(name: str, dtype: str, shape: tuple[int, ...], errors: Errors) -> BufferAccuracy:
-    """The errors of a buffer in a few numbers."""
+def summarize(name: str, of: FloatParts, shape: tuple[int, ...], errors: Errors) -> BufferAccuracy:
+    """The errors of a buffer's parts in a few numbers."""
     known = errors.shadow.known & ~errors.broken
     found = errors.distance[known]
     percentiles = [float(one) for one in np.percentile(found, (50, 90, 99, 100))] if found.size else [0.0] * 4
@@ -106,8 +112,8 @@ def summarize(name: str, dtype: str, shape: tuple[int, ...], errors: Errors) -> 
     bounds = (*_BOUNDS, percentiles[-1])
     return BufferAccuracy(
         name,
-        dtype,
-        "double-double" if dtype == "float64" else "float64",
+        of.element.name,
+        "double-double" if of.scalar.name == "float64" else "float64",
         len(errors.values),
         int(errors.shadow.known.sum()),
         int(errors.broken.sum()),
@@ -116,17 +122,18 @@ def summarize(name: str, dtype: str, shape: tuple[int, ...], errors: Errors) -> 
         p99=percentiles[2],
         largest=percentiles[3],
         histogram=tuple((bound, int(count)) for bound, count in zip(bounds, counts, strict=True) if count),
-        worst=tuple(_element(at, dtype, shape, errors) for at in worst),
+        worst=tuple(_element(at, of, shape, errors) for at in worst),
     )
 
 
-def _element(at: int, dtype: str, shape: tuple[int, ...], errors: Errors) -> InaccurateElement:
+def _element(at: int, of: FloatParts, shape: tuple[int, ...], errors: Errors) -> InaccurateElement:
     value = float(errors.values[at])
     high, low = float(errors.shadow.high[at]), float(errors.shadow.low[at])
-    index = tuple(int(one) for one in np.unravel_index(at, shape))
-    digits = {"float64": 17, "float32": 9, "float16": 5, "bfloat16": 4}[dtype]
+    number, part = divmod(at, len(of.parts))
+    index = tuple(int(one) for one in np.unravel_index(number, shape))
+    digits = _DECIMALS[of.scalar.name]
     exact = _decimal(high, low, digits + 4)
-    return InaccurateElement(index, f"{value:.{digits}g}", exact, float(errors.distance[at]))
+    return InaccurateElement(index, f"{value:.{digits}g}", exact, float(errors.distance[at]), of.parts[part].name)
 
 
 def _decimal(high: float, low: float, digits: int) -> str:

@@ -6,7 +6,7 @@ alone. What its results then differ by is that line's part, with all that the in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,11 +16,13 @@ from gpuregress.devices.base import Device, LaunchReport, Shadow
 from gpuregress.records import Case, ResultAccuracy
 from gpuregress.records.instrumentation.accuracy import Cancellation, LineError, Place, Restart, RoundingSite
 from gpuregress.runner.accuracy import element_errors
-from gpuregress.runner.accuracy.element_errors import Errors
+from gpuregress.runner.accuracy.element_errors import Errors, FloatParts
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.launches.source_counts import path_of
 
 Line = tuple[str, int]
+Parts = tuple[str, FloatParts]
+"""A buffer, and the parts of its elements that are of one floating-point type."""
 Again = Callable[[Callable[[BufferReader], None]], None]
 _FEW = 16
 """Lines that run one by one; more are measured in as many groups first."""
@@ -38,15 +40,14 @@ class AccuracyRuns:
         device: on which it runs.
         case: what runs.
         sites: source's position and instruction → what the first run has found of it.
-        errors: buffer → the errors of its elements.
-        readers: buffer → how it was read.
+        errors: parts of a buffer's elements → their errors.
         lost: shadows for which there was no room.
     """
 
     device: Device
     case: Case
     sites: dict[tuple[int, str, Place, str], RoundingSite] = field(default_factory=dict)
-    errors: dict[str, Errors] = field(default_factory=dict)
+    errors: dict[Parts, Errors] = field(default_factory=dict)
     lost: int = 0
 
     def note(self, report: LaunchReport, source: int) -> None:
@@ -60,18 +61,20 @@ class AccuracyRuns:
             )
 
     def take(self, result: BufferReader) -> None:
-        """Compare a buffer of the first run, if it is of a floating-point type."""
-        shadow = self._shadow(result)
-        if shadow is not None:
-            values = element_errors.as_doubles(result.array(), result.buffer.dtype)
-            self.errors[result.buffer.name] = element_errors.measure(values, shadow, result.buffer.dtype)
+        """Compare the parts of a buffer of the first run that are of floating-point types."""
+        data = result.memory.read(0, result.buffer.size)
+        for parts, shadow in self._shadows(result):
+            errors = element_errors.measure(parts.values(data), shadow, parts.scalar)
+            self.errors[result.buffer.name, parts] = errors
 
-    def _shadow(self, result: BufferReader) -> Shadow | None:
-        if result.buffer.dtype not in element_errors.FORMATS:
-            return None
-        found = self.device.shadow(result.memory, result.element.size)
-        count = int(np.prod(result.buffer.shape))
-        return found and Shadow(found.high[:count], found.low[:count], found.known[:count])
+    def _shadows(self, result: BufferReader) -> Iterator[tuple[FloatParts, Shadow]]:
+        """The parts of each floating-point type of a buffer, with their values in higher precision."""
+        elements = result.buffer.size // result.element.size
+        for parts in element_errors.float_parts(result.element):
+            found = self.device.shadow(result.memory, parts.scalar.size)
+            if found is not None:
+                slots = parts.slots(elements)
+                yield parts, Shadow(found.high[slots], found.low[slots], found.known[slots])
 
     def result(self, again: Again) -> ResultAccuracy:
         """The accuracy of the case, with further runs for its lines.
@@ -80,12 +83,11 @@ class AccuracyRuns:
             again: runs the case and hands over its buffers.
         """
         places = self._places()
-        lines = _Lines(self.device, self.errors, places, again, self._shadow).measured() if self.errors else []
-        shapes = {name: tuple(self.case.buffers[name].shape) for name in self.errors}
+        lines = _Lines(self.device, self.errors, places, again, self._shadows).measured() if self.errors else []
         return ResultAccuracy(
             tuple(
-                element_errors.summarize(name, self.case.buffers[name].dtype, shapes[name], errors)
-                for name, errors in self.errors.items()
+                element_errors.summarize(name, parts, tuple(self.case.buffers[name].shape), errors)
+                for (name, parts), errors in self.errors.items()
             ),
             tuple(sorted(lines, key=lambda one: -one.share)),
             self._cancellations(),
@@ -134,10 +136,10 @@ class _Lines:
     """Runs of the case with the rounding errors of some lines only."""
 
     device: Device
-    errors: Mapping[str, Errors]
+    errors: Mapping[Parts, Errors]
     places: Mapping[Line, set[Place]]
     again: Again
-    shadow: Callable[[BufferReader], Shadow | None]
+    shadows: Callable[[BufferReader], Iterable[tuple[FloatParts, Shadow]]]
 
     def measured(self) -> list[LineError]:
         """The part of each line in the errors, without those that have none."""
@@ -164,9 +166,8 @@ class _Lines:
         most: list[float] = [0.0]
 
         def take(result: BufferReader) -> None:
-            errors, shadow = self.errors.get(result.buffer.name), self.shadow(result)
-            if errors is not None and shadow is not None:
-                apart = _apart(errors, shadow)
+            for parts, shadow in self.shadows(result):
+                apart = _apart(self.errors[result.buffer.name, parts], shadow)
                 sums.append(float(apart.sum()))
                 most.append(float(apart.max(initial=0.0)))
 

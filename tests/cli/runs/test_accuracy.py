@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from gpuregress.cli.runs.accuracy import _buffer
 from gpuregress.operations.instrumented import accuracy
 from gpuregress.operations.instrumented.accuracy import AccuracyResults, CaseAccuracy
 from gpuregress.records import BufferAccuracy, ResultAccuracy
 from gpuregress.records.instrumentation.accuracy import Cancellation, InaccurateElement, LineError, Restart
 from tests.workshop import Workshop
 
-ELEMENT = InaccurateElement((0, 3), "1.5", "1.25", 12.0)
+ELEMENT = InaccurateElement((0, 3), "1.5", "1.25", 12.0, "y")
 OUT = BufferAccuracy("out", "float32", "float64", 9, 8, 1, 0.5, 2.0, 11.0, 12.0, ((0.0, 3), (16.0, 5)), (ELEMENT,))
+VECTOR = BufferAccuracy("v", "float4", "float64", 8, 8, histogram=((0.0, 8),))
 UNTOUCHED = BufferAccuracy("x", "float32", "float64", 4, 0)
 
 
@@ -25,7 +27,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, shop: Workshop) -> list[Sequence[str]
     path = str(shop.root / "kernels/scale.cu")
     lines = (LineError(path, 5, 0.75, 9.0), LineError("", 0, 0.25, 3.0))
     cancelled, restarted = (Cancellation(path, 5, 2, 20),), (Restart(path, 5, "mma.sync", 64),)
-    results = ResultAccuracy((OUT, UNTOUCHED), lines, cancelled, restarted, 7)
+    results = ResultAccuracy((OUT, UNTOUCHED, VECTOR), lines, cancelled, restarted, 7)
 
     def answer(_project: Any, selectors: Sequence[str]) -> AccuracyResults:
         found.append(selectors)
@@ -47,9 +49,11 @@ def test_errors_then_the_lines_where_they_arise(
         "  out: float32 against float64, 8 elements; 1 not written by floating-point instructions are left out",
         "    error in ulp: median 0.5, 90% 2, 99% 11, largest 12",
         "    1 elements are finite on one side only",
-        "    elements by error: exact: 3, ≤ 16: 5",
-        "    worst [0, 3]: 1.5, exact 1.25, 12 ulp",
+        "    elements by error: exact or not followed: 3, ≤ 16: 5",
+        "    worst [0, 3].y: 1.5, exact 1.25, 12 ulp",
         "  x: float32 against float64, 0 elements; 4 not written by floating-point instructions are left out",
+        "  v: float4 against float64, 8 parts of elements",
+        "    not followed: 8 parts of elements without a known error; see the instructions below",
         "  the error arises at",
         f"      75%  {text}  (up to 9 ulp)",
         "      25%  an unknown line  (up to 3 ulp)",
@@ -71,3 +75,7 @@ def test_results_as_json(shop: Workshop, asked: list[Sequence[str]]) -> None:
 
 def test_a_case_that_is_not_there(shop: Workshop) -> None:
     assert "nothing" in shop.fails(2, "accuracy", "nothing")
+
+
+def test_an_element_without_an_error_is_exact_where_all_was_followed() -> None:
+    assert [*_buffer(VECTOR, is_followed=True)][-1] == "    parts of elements by error: exact: 8"

@@ -16,7 +16,7 @@ from tests.workshop import Workshop, make
 X = np.random.default_rng(7).uniform(100.0, 101.0, 600).astype(np.float32)
 EXACT = [Fraction(float(one)) for one in X]
 KERNEL = """\
-extern "C" __global__ void known(const float *x, float *out, double *wide, float *kahan, int n)
+extern "C" __global__ void known(const float *x, float *out, double *wide, float *kahan, float2 *pair, int n)
 {
     float s = 0.0f, q = 0.0f, k = 0.0f, c = 0.0f;
     double d = 0.0, t;
@@ -36,6 +36,7 @@ extern "C" __global__ void known(const float *x, float *out, double *wide, float
     t = x[0] * 1.0e6;
     t = sqrt(t * t - 4.0) - t;
     wide[1] = t / 2.0;
+    pair[1] = make_float2(x[0], x[0] / 3.0f);
 }
 """
 JOB = """\
@@ -47,12 +48,13 @@ buffers:
   out: {dtype: float32, shape: [3]}
   wide: {dtype: float64, shape: [2]}
   kahan: {dtype: float32, shape: [1]}
-dump: [x, out, wide, kahan]
+  pair: {dtype: float2, shape: [2]}
+dump: [x, out, wide, kahan, pair]
 launches:
   - kernel: known
     grid: [1]
     block: [1]
-    args: [x, out, wide, kahan, {int32: n}]
+    args: [x, out, wide, kahan, pair, {int32: n}]
 """
 
 
@@ -110,6 +112,13 @@ def test_double_results_are_compared_with_exact_ones(found: ResultAccuracy) -> N
     assert wide[1][2] > 1e6
 
 
+def test_parts_of_vectors_are_compared(found: ResultAccuracy) -> None:
+    pair = buffer(found, "pair")
+    (worst,) = pair.worst
+    assert (pair.elements, pair.tracked, worst.index, worst.part) == (4, 2, (1,), "y")
+    assert near(Fraction(worst.exact), EXACT[0] / 3, 11)
+
+
 def test_inputs_have_no_error(found: ResultAccuracy) -> None:
     assert buffer(found, "x").tracked == 0
 
@@ -137,7 +146,8 @@ def test_catastrophic_cancellation_by_line(found: ResultAccuracy) -> None:
 
 def test_a_case_without_floats_has_no_accuracy(place: Workshop) -> None:
     text = JOB.replace("float32", "int32").replace("float64", "int64").replace("{file: x.npy}", "zeros")
-    text = text.replace("[x, out, wide, kahan,", "[{pointer: x}, {pointer: out}, {pointer: wide}, {pointer: kahan},")
+    pointers = ", ".join(f"{{pointer: {name}}}" for name in ("x", "out", "wide", "kahan", "pair"))
+    text = text.replace("float2", "int2").replace("args: [x, out, wide, kahan, pair,", f"args: [{pointers},")
     place.write("configs/whole.yaml", text)
     with pytest.raises(UsageError, match=r"whole.* has no result of a floating-point type"):
         accuracy(project.find(place.root), ["whole"])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import cast
 
 import numpy as np
 
+from gpuregress import dtypes
 from gpuregress.devices.base import Device, Shadow
 from gpuregress.records.instrumentation.accuracy import LineError, Place
 from gpuregress.runner.accuracy import line_errors
-from gpuregress.runner.accuracy.element_errors import Errors, measure
+from gpuregress.runner.accuracy.element_errors import FloatParts, float_parts, measure
 from gpuregress.runner.accuracy.line_errors import Line, _Lines, _split
 from gpuregress.runner.buffer_reader import BufferReader
 from tests.runner.buffers import reader
@@ -29,17 +30,18 @@ class FakeDevice:
 def _measured(ulps: dict[int, float]) -> tuple[list[LineError], FakeDevice]:
     device = FakeDevice()
     exact = Shadow(np.ones(1), np.zeros(1), np.ones(1, np.bool_))
-    errors: dict[str, Errors] = {"out": measure(np.ones(1), exact, "float32")}
+    (parts,) = float_parts(dtypes.parse("float32"))
+    errors = {("out", parts): measure(np.ones(1), exact, parts.scalar)}
     places: dict[Line, set[Place]] = {("k.cu", line): {(("k.cu", line, 0),)} for line in ulps}
 
-    def shadow(_result: BufferReader) -> Shadow:
+    def shadows(_result: BufferReader) -> Iterator[tuple[FloatParts, Shadow]]:
         total = sum(ulps[place[0][1]] for place in device.asked[-1])
-        return Shadow(np.array([1.0 + total * 2.0**-23]), np.zeros(1), np.ones(1, np.bool_))
+        yield parts, Shadow(np.array([1.0 + total * 2.0**-23]), np.zeros(1), np.ones(1, np.bool_))
 
     def again(take: Callable[[BufferReader], None]) -> None:
         take(reader("out"))
 
-    found = _Lines(cast(Device, device), errors, places, again, shadow).measured()
+    found = _Lines(cast(Device, device), errors, places, again, shadows).measured()
     return sorted(found, key=lambda one: -one.share), device
 
 
