@@ -209,8 +209,6 @@ class Probes:
         return [item for _, item in self._numbered(start)]
 
     def _numbered(self, start: int) -> list[tuple[int, Instruction | Call]]:
-        if start >= self._flow.blocks[self._flow.block_at(start)].end:
-            return []
         items = enumerate(self._flow.statements[start : self._end(start)], start)
         return [(at_, item) for at_, item in items if not isinstance(item, Label) and not _is_inserted(item)]
 

@@ -374,6 +374,8 @@ class FunctionEmitter:
 
         An instruction whose guard is false counts: it is issued. A loop that waits for other threads does not count.
         """
+        if start >= self.flow.blocks[number].end:  # what follows is of the next block, which counts it
+            return
         if self._probes is not None:
             self._probes.run(self, start)
         if self._instructions is None or number in self.flow.waiting_blocks:

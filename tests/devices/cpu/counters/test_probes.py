@@ -26,6 +26,8 @@ extern "C" __global__ void plain(int* o, int n) {
 extern "C" __global__ void waits(int* o, int n) {
     __shared__ int t[64];
     t[threadIdx.x] = threadIdx.x;
+    if (n < 100)
+        __syncthreads();
     for (int half = blockDim.x / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
@@ -88,6 +90,8 @@ def test_a_line_of_guarded_instructions_is_executed_where_a_guard_was_true(
 def test_branches_count_both_sides(seen: dict[str, FileCoverage]) -> None:
     (branch,) = [one for one in seen["plain"].branches if one.line == LINES["if (i < n)"]]
     assert sorted(branch.sides) == [58, 70]
+    (waited,) = [one for one in seen["waits"].branches if one.line == LINES["if (n < 100)"]]
+    assert sorted(waited.sides) == [0, 64]
     (never,) = [one for one in seen["waits"].branches if one.line == LINES["if (n > 100)"]]
     assert sorted(never.sides) == [0, 64]
 

@@ -22,8 +22,10 @@ extern "C" __global__ void stride(float* o, const float* x, int s) {
 extern "C" __global__ void banks(float* o, const float* x, int s) {
     __shared__ float t[64 * 33];
     int i = threadIdx.x;
-    t[i * s] = i;
-    __syncthreads();
+    if (s > 0) {
+        t[i * s] = i;
+        __syncthreads();
+    }
     float a = 0;
 #pragma unroll 1
     for (int k = 0; k <= i % 4; k++)
