@@ -107,6 +107,25 @@ _DEVICE_AXES: Mapping[str, tuple[int, ...]] = {
     "maxGridSize": (2147483647, 65535, 65535),
     "maxThreadsDim": (1024, 1024, 64),
 }
+_ATTRIBUTES: Mapping[str, int] = {
+    "cudaDevAttrMultiProcessorCount": DEVICE["multiProcessorCount"],
+    "cudaDevAttrWarpSize": DEVICE["warpSize"],
+    "cudaDevAttrMaxThreadsPerBlock": DEVICE["maxThreadsPerBlock"],
+    "cudaDevAttrMaxThreadsPerMultiProcessor": DEVICE["maxThreadsPerMultiProcessor"],
+    "cudaDevAttrMaxSharedMemoryPerBlock": DEVICE["sharedMemPerBlock"],
+    "cudaDevAttrMaxSharedMemoryPerBlockOptin": DEVICE["sharedMemPerBlockOptin"],
+    "cudaDevAttrMaxSharedMemoryPerMultiprocessor": DEVICE["sharedMemPerMultiprocessor"],
+    "cudaDevAttrMaxRegistersPerBlock": DEVICE["regsPerBlock"],
+    "cudaDevAttrComputeCapabilityMajor": DEVICE["major"],
+    "cudaDevAttrComputeCapabilityMinor": DEVICE["minor"],
+    "cudaDevAttrConcurrentKernels": DEVICE["concurrentKernels"],
+    "cudaDevAttrCooperativeLaunch": DEVICE["cooperativeLaunch"],
+    "cudaDevAttrManagedMemory": DEVICE["managedMemory"],
+    "cudaDevAttrUnifiedAddressing": DEVICE["unifiedAddressing"],
+    "cudaDevAttrCanMapHostMemory": DEVICE["canMapHostMemory"],
+    **{f"cudaDevAttrMaxGridDim{axis}": size for axis, size in zip("XYZ", _DEVICE_AXES["maxGridSize"], strict=True)},
+    **{f"cudaDevAttrMaxBlockDim{axis}": size for axis, size in zip("XYZ", _DEVICE_AXES["maxThreadsDim"], strict=True)},
+}
 _ALLOCATIONS = frozenset(
     [
         "cudaMalloc",
@@ -349,14 +368,7 @@ def _device_attribute(run: Run, values: Sequence[Object | None], node: Node) -> 
     cell = _pointed(values[0]) if values else None
     arguments = node.child_by_field_name("arguments")
     texts = [grammar.text(one) for one in arguments.named_children] if arguments is not None else []
-    known = next(
-        (
-            value
-            for name, value in DEVICE.items()
-            if len(texts) > 1 and name.lower().removesuffix("count") in texts[1].lower()
-        ),
-        None,
-    )
+    known = _ATTRIBUTES.get(texts[1].rpartition("::")[2]) if len(texts) > 1 else None
     if cell is not None and known is not None:
         run.assign(cell, constant(known), node)
     return constant(0)

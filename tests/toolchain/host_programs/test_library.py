@@ -49,3 +49,23 @@ int main() {
     size = run.symbols["taps"].bytes
     assert size is not None
     assert size.number == 36
+
+
+@pytest.mark.parametrize(
+    ("attribute", "threads"),
+    [("cudaDevAttrMaxThreadsPerMultiProcessor", 2048), ("::cudaDevAttrMaxBlockDimZ", 64), ("cudaDevAttrOther", 7)],
+)
+def test_attributes_of_the_device(tmp_path: Path, attribute: str, threads: int) -> None:
+    source = tmp_path / "app.cu"
+    source.write_text(f"""__global__ void k() {{}}
+int main() {{
+    int threads = 7;
+    cudaDeviceGetAttribute(&threads, {attribute}, 0);
+    k<<<1, threads>>>();
+}}
+""")
+    run = Interpreter(program.read(source))
+    run.run()
+    (launch,) = run.launches
+    assert launch.block is not None
+    assert launch.block[0].number == threads
