@@ -18,6 +18,7 @@ from benchmarks.virtual_gpu import KERNELS, Array, Launch, Program
 from gpuregress import toolchain
 from gpuregress.devices.base import DeviceModule
 from gpuregress.devices.cpu import device as cpu
+from gpuregress.devices.cpu import module as cpu_module
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.parallel import cores
 from gpuregress.devices.cpu.runtime.program import CompiledModule, Schedule
@@ -114,7 +115,7 @@ def _counting(*, is_on: bool) -> Iterator[None]:
     def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
         return compiled(text, kernels, dataclasses.replace(schedule or Schedule(), counts=is_on))
 
-    with mock.patch.object(cpu, "compiled", build):
+    with mock.patch.object(cpu_module, "compiled", build):
         yield
 
 

@@ -270,6 +270,10 @@ class Device(Protocol):
             args: each argument's bytes, as the kernel's parameter space holds them.
         """
 
+    def interrupted(self) -> LaunchReport | None:
+        """The report of the last launch if a fault has ended it, with what was counted until then; None without."""
+        return None
+
     def timed_exactly(self) -> AbstractContextManager[None]:
         """Return a context in which the host's part of a launch is not in its time, where the device can do that."""
         return nullcontext()

@@ -11,7 +11,7 @@ import pytest
 
 from gpuregress.devices import registry, textures
 from gpuregress.devices.base import Device
-from gpuregress.devices.cpu.device import CpuModule
+from gpuregress.devices.cpu.module import CpuModule
 from gpuregress.errors import KernelFault
 from gpuregress.records import Buffer, Texture
 from tests.devices.bench import Bench

@@ -10,15 +10,19 @@ import platform
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 
 from gpuregress.devices import base, occupancy, slow_programs
-from gpuregress.devices.base import KernelInfo, LaunchReport
-from gpuregress.devices.cpu.compilation.object_cache import compiled
+from gpuregress.devices.base import LaunchReport
+from gpuregress.devices.cpu.instruments.coverage_counts import CoverageCounts
+from gpuregress.devices.cpu.instruments.dynamic_checks import DynamicChecks
+from gpuregress.devices.cpu.instruments.exact_costs import ExactCosts
+from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
+from gpuregress.devices.cpu.instruments.shadow_values import ShadowValues
+from gpuregress.devices.cpu.module import CpuModule, warp_width
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.parallel.schedules import NamedSchedule
@@ -28,132 +32,23 @@ from gpuregress.devices.cpu.runtime.blocks.co_resident_blocks import CoResidentG
 from gpuregress.devices.cpu.runtime.blocks.resident_blocks import ResidentBlocks
 from gpuregress.devices.cpu.runtime.bulk import map_bytes
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
-from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
-from gpuregress.devices.cpu.runtime.checks.shadow_memory import BulkNotes, ShadowMemory
-from gpuregress.devices.cpu.runtime.counters import coverage, rounding_sites
-from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS
-from gpuregress.devices.cpu.runtime.counters.warp_trace import WarpTrace
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
-from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule
-from gpuregress.devices.cpu.runtime.shadows.shadow_table import ShadowTable
-from gpuregress.devices.cpu.runtime.special_function_tables import table
+from gpuregress.devices.cpu.runtime.program import KernelFacts, Schedule
 from gpuregress.devices.cpu.runtime.syscalls import Syscalls
 from gpuregress.devices.cpu.runtime.textures import Textures
-from gpuregress.devices.cpu.runtime.variables import allocate_variables
 from gpuregress.devices.limits import check_cooperative, check_launch, of_architecture
-from gpuregress.devices.parameters import pack
 from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
-from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
+from gpuregress.errors import DeviceError
 from gpuregress.records import SM_90, DeviceInfo, Dim3, Instruments, LaunchShape, Program, TensorMap
 from gpuregress.records.instrumentation.accuracy import Place
-from gpuregress.toolchain import cache
 
 FEW_THREADS = 1 << 16
 """Threads, in all launches of a case, that run faster than their code is optimised: some 20 ms against most of the
 compilation."""
 SLOW_S = 0.25
 """Seconds of a launch from which on the next run optimises its program."""
-
-
-_UNWATCHED = "races and unwritten reads of kernels in clusters are not watched"
-
-
-class CpuModule(base.DeviceModule):
-    """A loaded program.
-
-    Args:
-        program: from the toolchain.
-        built: its object code and facts.
-        space: where its variables go.
-        schedule: how the threads of a block are run.
-        kernels: mangled names of those that are compiled.
-        usual: the module of the same program whose variables it shares.
-
-    Attributes:
-        variants: schedule -> the module for launches that need it.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        built: CompiledModule,
-        space: AddressSpace,
-        schedule: Schedule,
-        kernels: tuple[str, ...],
-        usual: CpuModule | None = None,
-    ) -> None:
-        self.program = program
-        self.schedule, self.kernels = schedule, kernels
-        self.is_optimised = schedule.is_optimised
-        self.module_facts = built.facts
-        self._loaded = llvm_backend.LoadedCode(built.code)
-        self._functions: dict[str, Callable[[int], int]] = {}
-        self._entries = {entry.mangled: entry for entry in program.entries.values()}
-        self.variants: dict[Schedule, CpuModule] = {}
-        self.variables: dict[str, Region] = allocate_variables(built.facts, space) if usual is None else usual.variables
-        self.addresses = {name: region.address for name, region in self.variables.items()}
-        rows = [(region.address, region.host) for region in self.variables.values()]
-        self.symbols = np.array(rows or [(0, 0)], np.uint64)
-        self._tables = [table(name) for name in built.facts.tables]
-        self.counters = np.zeros(sum(COUNTERS[site.kind] for site in built.facts.probes) or 1, np.uint64)
-        self.tables = np.array([item.ctypes.data for item in self._tables] or [0], np.uint64)
-
-    def kernel(self, name: str) -> KernelInfo:
-        """The kernel of this mangled name.
-
-        Raises:
-            DeviceError: there is none; names those that are there.
-            UnsupportedError: it needs an instruction that is not there.
-        """
-        facts = self.facts(name)
-        return KernelInfo(
-            name,
-            shared=facts.static_shared,
-            local=facts.local_bytes,
-            constant=self.module_facts.constant_bytes,
-            max_threads=facts.max_threads,
-            cluster=facts.cluster,
-            block=facts.required_block,
-        )
-
-    def facts(self, name: str) -> KernelFacts:
-        """Return the launch facts of a kernel."""
-        if name in self.module_facts.refused:
-            raise UnsupportedError(self.module_facts.refused[name])
-        if name not in self.module_facts.kernels:
-            there = ", ".join(self.module_facts.kernels) or "none"
-            raise DeviceError(f"no kernel {name} in this program; there are: {there}")
-        return self.module_facts.kernels[name]
-
-    def symbol(self, name: str) -> Region:
-        """A `__constant__` or `__device__` variable by its mangled or plain name.
-
-        Raises:
-            DeviceError: there is none.
-        """
-        mangled = self.program.symbols.get(name, name)
-        if mangled not in self.variables:
-            there = ", ".join(self.program.symbols) or "none"
-            raise DeviceError(f"no variable {name} in this program; there are: {there}")
-        return self.variables[mangled]
-
-    def pack(self, name: str, args: tuple[bytes, ...]) -> bytes:
-        """The kernel's parameter space."""
-        return pack(self._entries[name], args)
-
-    def function(self, facts: KernelFacts) -> Callable[[int], int]:
-        """The compiled kernel, to be called with the machine's address."""
-        if facts.symbol not in self._functions:
-            kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
-            self._functions[facts.symbol] = kind(self._loaded.address(facts.symbol))
-        return self._functions[facts.symbol]
-
-    def close(self) -> None:
-        """Free the code."""
-        self._functions.clear()
-        self._loaded.close()
 
 
 class CpuDevice(base.Device):
@@ -166,12 +61,17 @@ class CpuDevice(base.Device):
         self._partitions = partition.PartitionCache()
         self._arenas = [Arena()]
         self._order = block_order.of_run(0)
-        self._instruments = Instruments()
-        self._shadow: ShadowMemory | None = None
+        self._wanted = Instruments()
+        self._shadow_values = ShadowValues()
+        self._instruments: tuple[LaunchInstrument, ...] = (
+            DynamicChecks(),
+            ExactCosts(),
+            CoverageCounts(),
+            self._shadow_values,
+        )
         self._schedule = NamedSchedule()
         self._thread_order = np.zeros(1, np.uint32)
-        self._rounding: frozenset[Place] = frozenset()
-        self._shadows: ShadowTable | None = None
+        self._interrupted: LaunchReport | None = None
         self._info: DeviceInfo | None = None
 
     @property
@@ -195,19 +95,16 @@ class CpuDevice(base.Device):
 
     def instrument(self, wanted: Instruments) -> None:
         """Choose what programs loaded from now on watch and count; see `devices.base.Device.instrument`."""
-        self._instruments = wanted
+        self._wanted = wanted
 
     def round_at(self, places: Collection[Place]) -> None:
         """Choose the instructions whose rounding errors are part of the shadows; see `devices.base.Device.round_at`."""
-        self._rounding = frozenset(places)
+        self._shadow_values.round_at(places)
 
     def shadow(self, memory: base.Memory, itemsize: int) -> base.Shadow | None:
         """Return the shadow values of a buffer; see `devices.base.Device.shadow`."""
         region = self._space.find(memory.address)
-        if self._shadows is None or region is None:
-            return None
-        high, low, known = self._shadows.read(region.host, region.data, itemsize)
-        return base.Shadow(high, low, known)
+        return None if region is None else self._shadow_values.of_region(region, itemsize)
 
     def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> CpuModule:
         """Translate a program's PTX, or find it in the cache; see `devices.base.Device.load`.
@@ -222,15 +119,14 @@ class CpuDevice(base.Device):
         is_optimised = has_many or slow_programs.known(program)
         schedule = Schedule(
             self._order.last_first and self._schedule.is_usual,
-            proven_rows=has_many and not self._instruments.any and self._schedule.is_usual,
+            proven_rows=has_many and not self._wanted.any and self._schedule.is_usual,
             is_optimised=is_optimised,
             card=program.card or SM_90.name,
-            instruments=self._instruments,
+            instruments=self._wanted,
             permuted=not self._schedule.is_usual,
             in_step=self._schedule.is_in_step,
         )
-        built = _built(program, launched, schedule)
-        module = CpuModule(program, built, self._space, schedule, launched)
+        module = CpuModule(program, self._space, schedule, launched)
         self._modules.append(module)
         return module
 
@@ -244,8 +140,7 @@ class CpuDevice(base.Device):
         if schedule == module.schedule:
             return module
         if schedule not in module.variants:
-            built = _built(module.program, module.kernels, schedule)
-            other = CpuModule(module.program, built, self._space, schedule, module.kernels, usual=module)
+            other = CpuModule(module.program, self._space, schedule, module.kernels, usual=module)
             module.variants[schedule] = other
             self._modules.append(other)
         return module.variants[schedule]
@@ -306,10 +201,14 @@ class CpuDevice(base.Device):
         self._space.clear()
         self._textures.clear()
         self._partitions.clear()
-        self._shadow = None
-        self._shadows = None
+        for instrument in self._instruments:
+            instrument.clear()
         for arena in self._arenas:
             arena.release()
+
+    def interrupted(self) -> LaunchReport | None:
+        """What was counted of the last launch, if a fault has ended it; see `devices.base.Device.interrupted`."""
+        return self._interrupted
 
     def launch(
         self, module: base.DeviceModule, kernel: str, shape: LaunchShape, args: tuple[bytes, ...]
@@ -322,6 +221,7 @@ class CpuDevice(base.Device):
         """
         if not isinstance(module, CpuModule) or module not in self._modules:
             raise DeviceError("the program was not loaded onto the cpu device")
+        self._interrupted = None
         grid, block, shared = shape.grid, shape.block, shape.shared
         check_launch(self.info, module.kernel(kernel), grid, block, shared)
         module = self._for_launch(module, kernel, block, module.pack(kernel, args))
@@ -339,10 +239,6 @@ class CpuDevice(base.Device):
         most = cores.for_one_launch() if is_plain else 1
         parts = self._partitions.partition(f"{id(module)} {kernel}", launch, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
-        if facts.granules:
-            self._begin_checks(facts, launch.blocks)
-        if module.schedule.instruments.accuracy:
-            self._prepare_shadows(module)
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):
             machine = self._machine(module, facts, arena, launch, shared)
@@ -366,21 +262,6 @@ class CpuDevice(base.Device):
         if report.elapsed_ms > 1e3 * SLOW_S and not module.is_optimised:
             slow_programs.note(module.program)
         return report
-
-    def _begin_checks(self, facts: KernelFacts, blocks: int) -> None:
-        """Make the shadow memory ready for a launch whose accesses are checked."""
-        self._shadow = self._shadow or ShadowMemory()
-        if self._shadow.begin_launch(self._space.all(), facts.granules[1], blocks):
-            for arena in self._arenas:
-                arena.checks.clear()
-
-    def _prepare_shadows(self, module: CpuModule) -> None:
-        """Make the table of shadow values, and tell the program whose rounding errors count."""
-        if self._shadows is None:
-            self._shadows = ShadowTable(self._space.size)
-        for site in module.module_facts.probes:
-            if site.kind == "rounding":
-                module.counters[site.first] = bool(site.lines) and site.lines[0] in self._rounding
 
     def _machine(
         self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int
@@ -411,13 +292,9 @@ class CpuDevice(base.Device):
             cluster_shared=arena.alone.ctypes.data,
             copies=arena.copies.ctypes.data,
             exchanges=arena.exchanges.ctypes.data,
-            checks=0 if self._shadow is None else self._shadow.address,
-            block_checks=arena.checks.address,
             counters=module.counters.ctypes.data,
             order=self._thread_order.ctypes.data,
             arrival=self._schedule.arrival,
-            shadows=0 if self._shadows is None else self._shadows.rows.ctypes.data,
-            shadow_mask=0 if self._shadows is None else len(self._shadows.rows) - 1,
             **coordinates,
         )
 
@@ -435,15 +312,23 @@ class CpuDevice(base.Device):
         machine, arena = machines[0], self._arenas[0]
         mnemonics = [site.mnemonic for site in program.sites]
         bulk = BulkCopies(machine, self._space, program.shared, mnemonics, in_cluster=facts.in_cluster)
-        found = None
-        if facts.granules and self._shadow is not None:
-            found = LaunchFindings(machine, self._shadow, lambda: context_of(context=arena.context))
-        take = (lambda _number: None) if found is None else found.take
-        if facts.granules and self._shadow is not None:
-            bulk.noted = BulkNotes(machine, self._shadow, facts.granules)
-        calls = Syscalls(machine, self._space, facts.local_bytes, bulk, take)
-        traced = WarpTrace(machine, program.stretches) if program.stretches else None
-        calls.trace = traced
+        watched = InstrumentedLaunch(
+            module.schedule.instruments,
+            program,
+            facts,
+            [one.module_facts for one in self._modules],
+            machine.grid_x * machine.grid_y * machine.grid_z,
+            machine,
+            self._arenas,
+            self._space,
+            bulk,
+            module.counters,
+            lambda: context_of(context=arena.context),
+        )
+        instruments = [one for one in self._instruments if one.serves(watched.wanted)]
+        for instrument in instruments:
+            instrument.before(watched)
+        calls = Syscalls(machine, self._space, facts.local_bytes, bulk, watched.calls)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()
         not_begun = 0
@@ -464,53 +349,16 @@ class CpuDevice(base.Device):
             status, machine = partition.run_parallel(function, machines)
             arena = self._arenas[machines.index(machine)]
         elapsed_ms = (time.perf_counter_ns() - start) / 1e6
+        report = LaunchReport(elapsed_ms, calls.output)
+        if not status:
+            report = _report(report, facts, machines, bulk, lambda: context_of(context=arena.context))
+        for instrument in instruments:
+            report = instrument.after(watched, report)
         if status:
+            self._interrupted = report
             scene = context_of(context=arena.context, cluster=cluster, not_begun=not_begun, bad_access=calls.bad_access)
-            raise self._fault(machine, scene, calls)
-        reads = sum(item.inactive_reads for item in machines)
-        counters = {"reads of lanes that take no part": reads} if reads else {}
-        counters |= {"bulk copies to shared memory that no thread waited for": bulk.lost} if bulk.lost else {}
-        counters |= {"asynchronous stores that no thread waited for": bulk.lost_stores} if bulk.lost_stores else {}
-        instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
-        exchange = ""
-        for item in machines if facts.watches_exchanges else ():
-            exchange = exchange or lane_exchanges.describe(item, context_of(context=arena.context))
-        findings = () if found is None else found.all()
-        if exchange and found is not None and "races" in module.schedule.instruments.checks:
-            # What is reported as a race already is not told again.
-            findings, exchange = (*findings, *found.of_exchange(exchange)), ""
-        if "leaks" in module.schedule.instruments.checks:
-            findings += leaks(self._space.heap, [one.module_facts for one in self._modules])
-        roundings = rounding_sites.take(program.probes, module.counters)
-        seen = None if roundings else coverage.take(program.probes, module.counters)
-        costs = traced.costs() if traced is not None else None
-        return LaunchReport(
-            elapsed_ms,
-            calls.output,
-            counters,
-            instructions,
-            facts.uncounted,
-            exchange,
-            findings,
-            unwatched=_unwatched(facts, module.schedule.instruments),
-            coverage=seen,
-            costs=costs,
-            roundings=roundings,
-            shadows_lost=machine.shadows_lost,
-        )
-
-    def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:
-        if calls.failure is not None:
-            kind, message = calls.failure
-            site = scene.module.sites[machine.fault_site].where if calls.is_bulk else ""
-            where = f", {site}" if site else ""
-            location = faults.located(calls.location, machine, site)
-            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}{where}", location=location)
-        else:
-            fault = faults.explain(machine, scene)
-        if calls.output:
-            fault.details = (*fault.details, *(f"printed: {line}" for line in calls.output.splitlines()[-5:]))
-        return fault
+            raise calls.fault(machine, scene)
+        return report
 
     def __enter__(self) -> Self:
         """Enter the device; nothing to acquire."""
@@ -523,33 +371,24 @@ class CpuDevice(base.Device):
         self.free_all()
 
 
-def _built(program: Program, kernels: tuple[str, ...], schedule: Schedule) -> CompiledModule:
-    """Some kernels of a program's PTX, compiled or from the cache."""
-    if not program.ptx:
-        raise DeviceError("the cpu device runs PTX; this program has none (only a cubin)")
-    try:
-        text = Path(program.ptx).read_text(encoding="utf-8")
-    except OSError as error:
-        raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
-    built = compiled(text, kernels, schedule)
-    if built.seconds:
-        cache.note_stages(program.key, built.seconds)
-    return built
-
-
-def warp_width(block: Dim3) -> int:
-    """Threads of a warp along x: 32 where a warp is a part of a row; fewer where it is whole rows; 0: neither."""
-    x, y, z = block
-    if x % SM_90.warp_size == 0 or y * z == 1:
-        return SM_90.warp_size
-    return x if SM_90.warp_size % x == 0 and (z == 1 or x * y % SM_90.warp_size == 0) else 0
-
-
 def _host_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _unwatched(facts: KernelFacts, wanted: Instruments) -> str:
-    """What the dynamic checks that are asked for do not watch in a kernel; "" where they watch it."""
-    is_wanted = not {"races", "uninitialized"}.isdisjoint(wanted.checks)
-    return _UNWATCHED if is_wanted and facts.in_cluster and not facts.granules else ""
+def _report(
+    report: LaunchReport,
+    facts: KernelFacts,
+    machines: Sequence[Machine],
+    bulk: BulkCopies,
+    scene: Callable[[], faults.FaultContext],
+) -> LaunchReport:
+    """Add what every launch that came to its end counts."""
+    reads = sum(item.inactive_reads for item in machines)
+    counters = {"reads of lanes that take no part": reads} if reads else {}
+    counters |= {"bulk copies to shared memory that no thread waited for": bulk.lost} if bulk.lost else {}
+    counters |= {"asynchronous stores that no thread waited for": bulk.lost_stores} if bulk.lost_stores else {}
+    instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
+    exchange = ""
+    for item in machines if facts.watches_exchanges else ():
+        exchange = exchange or lane_exchanges.describe(item, scene())
+    return replace(report, counters=counters, instructions=instructions, uncounted=facts.uncounted, exchange=exchange)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
-from gpuregress.devices.cpu.runtime import machine_layout
+from gpuregress.devices.cpu.runtime import faults, machine_layout
 from gpuregress.devices.cpu.runtime.bulk.copies import BadAccess, BulkCopies
-from gpuregress.devices.cpu.runtime.counters.warp_trace import WarpTrace
 from gpuregress.devices.cpu.runtime.machine_layout import (
     BULK_ARRIVE,
     BULK_END,
     BULK_ISSUE,
     BULK_SEND,
-    CHECK_ORDER,
-    CHECK_REPORT,
     FAULT_ACCESS,
     FAULT_FAR,
     FAULT_HOST,
     LOCAL_WINDOW,
     SYSTEM_CALLS,
-    TRACE_FULL,
     Machine,
 )
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, offset_in
@@ -39,13 +36,12 @@ class Syscalls:
         space: all regions.
         local_bytes: of a thread's local memory.
         bulk: the launch's bulk copies.
-        report: takes a report of a dynamic check from the launch's state; given the call's number.
+        instruments: number of a call of instrumented code → what answers it, given the address of its arguments.
 
     Attributes:
         failure: kind and message of a fault of a call.
         location: its source line, where the call knows it.
         bad_access: the access of a bulk copy that is the fault.
-        trace: of the launch, where its costs are counted.
         is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
     """
 
@@ -55,7 +51,7 @@ class Syscalls:
         space: AddressSpace,
         local_bytes: int,
         bulk: BulkCopies,
-        report: Callable[[int], None] = lambda _number: None,
+        instruments: Mapping[int, Callable[[int], None]] = MappingProxyType({}),
     ) -> None:
         self._machine, self._space, self._local_bytes = machine, space, local_bytes
         self._local = 0
@@ -65,8 +61,7 @@ class Syscalls:
         self.location = NOWHERE
         self.bad_access: BadAccess | None = None
         self.is_bulk = False
-        self._bulk, self._report = bulk, report
-        self.trace: WarpTrace | None = None
+        self._bulk, self._instruments = bulk, instruments
         self._functions = {"vprintf": self._printf, "__assertfail": self._assert, "malloc": self._add_class}
         self.callback = machine_layout.SYSCALL(self._call)
 
@@ -76,14 +71,30 @@ class Syscalls:
         text = self._output.decode("utf-8", errors="replace")
         return f"{text}\n[{self._lost} bytes more were printed and not kept]\n" if self._lost else text
 
+    def fault(self, machine: Machine, scene: faults.FaultContext) -> KernelFault:
+        """The fault of the launch: a call's, or the one that compiled code has left in the machine record.
+
+        Args:
+            machine: that faulted.
+            scene: the launch.
+        """
+        if self.failure is not None:
+            kind, message = self.failure
+            site = scene.module.sites[machine.fault_site].where if self.is_bulk else ""
+            where = f", {site}" if site else ""
+            location = faults.located(self.location, machine, site)
+            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}{where}", location=location)
+        else:
+            fault = faults.explain(machine, scene)
+        if self.output:
+            fault.details = (*fault.details, *(f"printed: {line}" for line in self.output.splitlines()[-5:]))
+        return fault
+
     def _call(self, number: int, arguments: int, local: int) -> int:
         self._local, self.is_bulk = local, number >= BULK_ISSUE
         try:
-            if number in (CHECK_REPORT, CHECK_ORDER):
-                self._report(number)
-                return 0
-            if number >= TRACE_FULL and self.trace is not None:
-                self.trace.full(arguments) if number == TRACE_FULL else self.trace.flush()
+            if number in self._instruments:
+                self._instruments[number](arguments)
                 return 0
             if number >= BULK_ISSUE:
                 return self._bulk_copy(number, arguments)

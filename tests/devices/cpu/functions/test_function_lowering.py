@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpuregress.devices.base import LaunchReport
-from gpuregress.devices.cpu import device
+from gpuregress.devices.cpu import module
 from gpuregress.devices.cpu.compilation import kernel
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.compilation.translate import compile_module
@@ -114,7 +114,7 @@ def test_no_schedule_changes_the_count(
     def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
         return compiled(text, kernels, dataclasses.replace(schedule or Schedule(), **changed))
 
-    monkeypatch.setattr(device, "compiled", build)
+    monkeypatch.setattr(module, "compiled", build)
     assert {name: report.instructions for name, report in _launches(tmp_path).items()} == usual
 
 
@@ -124,7 +124,7 @@ def test_neither_cores_nor_passes_change_the_count(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv(cores.VARIABLE, "2")
     assert {name: report.instructions for name, report in _launches(tmp_path).items()} == usual
     monkeypatch.setattr(kernel, "LOCKSTEP", False)
-    monkeypatch.setattr(device, "compiled", compile_module)  # the cache knows nothing of that
+    monkeypatch.setattr(module, "compiled", compile_module)  # the cache knows nothing of that
     assert {name: report.instructions for name, report in _launches(tmp_path).items()} == usual
 
 
@@ -142,6 +142,6 @@ def test_a_loop_that_waits_for_other_threads_is_left_out_and_named(tmp_path: Pat
 
 
 def test_a_program_that_does_not_count_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "compiled", lambda text, kernels, _: compiled(text, kernels, Schedule(counts=False)))
+    monkeypatch.setattr(module, "compiled", lambda text, kernels, _: compiled(text, kernels, Schedule(counts=False)))
     program = Running(tmp_path, SOURCE)
     assert program.launch("calls", 1, 1, program.put("o", np.zeros(1, np.int32))).instructions is None

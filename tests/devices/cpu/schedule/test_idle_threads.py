@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.cpu import device
+from gpuregress.devices.cpu import module
 from gpuregress.devices.cpu.compilation import translate
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.runtime.program import Schedule
@@ -82,7 +82,7 @@ def test_guards_without(body: str) -> None:
 def test_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = [SOURCE.format(body=body).replace(" k(", f" k{number}(") for number, body in enumerate([*IDLE, *BUSY])]
     monkeypatch.setattr(
-        device, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, Schedule())
+        module, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, Schedule())
     )
     outcomes = []
     for search in (idle_threads.idle_edges, lambda *_: set[tuple[int, int]]()):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from gpuregress.devices.cpu import device
+from gpuregress.devices.cpu import module
 from gpuregress.devices.cpu.compilation import translate
 from gpuregress.devices.cpu.runtime import llvm_backend
 from gpuregress.devices.cpu.runtime.program import Schedule
@@ -52,7 +52,7 @@ def _outcome(
     text = SOURCE.format(body=body)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         schedule = Schedule(proven_rows=proven)
-        patch.setattr(device, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
+        patch.setattr(module, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
         if not is_optimised:
             patch.setattr(llvm_backend, "OPTIMISATION", 0)
         running = Running(Path(folder), text, is_small=False)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress.devices.cpu import device
+from gpuregress.devices.cpu import module
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.compilation import kernel, translate
@@ -38,7 +38,7 @@ def _built(*, lockstep: bool) -> Iterator[None]:
     """Compile with or without lockstep; what is compared with is not optimised, which takes a third of the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "LOCKSTEP", lockstep)
-        patch.setattr(device, "compiled", translate.compile_module)
+        patch.setattr(module, "compiled", translate.compile_module)
         patch.setattr(llvm_backend, "OPTIMISATION", 2 if lockstep else 0)
         yield
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpuregress.devices.cpu import device
+from gpuregress.devices.cpu import device, module
 from gpuregress.devices.cpu.compilation import translate
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.ptx.parser import parse
@@ -44,7 +44,7 @@ def _outcome(
     text = SOURCE.format(body=body)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         schedule = Schedule(proven_rows=proven)
-        patch.setattr(device, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
+        patch.setattr(module, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
         if not proven:
             patch.setattr(llvm_backend, "OPTIMISATION", 0)
         running = Running(Path(folder), text, is_small=False)
@@ -181,7 +181,7 @@ def test_few_threads_get_no_code_for_rows(tmp_path: Path, monkeypatch: pytest.Mo
         schedules.append(schedule)
         return translate.compile_module(text, kernels, schedule)
 
-    monkeypatch.setattr(device, "compiled", watched)
+    monkeypatch.setattr(module, "compiled", watched)
     for threads in (None, device.FEW_THREADS + 1, device.FEW_THREADS):
         running.device.load(running.program, threads)
     assert [schedule.proven_rows for schedule in schedules] == [True, True, False]

@@ -21,10 +21,12 @@ def take(sites: Sequence[ProbeSite], counters: Values) -> Coverage | None:
     A line counts as often as the one of its instructions that was executed most; an instruction inlined into another
     line counts there, too.
     """
+    sites = [site for site in sites if site.kind not in ("rounding", "restart")]
     if not sites:
         return None
     values = [int(value) for value in counters]
-    counters[:] = 0
+    for site in sites:
+        counters[site.first : site.first + COUNTERS[site.kind]] = 0
     lines: dict[tuple[str, int], int] = {}
     parts: list[Coverage] = []
     copies = Counter((site.function, _place(site)) for site in sites if site.kind == "loop" and site.lines)

@@ -1,0 +1,1 @@
+"""Instruments of a launch: dynamic checks, exact costs, coverage, values of higher precision."""

@@ -1,0 +1,37 @@
+"""Exact costs of a launch, from the traces of its warps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpuregress.devices.base import LaunchReport
+from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
+from gpuregress.devices.cpu.runtime.counters.warp_trace import WarpTrace
+from gpuregress.devices.cpu.runtime.machine_layout import TRACE_FLUSH, TRACE_FULL
+from gpuregress.records import Instruments
+
+
+class ExactCosts(LaunchInstrument):
+    """The costs of each instruction of a launch."""
+
+    def __init__(self) -> None:
+        self._trace: WarpTrace | None = None
+
+    def serves(self, wanted: Instruments) -> bool:
+        """Whether costs are asked for."""
+        return wanted.costs
+
+    def before(self, launch: InstrumentedLaunch) -> None:
+        """Give the traces memory."""
+        trace = self._trace = WarpTrace(launch.machine, launch.program.stretches)
+        launch.calls[TRACE_FULL] = trace.full
+        launch.calls[TRACE_FLUSH] = lambda _arguments: trace.flush()
+
+    def after(self, launch: InstrumentedLaunch, report: LaunchReport) -> LaunchReport:  # noqa: ARG002 - the protocol's
+        """Add the costs."""
+        trace, self._trace = self._trace, None
+        return report if trace is None else replace(report, costs=trace.costs())
+
+    def clear(self) -> None:
+        """Forget the traces of a launch that did not end."""
+        self._trace = None

@@ -1,0 +1,38 @@
+"""Launches as instruments see them, without a program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch
+from gpuregress.devices.cpu.runtime.arena import Arena
+from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
+from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS, ProbeSite
+from gpuregress.devices.cpu.runtime.counters.stretches import Stretch
+from gpuregress.devices.cpu.runtime.faults import FaultContext
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
+from gpuregress.devices.cpu.runtime.memory import AddressSpace
+from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts
+from gpuregress.records import Instruments
+
+
+def launch_of(
+    wanted: Instruments,
+    *,
+    probes: tuple[ProbeSite, ...] = (),
+    stretches: tuple[Stretch, ...] = (),
+    granules: tuple[int, ...] = (),
+    in_cluster: bool = False,
+) -> InstrumentedLaunch:
+    """A launch of one block of a kernel without code."""
+    kernel = KernelFacts("k", 0, 0, 0, (), 1024, None, False, None, (1, 1, 1), granules=granules, in_cluster=in_cluster)
+    program = ModuleFacts({"k": kernel}, (), (), (), (), {}, 0, {}, 0, probes, stretches)
+    machine, space, arena = Machine(), AddressSpace(), Arena()
+    arena.prepare(b"", 1024, kernel, 32)
+    bulk = BulkCopies(machine, space, (), ())
+    counters = np.zeros(sum(COUNTERS[site.kind] for site in probes) or 1, np.uint64)
+
+    def scene() -> FaultContext:
+        return FaultContext(program, kernel, "k", space, 0, (32, 1, 1), b"", arena.context)
+
+    return InstrumentedLaunch(wanted, program, kernel, [program], 1, machine, [arena], space, bulk, counters, scene)
