@@ -73,6 +73,7 @@ class Run(Protocol):
         """Note a launch whose arguments are evaluated."""
 
 
+_Known = Callable[[Run, Sequence[Object | None], Node], Object | None]
 CONSTANTS: Mapping[str, int | float] = {
     "cudaSuccess": 0,
     "CUDA_SUCCESS": 0,
@@ -126,6 +127,8 @@ _ATTRIBUTES: Mapping[str, int] = {
     **{f"cudaDevAttrMaxGridDim{axis}": size for axis, size in zip("XYZ", _DEVICE_AXES["maxGridSize"], strict=True)},
     **{f"cudaDevAttrMaxBlockDim{axis}": size for axis, size in zip("XYZ", _DEVICE_AXES["maxThreadsDim"], strict=True)},
 }
+_CUDA = 13000
+"""Version 13.0 of CUDA, as its functions write it."""
 _ALLOCATIONS = frozenset(
     [
         "cudaMalloc",
@@ -267,6 +270,8 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
     if name in ("getenv", "checkCmdLineFlag", "getCmdLineArgumentString", "getCmdLineArgumentFilename"):
         return named(scalars.COMMAND_LINE, 0, run.place(node), is_known=False)
     if name.startswith(("cuda", "cu")) and name[4:5].isupper():
+        for value in values:
+            _forget(run, value, node)
         return constant(0)
     # A function that checks what its argument returns, as checkCudaErrors.
     return constant(0) if values and isinstance(values[0], HostScalar) and _is_status(given[0]) else None
@@ -278,6 +283,13 @@ def _is_status(node: Node) -> bool:
 
 def _pointed(value: Object | None) -> HostCell | None:
     return value.cell if isinstance(value, Reference) else None
+
+
+def _forget(run: Run, value: Object | None, node: Node) -> None:
+    """Let a number of which a function has the address be unknown from now on."""
+    cell = _pointed(value)
+    if cell is not None and isinstance(cell.value, HostScalar):
+        run.assign(cell, run.unknown(cell.name, cell.type or "int", node), node)
 
 
 def _allocate(run: Run, values: Sequence[Object | None], node: Node) -> Object:
@@ -316,8 +328,9 @@ def _aligned_memory(run: Run, values: Sequence[Object | None], node: Node) -> Ob
     return _host_memory(run, values[1:], node)
 
 
-def _copy(_: Run, values: Sequence[Object | None], __: Node) -> Object | None:
+def _copy(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
     if len(values) < 3 or not isinstance(values[0], ArrayPointer):
+        _forget(run, values[0] if values else None, node)
         return constant(0)
     memory = values[0].memory
     source = values[1].memory if isinstance(values[1], ArrayPointer) else None
@@ -369,16 +382,21 @@ def _device_attribute(run: Run, values: Sequence[Object | None], node: Node) -> 
     arguments = node.child_by_field_name("arguments")
     texts = [grammar.text(one) for one in arguments.named_children] if arguments is not None else []
     known = _ATTRIBUTES.get(texts[1].rpartition("::")[2]) if len(texts) > 1 else None
-    if cell is not None and known is not None:
-        run.assign(cell, constant(known), node)
-    return constant(0)
-
-
-def _device_count(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    cell = _pointed(values[0]) if values else None
     if cell is not None:
-        run.assign(cell, constant(1), node)
+        run.assign(cell, run.unknown(cell.name, "int", node) if known is None else constant(known), node)
     return constant(0)
+
+
+def _answer(number: int) -> _Known:
+    """A function that writes a known number to its first argument."""
+
+    def write(run: Run, values: Sequence[Object | None], node: Node) -> Object:
+        cell = _pointed(values[0]) if values else None
+        if cell is not None:
+            run.assign(cell, constant(number), node)
+        return constant(0)
+
+    return write
 
 
 def _launch_by_pointers(run: Run, values: Sequence[Object | None], node: Node) -> None:
@@ -441,7 +459,6 @@ def _elements(size: HostScalar, element: HostScalar) -> HostScalar:
     return scalars.binary("/", size, element)
 
 
-_Known = Callable[[Run, Sequence[Object | None], Node], Object | None]
 _CALLS: Mapping[str, _Known] = {
     "malloc": _host_memory,
     "calloc": _host_memory,
@@ -458,5 +475,8 @@ _CALLS: Mapping[str, _Known] = {
     "random": _random,
     "drand48": _random_float,
     "cudaDeviceGetAttribute": _device_attribute,
-    "cudaGetDeviceCount": _device_count,
+    "cudaGetDeviceCount": _answer(1),
+    "cudaGetDevice": _answer(0),
+    "cudaDriverGetVersion": _answer(_CUDA),
+    "cudaRuntimeGetVersion": _answer(_CUDA),
 }

@@ -52,15 +52,23 @@ int main() {
 
 
 @pytest.mark.parametrize(
-    ("attribute", "threads"),
-    [("cudaDevAttrMaxThreadsPerMultiProcessor", 2048), ("::cudaDevAttrMaxBlockDimZ", 64), ("cudaDevAttrOther", 7)],
+    ("call", "threads"),
+    [
+        ("cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, 0)", 2048),
+        ("cudaDeviceGetAttribute(&threads, ::cudaDevAttrMaxBlockDimZ, 0)", 64),
+        ("cudaDeviceGetAttribute(&threads, cudaDevAttrOther, 0)", None),
+        ("cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, k)", None),
+        ("cudaMemcpy(&threads, device, 4, cudaMemcpyDeviceToHost)", None),
+        ("cudaGetDeviceCount(&threads)", 1),
+    ],
 )
-def test_attributes_of_the_device(tmp_path: Path, attribute: str, threads: int) -> None:
+def test_numbers_that_the_runtime_writes(tmp_path: Path, call: str, threads: int | None) -> None:
     source = tmp_path / "app.cu"
     source.write_text(f"""__global__ void k() {{}}
 int main() {{
-    int threads = 7;
-    cudaDeviceGetAttribute(&threads, {attribute}, 0);
+    int blocks = 7, threads = 7, *device;
+    cudaMalloc(&device, 4);
+    {call};
     k<<<1, threads>>>();
 }}
 """)
@@ -68,4 +76,5 @@ int main() {{
     run.run()
     (launch,) = run.launches
     assert launch.block is not None
-    assert launch.block[0].number == threads
+    first = launch.block[0]
+    assert (first.number if first.is_known else None) == threads
