@@ -47,6 +47,10 @@ def _evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[Au
         text for one in (*clean, *found) if one.outcome is not None for text in one.outcome.observations.exchanges
     ):
         yield AuditEvidence("luck", one_line(text))
+    for text in dict.fromkeys(
+        text for one in (*clean, *found) if one.outcome is not None for text in one.outcome.observations.unwatched
+    ):
+        yield AuditEvidence("unnoticed", one_line(text))
 
 
 PART = AuditPart(

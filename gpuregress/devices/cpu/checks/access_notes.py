@@ -87,6 +87,13 @@ def begin_epoch(b: ir.IRBuilder, emitter: Services) -> None:
         b.store(synchronization.now(b, emitter.view.machine, number), emitter.epoch)
 
 
+def epoch_of(emitter: Services, note: AccessNote) -> ir.Value:
+    """The epoch of an access by the running thread, i64."""
+    b = emitter.builder
+    assert emitter.epoch is not None
+    return b.or_(b.load(emitter.epoch, typ=I64), i64(note.flags))
+
+
 def note_access(emitter: Services, note: AccessNote, address: ir.Value, same: ir.Value | None) -> None:
     """Build the check of an access.
 
@@ -97,9 +104,8 @@ def note_access(emitter: Services, note: AccessNote, address: ir.Value, same: ir
         same: whether memory holds what is written already, i1; None where that is not known.
     """
     b = emitter.builder
-    assert emitter.epoch is not None
     wide = b.zext(address, I64) if address.type == I32 else address
-    epoch = b.or_(b.load(emitter.epoch, typ=I64), i64(note.flags))
+    epoch = epoch_of(emitter, note)
     if same is not None:
         flag = b.select(same, i64(layout.SAME_VALUE), i64(0))
         epoch = b.or_(epoch, flag)

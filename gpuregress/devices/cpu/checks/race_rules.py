@@ -127,6 +127,7 @@ class RaceRules:
         row = at(b, table, b.shl(number, i64(layout.SHADOW_SHIFT)))
         tagged, plane = _load(b, row, 0), _load(b, row, 8)
         with b.if_then(b.icmp_unsigned("==", tagged, i64(0)), likely=False):
+            b.store(i64(1), at(b, launch, layout.LAUNCH["heap_accesses"]))
             b.ret_void()
         offset = b.sub(b.and_(address, i64((1 << REGION_SHIFT) - 1)), i64(MIDDLE))
         filled = b.trunc(tagged, I1)

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
+from gpuregress.devices.cpu.runtime.checks import unwatched
 from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import BulkNotes, ShadowMemory
 from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT
 from gpuregress.records import Instruments
-
-_UNWATCHED = "races and unwritten reads of kernels in clusters are not watched"
 
 
 class DynamicChecks(LaunchInstrument):
@@ -51,14 +50,18 @@ class DynamicChecks(LaunchInstrument):
             findings, exchange = (*findings, *found.of_exchange(exchange)), ""
         if "leaks" in launch.wanted.checks:
             findings += leaks(launch.space.heap, launch.programs)
-        return replace(report, findings=findings, exchange=exchange, unwatched=_unwatched(launch))
+        return replace(report, findings=findings, exchange=exchange, unwatched=self._note(launch))
+
+    def _note(self, launch: InstrumentedLaunch) -> str:
+        """What the checks did not watch in the launch that ends."""
+        kernel, parts = launch.kernel, list(launch.kernel.unwatched)
+        if not kernel.granules:
+            parts.append(unwatched.CLUSTERS if kernel.in_cluster else unwatched.WITH_CLUSTERS)
+        elif self._shadow is not None:
+            words = {"heap_accesses": unwatched.HEAP, "lost_turns": unwatched.LATE_TURNS}
+            parts += [text for word, text in words.items() if self._shadow.word(word)]
+        return unwatched.note(parts, launch.wanted.checks)
 
     def clear(self) -> None:
         """Free the shadow memory."""
         self._shadow = self._found = None
-
-
-def _unwatched(launch: InstrumentedLaunch) -> str:
-    """What the checks that are asked for do not watch in a kernel; "" where they watch it."""
-    is_wanted = not {"races", "uninitialized"}.isdisjoint(launch.wanted.checks)
-    return _UNWATCHED if is_wanted and launch.kernel.in_cluster and not launch.kernel.granules else ""

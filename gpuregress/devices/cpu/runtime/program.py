@@ -121,6 +121,7 @@ class KernelFacts:
         in_cluster: whether it is launched in clusters, of one block or more.
         granules: log2 of the bytes that a shadow cell stands for, in shared and in global memory; none: nothing is
             checked.
+        unwatched: what it accesses that dynamic checks cannot watch, in words.
     """
 
     symbol: str
@@ -141,6 +142,7 @@ class KernelFacts:
     assumes_distinct: bool = False
     in_cluster: bool = False
     granules: tuple[int, ...] = ()
+    unwatched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I16, I64, POINTER, convert
+from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
+from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Place, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
@@ -111,14 +113,19 @@ def _load(emitter: Services, instruction: Instruction) -> None:
     layout = _Layout(_shape(instruction).of(matrix), "row" in instruction.modifiers, kind.bits, parts * len(registers))
     stride = emitter.read(rest[0], "u32") if rest else i32(layout.tight_stride)
     space = space_of(instruction)
-    site = access_site(emitter, MemoryAccess(instruction, address, space, kind.bits // 8, "read"))
+    size = kind.bits // 8
+    site = access_site(emitter, MemoryAccess(instruction, address, space, size, "read"))
     b = emitter.builder
     out = entry_alloca(b.function, ir.ArrayType(I8, layout.count * kind.bits // 8), align=16)
     start = generic_address(emitter, address, space)
-    arguments = (emitter.view.machine, emitter.thread.local, start, stride, own_lane(emitter), i64(site), out)
+    arguments = [emitter.view.machine, emitter.thread.local, start, stride, own_lane(emitter), i64(site), out]
+    watch = None
+    if emitter.unit.granules is not None:
+        arguments.append(epoch_of(emitter, AccessNote(instruction, "read", "", size, site)))
+        watch = rules(emitter).access(CellAccess(READ, is_strong=False, reads=False, count=size), "")
     types = tuple(value.type for value in arguments)
     resolve = slow_resolve(emitter, instruction, space)
-    fetch = emitter.subroutine(f"{layout.name}.{resolve.name}", I1, types, _fetching(layout, resolve))
+    fetch = emitter.subroutine(f"{layout.name}.{resolve.name}", I1, types, _fetching(layout, resolve, watch))
     after = b.append_basic_block("loaded")
     b.cbranch(b.call(fetch, arguments), after, emitter.fault_block).set_weights([4000, 1])
     b.position_at_end(after)
@@ -163,11 +170,14 @@ class _Layout:
         return b.mul(elements, i64(self.bits // 8))
 
 
-def _fetching(layout: _Layout, resolve: ir.Function) -> Build:
-    """Build `fetch(machine, local, start, stride, lane, site, out) → whether all accesses are valid`."""
+def _fetching(layout: _Layout, resolve: ir.Function, watch: ir.Function | None) -> Build:
+    """Build `fetch(machine, local, start, stride, lane, site, out) → whether all accesses are valid`.
+
+    With the dynamic checks' `watch`, it has the thread's epoch as its last argument.
+    """
 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        machine, local, start, stride, lane, site, out = given
+        machine, local, start, stride, lane, site, out, *epoch = given
         size, type_ = layout.bits // 8, ir.IntType(layout.bits)
         body = b.append_basic_block("body")
         b.branch(body)
@@ -178,6 +188,8 @@ def _fetching(layout: _Layout, resolve: ir.Function) -> Build:
             pointer = b.call(resolve, (machine, local, address, i64(size), site))
             with b.if_then(b.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), likely=False):
                 b.ret(ir.Constant(I1, 0))
+            if watch is not None:
+                b.call(watch, (machine, address, *epoch))
             offset = b.mul(b.zext(number, I64), i64(size))
             b.store(b.load(pointer, typ=type_, align=size), at(b, out, offset), align=size)
         return ir.Constant(I1, 1)

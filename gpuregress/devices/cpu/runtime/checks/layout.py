@@ -39,12 +39,13 @@ LAUNCH_WORDS = (
     "lost_turns",
     "stop",
     "released",
+    "heap_accesses",
 )
 LAUNCH = {name: 8 * index for index, name in enumerate(LAUNCH_WORDS)}
 """Word of the launch's state → its byte. `now`: the stamp; `oldest`: the first epoch of this launch; `shadow`: the
 table of regions; `turns`: (stamp, block) of each turn of a block; `has_turns`: whether blocks are suspended and go on;
 `lost_turns`: whether there were too many of them; `stop`: nothing more is reported;
-`released`: whether a thread has released anything."""
+`released`: whether a thread has released anything; `heap_accesses`: whether one accessed memory that has no cells."""
 REPORT = 128
 """Where a report's words are: kind, address, epoch, other epoch, bytes."""
 REPORT_WORDS = 6

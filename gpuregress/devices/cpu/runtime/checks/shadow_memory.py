@@ -88,7 +88,7 @@ class ShadowMemory:
         self._turns = np.zeros(blocks + _TURNS, np.uint64)
         self._set("turns", self._turns.ctypes.data)
         self._set("turn_capacity", len(self._turns))
-        for name in ("turn_count", "has_turns", "lost_turns", "stop", "released"):
+        for name in ("turn_count", "has_turns", "lost_turns", "stop", "released", "heap_accesses"):
             self._set(name, 0)
         for region in regions:
             self._shadow(region, shift)

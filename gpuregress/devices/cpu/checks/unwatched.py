@@ -1,0 +1,35 @@
+"""Memory accesses of a kernel that the dynamic checks cannot watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpuregress.devices.cpu.ptx.modifiers import space_of
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, LOCAL, MATRICES, TEXTURES
+
+_TEXTURE_OPCODES = ("tex", "tld4", "suld", "sust", "sured")
+
+
+def unwatched(functions: Iterable[Function]) -> tuple[str, ...]:
+    """What a kernel accesses unwatched, in words.
+
+    Args:
+        functions: the kernel, and those that it calls.
+    """
+    items = (item for function in functions for item in function.body or () if isinstance(item, Instruction))
+    return tuple(sorted({text for item in items for text in _of(item)}))
+
+
+def _of(instruction: Instruction) -> Iterator[str]:
+    opcode, words = instruction.opcode, instruction.modifiers
+    if opcode in _TEXTURE_OPCODES:
+        yield TEXTURES
+    elif opcode == "wgmma" and "mma_async" in words:
+        yield MATRICES
+    elif (opcode == "cp" and "bulk" in words and "commit_group" not in words and "wait_group" not in words) or (
+        opcode in ("st", "red") and "async" in words
+    ):
+        yield BULK
+    elif opcode == "ld" and space_of(instruction) == "local":
+        yield LOCAL

@@ -1,0 +1,30 @@
+"""Note of what a launch accessed that the dynamic checks could not watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+CLUSTERS = "kernels in clusters"
+WITH_CLUSTERS = "kernels compiled together with one in clusters"
+HEAP = "memory from malloc"
+LATE_TURNS = "blocks after a million changes between blocks"
+BULK = "bulk copies and asynchronous stores before they arrive"
+TEXTURES = "textures and surfaces"
+MATRICES = "shared memory that wgmma reads"
+LOCAL = "local memory"
+_SUBJECTS = {"races": "races", "uninitialized": "unwritten reads"}
+
+
+def note(parts: Iterable[str], checks: Iterable[str]) -> str:
+    """A line that tells what was not watched; "" where that is nothing.
+
+    Args:
+        parts: what was accessed unwatched.
+        checks: the dynamic checks that were asked for.
+    """
+    subjects = [text for name, text in _SUBJECTS.items() if name in checks]
+    # Local memory is of one thread, and has no races.
+    told = [part for part in parts if part != LOCAL or "uninitialized" in checks]
+    if not subjects or not told:
+        return ""
+    return f"{' and '.join(subjects)} of {', '.join(told)} are not watched"

@@ -1,0 +1,25 @@
+"""Instructions that the dynamic checks cannot watch."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.devices.cpu.checks.unwatched import unwatched
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, LOCAL, TEXTURES
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("ld.shared.u32 %r0, [%r1]; st.local.u32 [%r1], %r0;", ()),
+        ("ld.local.u32 %r0, [%r1];", (LOCAL,)),
+        ("cp.async.ca.shared.global [%r1], [%a], 4; cp.async.commit_group; cp.async.bulk.wait_group 0;", ()),
+        ("cp.async.bulk.global.shared::cta.bulk_group [%a], [%r1], %r0;", (BULK,)),
+        ("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r0, [%r2];", (BULK,)),
+        ("suld.b.1d.b32.trap %r0, [%a, {%r1}]; ld.local.u32 %r0, [%r1];", (LOCAL, TEXTURES)),
+    ],
+)
+def test_what_a_kernel_accesses_unwatched(body: str, expected: tuple[str, ...]) -> None:
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .b64 %a; .reg .b32 %r<4>;"
+    assert unwatched(parse(f"{head} {body} ret; }}").functions) == tuple(sorted(expected))

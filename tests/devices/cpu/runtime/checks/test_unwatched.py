@@ -1,0 +1,29 @@
+"""Note of what a launch accessed unwatched."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.devices.cpu.runtime.checks.unwatched import HEAP, LOCAL, TEXTURES, note
+
+
+@pytest.mark.parametrize(
+    ("parts", "checks", "expected"),
+    [
+        ((), ("races",), ""),
+        ((TEXTURES,), (), ""),
+        ((TEXTURES,), ("leaks", "barriers"), ""),
+        ((TEXTURES,), ("races",), "races of textures and surfaces are not watched"),
+        ((LOCAL,), ("races",), ""),
+        ((LOCAL,), ("uninitialized",), "unwritten reads of local memory are not watched"),
+        (
+            (HEAP, TEXTURES),
+            ("races", "uninitialized"),
+            "races and unwritten reads of memory from malloc, textures and surfaces are not watched",
+        ),
+    ],
+)
+def test_the_checks_that_were_asked_for_are_named(
+    parts: tuple[str, ...], checks: tuple[str, ...], expected: str
+) -> None:
+    assert note(parts, checks) == expected
