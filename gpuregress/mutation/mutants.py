@@ -12,8 +12,8 @@ from operator import itemgetter
 from gpuregress.frozen import dataclass
 from gpuregress.mutation.operators import OPERATORS
 
-_LAST = ("barrier-removed", "atomic-plain")
-"""Operators whose mutants the results seldom show: their threads would have to meet in another order."""
+RACING = ("barrier-removed", "atomic-plain")
+"""Operators whose mutants are data races, which results seldom show: threads would have to meet in another order."""
 _MOST_SHOWN = 72
 """Characters of a change in one line."""
 
@@ -101,7 +101,7 @@ def spread(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
         place = (one.operator, one.file, one.line)
         by_operator.setdefault(one.operator, []).append((at_line[place], one))
         at_line[place] += 1
-    names = sorted(by_operator, key=lambda name: (name in _LAST, list(OPERATORS).index(name)))
+    names = sorted(by_operator, key=lambda name: (name in RACING, list(OPERATORS).index(name)))
     turns = [[one for _, one in sorted(by_operator[name], key=itemgetter(0))] for name in names]
     return [one for turn in zip_longest(*turns) for one in turn if one is not None]
 

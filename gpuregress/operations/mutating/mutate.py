@@ -5,6 +5,7 @@ Nothing of the user's source is written to: changed files are in a scratch folde
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections import Counter
@@ -24,6 +25,7 @@ from gpuregress.mutation.ptx.text import idle
 from gpuregress.operations import calibrate
 from gpuregress.operations.mutating import subject as subjects
 from gpuregress.operations.mutating.programs import Variation
+from gpuregress.operations.mutating.race_checks import RACE, RaceChecks
 from gpuregress.operations.mutating.results import ResultCache
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
@@ -180,6 +182,8 @@ class _Campaign:
         self._cached = 0
         self._user_cache = cache.folder()
         self._ptx = subjects.ptx_names(subject)
+        self._races = RaceChecks(subject.cases, partial(self._try, is_needed=True))
+        self._race_hints: dict[int, str] = {}
         self.interrupted = False
 
     # --- trials -------------------------------------------------------------------------------------------------------
@@ -194,7 +198,7 @@ class _Campaign:
             WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
         ):
             self._trials = MutantTrials(self._subject, crew, scratch, user, request.until)
-            self._known, self._fresh = results, request.fresh
+            self._known, self._request = results, request
             self._trials.add(self._idle(), self._on_idle, is_needed=True)
             try:
                 for event in pool.run((), self._trials):
@@ -218,7 +222,7 @@ class _Campaign:
 
     def _on_idle(self, result: TrialResult) -> None:
         """Begin with the mutants, once a kernel that does nothing has failed."""
-        if result.state == "not valid":
+        if result.state in ("not valid", "trouble"):
             raise UsageError(f"the kernels that do nothing cannot be run: {result.reason}")
         if result.state not in ("killed", "timed out"):
             raise UsageError(
@@ -226,14 +230,15 @@ class _Campaign:
                 "give the job a baseline, a reference or checks of what the kernels write"
             )
         for number, mutant in enumerate(self._chosen):
-            self._try(self._variation(f"m{number}", mutant, mutant.edits), partial(self._on_result, number))
+            variation = self._variation(f"m{number}", mutant, mutant.edits)
+            self._try(variation, partial(self._on_trial, number, variation))
 
     def _try(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
         """Try a variation, or find its result; `listen` is given it."""
         with cache.used_folder(self._user_cache):
-            known = None if self._fresh else self._known.find(variation)
+            known = None if self._request.fresh else self._known.find(variation)
         if known is not None:
-            self._cached += variation.name.startswith("m")
+            self._cached += variation.name.startswith("m") and not variation.checks
             listen(known)
             return
 
@@ -243,6 +248,21 @@ class _Campaign:
             listen(result)
 
         self._trials.add(variation, settle, is_needed=is_needed)
+
+    def _on_trial(self, number: int, variation: Variation, result: TrialResult) -> None:
+        """Take a result; a survivor that may be a data race is tried once more, with the check of races."""
+        is_race = result.state == "survived" and self._chosen[number].operator in mutants.RACING
+        if is_race and not self._request.is_late:
+            self._races.check(variation, partial(self._on_checked, number, result))
+        else:
+            self._on_result(number, result)
+
+    def _on_checked(self, number: int, plain: TrialResult, checked: TrialResult | None) -> None:
+        if checked is not None and checked.fault == RACE:
+            plain = dataclasses.replace(checked, reason=f"killed by: {checked.reason}")
+        else:
+            self._race_hints[number] = _NO_RACE if checked is not None else _NOT_CHECKED
+        self._on_result(number, plain)
 
     def _on_result(self, number: int, result: TrialResult) -> None:
         self._results[number] = result
@@ -260,7 +280,7 @@ class _Campaign:
         self._try(variation, partial(self._on_probe, number, attempt), is_needed=True)
 
     def _on_probe(self, number: int, attempt: int, result: TrialResult) -> None:
-        if result.state == "not valid":
+        if result.state in ("not valid", "trouble"):
             self._probe(number, attempt + 1)
         else:
             self._is_executed[number] = result.state not in ("survived", "equal")
@@ -282,8 +302,7 @@ class _Campaign:
         """Sum up."""
         kinds: dict[str, list[TriedMutant]] = {}
         for number, result in sorted(self._results.items()):
-            state = "survived" if result.state == "equal" else result.state
-            kinds.setdefault(state, []).append(self._tried(number, result))
+            kinds.setdefault(_LISTED.get(result.state, result.state), []).append(self._tried(number, result))
         states = Counter(result.state for result in self._results.values())
         noticed = states["killed"] + states["timed out"]
         counted = noticed + states["survived"]
@@ -320,7 +339,7 @@ class _Campaign:
             reason,
             result.case,
             result.status,
-            _HINTS.get(mutant.operator, "") if reason == "no case noticed" else "",
+            self._race_hints.get(number, "") if reason == "no case noticed" else "",
         )
 
     def _reason(self, number: int, result: TrialResult) -> str:
@@ -359,11 +378,11 @@ def tolerance_advice(subject: Subject, results: Iterable[TrialResult], listen: L
     return (*lines, *(f"  {one.buffer}: {one.text or 'every bit equal'}" for one in done.proposals if one.holds))
 
 
-_HINTS = {
-    "barrier-removed": "threads that miss a barrier change results only where they meet in another order",
-    "atomic-plain": "an update that is not atomic changes results only where threads meet",
-}
-"""Operator → why no case may notice it."""
+_LISTED = {"equal": "survived", "trouble": "not valid"}
+"""State of a trial → the list of the report that has its mutant, where that has another name."""
+
+_NO_RACE = "with `--check races` no case notices it, either"
+_NOT_CHECKED = "a data race shows only with `--check races`, which no unchanged case passes"
 
 
 def _shown(project: Project, file: str) -> str:

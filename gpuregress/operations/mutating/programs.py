@@ -23,11 +23,20 @@ class Variation:
         name: of the variation, unique.
         files: file → its changed text, for CUDA C++.
         ptx: key of a source → the changed PTX of its program, for others.
+        checks: dynamic checks that its cases run with, beside the job's own.
+        cases: the names of its cases; none: all of the subject's.
     """
 
     name: str
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ptx: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether it changes no program, and runs for its checks."""
+        return not self.files and not self.ptx
 
 
 class MutatedPrograms:

@@ -20,7 +20,7 @@ from gpuregress.records import from_json, to_json
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.python_kernels import source_inputs
 
-FORMAT = 2
+FORMAT = 3
 """Counts up whenever a result's meaning changes; old results are then never found again."""
 _FILE = re.compile(r"(/.*?)(?::[\w.]+)?")
 
@@ -46,8 +46,8 @@ class ResultCache:
             return None
 
     def keep(self, variation: Variation, result: TrialResult) -> None:
-        """Keep a result; a cache that cannot be written costs the next run time and nothing else."""
-        if not self._base:
+        """Keep a result that will be the same again; a cache that cannot be written costs time and nothing else."""
+        if not self._base or not result.is_reproducible:
             return
         try:
             cache.store(self._key(variation), {"result": to_json(result)}, {})
@@ -56,7 +56,8 @@ class ResultCache:
 
     def _key(self, variation: Variation) -> str:
         texts = [part for pair in sorted({**variation.files, **variation.ptx}.items()) for part in pair]
-        return cache.digest(("mutant", str(FORMAT), __version__, self._base, *texts))
+        options = json.dumps((variation.checks, variation.cases))
+        return cache.digest(("mutant", str(FORMAT), __version__, self._base, options, *texts))
 
 
 def subject_digest(subject: Subject) -> str:

@@ -6,12 +6,12 @@ import dataclasses
 import shutil
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from gpuregress.baselines import BaselineStore
-from gpuregress.errors import GpuregressError, LaunchRefused
+from gpuregress.errors import CompileError, GpuregressError, LaunchRefused, UnsupportedError
 from gpuregress.escapes import one_line
 from gpuregress.frozen import dataclass
 from gpuregress.judging import agreement
@@ -22,12 +22,17 @@ from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
 from gpuregress.operations.mutating.subject import Subject, built_of
 from gpuregress.records import Case, Outcome, Program, Task, Verdict
+from gpuregress.records.instrumentation.instruments import CHECKS
 from gpuregress.session.compiler_crew import Crew
 from gpuregress.workers.pool import CaseNotCompiled
 
-TrialState = Literal["killed", "survived", "timed out", "equal", "not valid"]
-_KERNELS_OWN = LaunchRefused.__name__
-"""The error that a kernel may cause; others are trouble of the machine, the device or the job's functions."""
+TrialState = Literal["killed", "survived", "timed out", "equal", "not valid", "trouble"]
+_OF_ERROR: Mapping[str, TrialState] = {LaunchRefused.__name__: "killed", UnsupportedError.__name__: "not valid"}
+"""Error of a case → its state; others are trouble of the machine, the device or the job's functions."""
+_CRASH = "crash"
+"""The fault of a worker that died in a launch; lack of memory may be its cause, too."""
+_CHECKED_FACTOR = 5.0
+"""Times that a launch may take longer under dynamic checks."""
 _AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
 
@@ -37,7 +42,8 @@ class TrialResult:
     """The result of a trial.
 
     Attributes:
-        state: `equal`: the same program; `not valid`: it does not compile, or it cannot be run.
+        state: `equal`: the same program; `not valid`: the compiler or the device refuses it; `trouble`: it could not
+            be run for another reason, such as a full disk.
         case: that noticed it, "" where none did.
         status: of that case's verdict.
         reason: why, one line.
@@ -53,6 +59,11 @@ class TrialResult:
     fault: str = ""
     changed: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    @property
+    def is_reproducible(self) -> bool:
+        """Whether the content alone decides it: neither the load of the machine nor trouble with it."""
+        return self.state not in ("timed out", "trouble") and self.fault != _CRASH
 
 
 @dataclasses.dataclass(slots=True)
@@ -177,7 +188,8 @@ class MutantTrials:
             self._waiting.clear()
         while (queue := self._needed or self._waiting) and self._room():
             variation, listen = queue.popleft()
-            order = sorted(self._subject.cases, key=lambda case: (-self._kills[case.name], self._clean_s(case)))
+            cases = [case for case in self._subject.cases if not variation.cases or case.name in variation.cases]
+            order = sorted(cases, key=lambda case: (-self._kills[case.name], self._clean_s(case)))
             trial = self._open[variation.name] = _Trial(variation, listen, deque(order))
             self._advance(trial)
 
@@ -192,7 +204,10 @@ class MutantTrials:
         """Bring a variation to its next task, or to its end."""
         while trial.task is None and trial not in self._ready:
             if trial.error is not None:
-                self._end(trial, TrialResult("not valid", reason=one_line(str(trial.error).splitlines()[0])))
+                state: TrialState = "trouble"
+                if isinstance(trial.error, CompileError | UnsupportedError):
+                    state = "not valid"
+                self._end(trial, TrialResult(state, reason=one_line(str(trial.error).splitlines()[0])))
                 return
             if not trial.cases:
                 self._finish(trial)
@@ -201,7 +216,7 @@ class MutantTrials:
                 return
             case = trial.cases[0]
             trial.programs = self._programs.of_case(trial.variation, case, trial.compiled)
-            if not self._programs.are_equal(case, trial.programs):
+            if trial.variation.is_unchanged or not self._programs.are_equal(case, trial.programs):
                 self._ready.append(trial)
                 return
             trial.cases.popleft()
@@ -219,12 +234,13 @@ class MutantTrials:
         return not trial.asked
 
     def _task(self, trial: _Trial) -> Task:
-        case = trial.cases[0]
+        case, checks = trial.cases[0], trial.variation.checks
         built = built_of(case, trial.programs)
+        limit_s = self._subject.limit_s(case)
         first, self._launch = self._launch, self._launch + case.launch_numbers
         program, *others = built.programs
         return Task(
-            dataclasses.replace(case, name=f"{trial.variation.name}:{case.name}"),
+            dataclasses.replace(_with_checks(case, checks), name=f"{trial.variation.name}:{case.name}"),
             program,
             str(self._scratch / "launches.log"),
             first,
@@ -234,7 +250,7 @@ class MutantTrials:
             shared=str(self._scratch / "shared"),
             variants=built.variants,
             other_programs=tuple(others),
-            launch_limit_s=self._subject.limit_s(case),
+            launch_limit_s=min(case.limits.timeout, _CHECKED_FACTOR * limit_s) if checks else limit_s,
         )
 
     def _note_pass(self, trial: _Trial, case: Case, outcome: Outcome, reached: Verdict) -> None:
@@ -274,7 +290,19 @@ def _noticed(reached: Verdict, outcome: Outcome) -> TrialResult:
     """The result of a variation that a case noticed, or that cannot be run."""
     reason, error = one_line(reached.reason), outcome.observations.error
     fault = outcome.fault.kind if outcome.fault is not None else ""
-    if outcome.state == "error" and error != _KERNELS_OWN:
-        return TrialResult("not valid", reached.case, reached.status, reason)
-    state: TrialState = "timed out" if reached.status == "timeout" else "killed"
+    state: TrialState = "killed"
+    if outcome.state == "error":
+        state = _OF_ERROR.get(error, "trouble")
+    elif reached.status == "error":  # the comparison failed, as for a dump that cannot be read
+        state = "trouble"
+    elif reached.status == "timeout":
+        state = "timed out"
     return TrialResult(state, reached.case, reached.status, reason, fault)
+
+
+def _with_checks(case: Case, checks: Sequence[str]) -> Case:
+    """Return a case that runs with further dynamic checks."""
+    instruments = case.settings.instruments
+    wanted = tuple(name for name in CHECKS if name in (*instruments.checks, *checks))
+    instruments = dataclasses.replace(instruments, checks=wanted)
+    return dataclasses.replace(case, settings=dataclasses.replace(case.settings, instruments=instruments))
