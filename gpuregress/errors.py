@@ -4,6 +4,7 @@
     ├── UsageError                2   the command line is wrong
     ├── JobErrors                 2   one or more jobs are wrong: a tuple of JobError
     ├── CompileError              3   the source does not compile
+    │   ├── CompilerStopped       3   the compiler crashed, or took too long
     │   ├── UnknownNames          3   it has no such kernels or variables (a job that asks for them is wrong: 2)
     │   └── InfeasibleSource      3   a static_assert fails, or a kernel needs more memory than the architecture has
     │       └── MissingCompiler   3   the compiler of a kernel in Python is not installed
@@ -103,6 +104,10 @@ class UnknownNames(CompileError):
 
 class InfeasibleSource(CompileError):
     """A static_assert fails, or a kernel needs more memory than the architecture has; nothing else is wrong."""
+
+
+class CompilerStopped(CompileError):
+    """The compiler crashed, or took too long; the source may be right."""
 
 
 class MissingCompiler(InfeasibleSource):

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from gpuregress import errors
-from gpuregress.errors import CompileError, GpuregressError, HarnessError, UnknownNames
+from gpuregress.errors import CompilerStopped, GpuregressError, HarnessError, UnknownNames
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Program, Source, from_json
 from gpuregress.toolchain.python_kernels import compiler
@@ -152,7 +152,7 @@ class CompilerPool:
                 results += self._on_message(event.data)
         for one in [one for one in self._compilers if one.key is not None and one.deadline <= time.monotonic()]:
             name = Path(one.source.path).name if one.source is not None else ""
-            results.append((one.key or "", CompileError(f"{name}: not compiled after {self._limit_s:g} s")))
+            results.append((one.key or "", CompilerStopped(f"{name}: not compiled after {self._limit_s:g} s")))
             self._end(one)
         self._hand_out()
         return results
@@ -255,4 +255,4 @@ def _death(one: _Compiler, source: Source) -> GpuregressError:
     last = next((line.strip() for line in reversed(printed) if line.strip()), "")
     details = "".join(f": {text}" for text in (why, last) if text)
     what = f"{Path(source.path).name}: the compiler's process {death_of(code)}{details}"
-    return CompileError(what) if code is not None and code < 0 and not why else HarnessError(what)
+    return CompilerStopped(what) if code is not None and code < 0 and not why else HarnessError(what)

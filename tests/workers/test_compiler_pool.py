@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import CompileError, HarnessError, Interrupted, UnknownNames
+from gpuregress.errors import CompileError, CompilerStopped, HarnessError, Interrupted, UnknownNames
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Program, Source
 from gpuregress.workers.compiler_pool import CompilerPool
@@ -85,7 +85,7 @@ def test_no_variable_steers_the_compiler(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("does", "kind", "message"),
     [
-        ("os.kill(os.getpid(), signal.SIGSEGV)", CompileError, "k.cu: the compiler's process died of SIGSEGV"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", CompilerStopped, "k.cu: the compiler's process died of SIGSEGV"),
         ("os.kill(os.getpid(), signal.SIGKILL)", HarnessError, "memory"),
         ("sys.exit(3)", HarnessError, "ended with exit code 3"),
     ],

@@ -86,10 +86,11 @@ def _lines(done: MutationReport) -> Iterator[str]:
     counted = len(done.survived) - done.equivalent
     left = [f"{done.equivalent} with equal PTX"] if done.equivalent else []
     left += [f"{len(done.not_valid)} not valid"] if done.not_valid else []
+    racing = f" ({done.racing} only with --check races)" if done.racing else ""
     sample = f" of {done.mutants} (seed {done.seed})" if done.tried < done.mutants and not done.interrupted else ""
     yield (
         f"{done.job}: {done.tried} mutants{sample}, {done.cases} case{'s' if done.cases != 1 else ''}: "
-        f"{len(done.killed)} killed, {len(done.timed_out)} timed out, {counted} survived"
+        f"{len(done.killed)} killed{racing}, {len(done.timed_out)} timed out, {counted} survived"
         + (f"; not counted: {', '.join(left)}" if left else "")
     )
     score = f"{done.score:.0%}" if done.score is not None else "none, for no mutant counts"

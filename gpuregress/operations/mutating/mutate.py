@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from gpuregress import storage
 from gpuregress.errors import Interrupted, UsageError
@@ -23,10 +22,12 @@ from gpuregress.mutation import mutants
 from gpuregress.mutation.mutants import Mutant
 from gpuregress.mutation.ptx.text import idle
 from gpuregress.operations import calibrate
+from gpuregress.operations.mutating import states
 from gpuregress.operations.mutating import subject as subjects
 from gpuregress.operations.mutating.programs import Variation
 from gpuregress.operations.mutating.race_checks import RACE, RaceChecks
 from gpuregress.operations.mutating.results import ResultCache
+from gpuregress.operations.mutating.states import Listed, Reason
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
@@ -38,9 +39,6 @@ from gpuregress.session.run_request import Machinery
 from gpuregress.toolchain import cache
 from gpuregress.workers.compiler_pool import CompilerPool
 from gpuregress.workers.pool import WorkerPool
-
-Reason = Literal["never executed", "equal PTX", "within the tolerance", "no case noticed"]
-"""The reason why a mutant lives."""
 
 _REPEATS = 3
 """Runs of the unchanged case in its usual order, beside those in other orders, for the tightest tolerance."""
@@ -120,6 +118,7 @@ class MutationReport:
         tolerance: what a tighter tolerance could be, a line each; none: it is no tolerance that lets mutants live.
         notes: for the user.
         interrupted: whether ^C ended it before all were tried.
+        racing: those of the killed that only the check of races notices.
     """
 
     version: int
@@ -139,6 +138,7 @@ class MutationReport:
     tolerance: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    racing: int = 0
 
 
 def mutate(
@@ -184,6 +184,7 @@ class _Campaign:
         self._ptx = subjects.ptx_names(subject)
         self._races = RaceChecks(subject.cases, partial(self._try, is_needed=True))
         self._race_hints: dict[int, str] = {}
+        self._racing = 0
         self.interrupted = False
 
     # --- trials -------------------------------------------------------------------------------------------------------
@@ -222,9 +223,9 @@ class _Campaign:
 
     def _on_idle(self, result: TrialResult) -> None:
         """Begin with the mutants, once a kernel that does nothing has failed."""
-        if result.state in ("not valid", "trouble"):
+        if result.state in states.UNUSABLE or result.state == "timed out":
             raise UsageError(f"the kernels that do nothing cannot be run: {result.reason}")
-        if result.state not in ("killed", "timed out"):
+        if result.state != "killed":
             raise UsageError(
                 f"kernels that do nothing pass every case of {self._subject.job}: nothing would notice a mutant; "
                 "give the job a baseline, a reference or checks of what the kernels write"
@@ -258,10 +259,14 @@ class _Campaign:
             self._on_result(number, result)
 
     def _on_checked(self, number: int, plain: TrialResult, checked: TrialResult | None) -> None:
-        if checked is not None and checked.fault == RACE:
-            plain = dataclasses.replace(checked, reason=f"killed by: {checked.reason}")
-        else:
-            self._race_hints[number] = _NO_RACE if checked is not None else _NOT_CHECKED
+        """Take the result with the check of races; None where no unchanged case passes it."""
+        if checked is None:
+            self._race_hints[number] = _NOT_CHECKED
+        elif checked.fault == RACE:
+            self._racing += 1
+            plain = dataclasses.replace(checked, reason=f"with --check races: {checked.reason}")
+        elif checked.state == "survived":
+            self._race_hints[number] = _NO_RACE
         self._on_result(number, plain)
 
     def _on_result(self, number: int, result: TrialResult) -> None:
@@ -280,7 +285,7 @@ class _Campaign:
         self._try(variation, partial(self._on_probe, number, attempt), is_needed=True)
 
     def _on_probe(self, number: int, attempt: int, result: TrialResult) -> None:
-        if result.state in ("not valid", "trouble"):
+        if result.state in states.UNUSABLE:
             self._probe(number, attempt + 1)
         else:
             self._is_executed[number] = result.state not in ("survived", "equal")
@@ -300,12 +305,12 @@ class _Campaign:
 
     def report(self, total: int, seed: int, seconds: float, tolerance: tuple[str, ...]) -> MutationReport:
         """Sum up."""
-        kinds: dict[str, list[TriedMutant]] = {}
+        lists: dict[Listed, list[TriedMutant]] = {}
         for number, result in sorted(self._results.items()):
-            kinds.setdefault(_LISTED.get(result.state, result.state), []).append(self._tried(number, result))
-        states = Counter(result.state for result in self._results.values())
-        noticed = states["killed"] + states["timed out"]
-        counted = noticed + states["survived"]
+            lists.setdefault(states.LISTS[result.state], []).append(self._tried(number, result))
+        counts = Counter(result.state for result in self._results.values())
+        noticed = sum(counts[state] for state in states.NOTICED)
+        counted = noticed + counts["survived"]
         return MutationReport(
             1,
             self._subject.job,
@@ -314,22 +319,23 @@ class _Campaign:
             total,
             len(self._results),
             seed,
-            tuple(kinds.get("killed", ())),
-            tuple(kinds.get("survived", ())),
-            tuple(kinds.get("timed out", ())),
-            tuple(kinds.get("not valid", ())),
-            states["equal"],
+            tuple(lists.get("killed", ())),
+            tuple(lists.get("survived", ())),
+            tuple(lists.get("timed out", ())),
+            tuple(lists.get("not valid", ())),
+            counts["equal"],
             self._cached,
             seconds,
             tolerance,
             self._subject.notes,
             self.interrupted,
+            self._racing,
         )
 
     def _tried(self, number: int, result: TrialResult) -> TriedMutant:
         mutant = self._chosen[number]
         name = _shown(self._subject.project, mutant.file)
-        reason = self._reason(number, result)
+        reason = self._why(number, result) if states.LISTS[result.state] == "survived" else result.reason
         return TriedMutant(
             mutant.operator,
             name,
@@ -342,11 +348,10 @@ class _Campaign:
             self._race_hints.get(number, "") if reason == "no case noticed" else "",
         )
 
-    def _reason(self, number: int, result: TrialResult) -> str:
+    def _why(self, number: int, result: TrialResult) -> Reason:
+        """The reason why a mutant lives."""
         if result.state == "equal":
             return "equal PTX"
-        if result.state != "survived":
-            return result.reason
         if result.changed:
             return "within the tolerance"
         return "never executed" if self._is_executed.get(number) is False else "no case noticed"
@@ -377,9 +382,6 @@ def tolerance_advice(subject: Subject, results: Iterable[TrialResult], listen: L
     lines.append("The tightest rules that repeats and other orders of the blocks allow:")
     return (*lines, *(f"  {one.buffer}: {one.text or 'every bit equal'}" for one in done.proposals if one.holds))
 
-
-_LISTED = {"equal": "survived", "trouble": "not valid"}
-"""State of a trial → the list of the report that has its mutant, where that has another name."""
 
 _NO_RACE = "with `--check races` no case notices it, either"
 _NOT_CHECKED = "a data race shows only with `--check races`, which no unchanged case passes"

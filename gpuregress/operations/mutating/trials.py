@@ -6,12 +6,11 @@ import dataclasses
 import shutil
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 from gpuregress.baselines import BaselineStore
-from gpuregress.errors import CompileError, GpuregressError, LaunchRefused, UnsupportedError
+from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
 from gpuregress.frozen import dataclass
 from gpuregress.judging import agreement
@@ -19,18 +18,15 @@ from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.judging.agreement import GroupMember
 from gpuregress.judging.judge import Judge
 from gpuregress.judging.user_code import UserCodeProcess
+from gpuregress.operations.mutating import states
 from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
+from gpuregress.operations.mutating.states import TrialState
 from gpuregress.operations.mutating.subject import Subject, built_of
 from gpuregress.records import Case, Outcome, Program, Task, Verdict
 from gpuregress.records.instrumentation.instruments import CHECKS
 from gpuregress.session.compiler_crew import Crew
 from gpuregress.workers.pool import CaseNotCompiled
 
-TrialState = Literal["killed", "survived", "timed out", "equal", "not valid", "trouble"]
-_OF_ERROR: Mapping[str, TrialState] = {LaunchRefused.__name__: "killed", UnsupportedError.__name__: "not valid"}
-"""Error of a case → its state; others are trouble of the machine, the device or the job's functions."""
-_CRASH = "crash"
-"""The fault of a worker that died in a launch; lack of memory may be its cause, too."""
 _CHECKED_FACTOR = 5.0
 """Times that a launch may take longer under dynamic checks."""
 _AHEAD = 2
@@ -42,8 +38,7 @@ class TrialResult:
     """The result of a trial.
 
     Attributes:
-        state: `equal`: the same program; `not valid`: the compiler or the device refuses it; `trouble`: it could not
-            be run for another reason, such as a full disk.
+        state: what came of it.
         case: that noticed it, "" where none did.
         status: of that case's verdict.
         reason: why, one line.
@@ -63,7 +58,7 @@ class TrialResult:
     @property
     def is_reproducible(self) -> bool:
         """Whether the content alone decides it: neither the load of the machine nor trouble with it."""
-        return self.state not in ("timed out", "trouble") and self.fault != _CRASH
+        return self.state in states.REPRODUCIBLE
 
 
 @dataclasses.dataclass(slots=True)
@@ -204,10 +199,8 @@ class MutantTrials:
         """Bring a variation to its next task, or to its end."""
         while trial.task is None and trial not in self._ready:
             if trial.error is not None:
-                state: TrialState = "trouble"
-                if isinstance(trial.error, CompileError | UnsupportedError):
-                    state = "not valid"
-                self._end(trial, TrialResult(state, reason=one_line(str(trial.error).splitlines()[0])))
+                reason = one_line(str(trial.error).splitlines()[0])
+                self._end(trial, TrialResult(states.of_error(trial.error), reason=reason))
                 return
             if not trial.cases:
                 self._finish(trial)
@@ -288,16 +281,9 @@ class MutantTrials:
 
 def _noticed(reached: Verdict, outcome: Outcome) -> TrialResult:
     """The result of a variation that a case noticed, or that cannot be run."""
-    reason, error = one_line(reached.reason), outcome.observations.error
     fault = outcome.fault.kind if outcome.fault is not None else ""
-    state: TrialState = "killed"
-    if outcome.state == "error":
-        state = _OF_ERROR.get(error, "trouble")
-    elif reached.status == "error":  # the comparison failed, as for a dump that cannot be read
-        state = "trouble"
-    elif reached.status == "timeout":
-        state = "timed out"
-    return TrialResult(state, reached.case, reached.status, reason, fault)
+    state = states.of_verdict(reached, outcome)
+    return TrialResult(state, reached.case, reached.status, one_line(reached.reason), fault)
 
 
 def _with_checks(case: Case, checks: Sequence[str]) -> Case:

@@ -173,10 +173,10 @@ def test_a_mutant_over_its_limit_has_timed_out(trials: MutantTrials, subject: Su
     ("error", "state"),
     [
         ("UnsupportedError", "not valid"),
-        ("DeviceError", "not valid"),
-        ("DumpError", "not valid"),
-        ("StorageError", "not valid"),
-        ("UserCodeError", "not valid"),
+        ("DeviceError", "trouble"),
+        ("DumpError", "trouble"),
+        ("StorageError", "trouble"),
+        ("UserCodeError", "trouble"),
         ("LaunchRefused", "killed"),
     ],
 )

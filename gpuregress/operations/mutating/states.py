@@ -1,0 +1,57 @@
+"""States of trials, with what each means for the score, and reasons why mutants survive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from gpuregress.errors import CompileError, CompilerStopped, GpuregressError, LaunchRefused, UnsupportedError
+from gpuregress.records import Outcome, Verdict
+
+TrialState = Literal["killed", "survived", "timed out", "equal", "not valid", "trouble"]
+"""`equal`: the same program; `not valid`: the compiler or the device refuses it; `trouble`: it could not be run for
+another reason, such as a full disk."""
+
+Listed = Literal["killed", "survived", "timed out", "not valid"]
+"""A list of the report."""
+
+LISTS: Mapping[TrialState, Listed] = {
+    "killed": "killed",
+    "survived": "survived",
+    "timed out": "timed out",
+    "equal": "survived",
+    "not valid": "not valid",
+    "trouble": "not valid",
+}
+"""State of a trial → the list of the report that has its mutant."""
+
+NOTICED: tuple[TrialState, ...] = ("killed", "timed out")
+"""The states of mutants that a case noticed."""
+
+UNUSABLE: tuple[TrialState, ...] = ("not valid", "trouble")
+"""The states of variations that say nothing of the job."""
+
+REPRODUCIBLE: tuple[TrialState, ...] = ("killed", "survived", "equal", "not valid")
+"""The states that the content alone decides: neither the load of the machine nor trouble with it."""
+
+Reason = Literal["never executed", "equal PTX", "within the tolerance", "no case noticed"]
+"""The reason why a mutant lives."""
+
+_OF_ERROR: Mapping[str, TrialState] = {LaunchRefused.__name__: "killed", UnsupportedError.__name__: "not valid"}
+"""Error of a case → the state; others are trouble of the machine, the device or the job's functions."""
+
+
+def of_error(error: GpuregressError) -> TrialState:
+    """Return the state of a variation that has no program."""
+    is_refusal = isinstance(error, CompileError | UnsupportedError) and not isinstance(error, CompilerStopped)
+    return "not valid" if is_refusal else "trouble"
+
+
+def of_verdict(reached: Verdict, outcome: Outcome) -> TrialState:
+    """Return the state of a variation that did not pass a case."""
+    if outcome.state == "error":
+        return _OF_ERROR.get(outcome.observations.error, "trouble")
+    is_crash = outcome.fault is not None and outcome.fault.kind == "crash"  # lack of memory may be its cause
+    if reached.status == "error" or is_crash:  # a comparison fails where a dump cannot be read
+        return "trouble"
+    return "timed out" if reached.status == "timeout" else "killed"

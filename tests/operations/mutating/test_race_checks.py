@@ -1,0 +1,46 @@
+"""Checks of races: only on cases that pass them unchanged, which are tried once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpuregress.operations.mutating.programs import Variation
+from gpuregress.operations.mutating.race_checks import RaceChecks
+from gpuregress.operations.mutating.trials import TrialResult
+from tests import fakes
+
+CASES = [fakes.case("double", name=f"job/{n}") for n in (1, 2)]
+MUTANTS = [Variation(name, files={"/k.cu": name}) for name in ("m1", "m2")]
+
+
+def checked(racing: tuple[str, ...]) -> tuple[list[Variation], list[TrialResult | None]]:
+    """The trials of two mutants, and what was told of them, where these unchanged cases have a race."""
+    tried: list[Variation] = []
+
+    def attempt(variation: Variation, listen: Callable[[TrialResult], None]) -> None:
+        tried.append(variation)
+        is_race = not variation.is_unchanged or variation.cases[0] in racing
+        listen(TrialResult("killed", fault="race") if is_race else TrialResult("survived"))
+
+    results: list[TrialResult | None] = []
+    races = RaceChecks(CASES, attempt)
+    for mutant in MUTANTS:
+        races.check(mutant, results.append)
+    return tried, results
+
+
+def test_unchanged_cases_are_tried_once_and_those_with_a_race_are_left_out() -> None:
+    tried, results = checked(("job/1",))
+    assert [(one.is_unchanged, one.checks, one.cases) for one in tried] == [
+        (True, ("races",), ("job/1",)),
+        (True, ("races",), ("job/2",)),
+        (False, ("races",), ("job/2",)),
+        (False, ("races",), ("job/2",)),
+    ]
+    assert results == [TrialResult("killed", fault="race")] * 2
+
+
+def test_where_every_unchanged_case_has_a_race_no_mutant_is_tried() -> None:
+    tried, results = checked(("job/1", "job/2"))
+    assert all(one.is_unchanged for one in tried)
+    assert results == [None, None]
