@@ -258,7 +258,7 @@ class CpuDevice(base.Device):
         )
         self._space.heap.enter(self._modules.index(module))
         most = max(1, self.info.limits["multiprocessors"] * resident.blocks if resident is not None else 1)
-        report = self._run(module, facts, machines, sequence, context_of, most)
+        report = self._run(module, facts, launch, machines, sequence, context_of, most)
         if report.elapsed_ms > 1e3 * SLOW_S and not module.is_optimised:
             slow_programs.note(module.program)
         return report
@@ -302,6 +302,7 @@ class CpuDevice(base.Device):
         self,
         module: CpuModule,
         facts: KernelFacts,
+        launch: KernelLaunch,
         machines: list[Machine],
         sequence: Sequence[int] | None,
         context_of: Callable[..., faults.FaultContext],
@@ -317,7 +318,7 @@ class CpuDevice(base.Device):
             program,
             facts,
             [one.module_facts for one in self._modules],
-            machine.grid_x * machine.grid_y * machine.grid_z,
+            launch,
             machine,
             self._arenas,
             self._space,

@@ -9,6 +9,7 @@ thread writes next, one of the two is as far from it as any reader. Which access
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -129,20 +130,43 @@ class RaceRules:
         with b.if_then(b.icmp_unsigned("==", tagged, i64(0)), likely=False):
             b.store(i64(1), at(b, launch, layout.LAUNCH["heap_accesses"]))
             b.ret_void()
+        flags = b.and_(tagged, i64(layout.REGION_FLAGS))
+        with b.if_then(b.icmp_unsigned("==", flags, i64(layout.REGION_FLAGS)), likely=True):
+            b.ret_void()
         offset = b.sub(b.and_(address, i64((1 << REGION_SHIFT) - 1)), i64(MIDDLE))
         filled = b.trunc(tagged, I1)
-        cells = b.and_(tagged, i64(~1))
+        cells = b.and_(tagged, i64(~layout.REGION_FLAGS))
         first = b.add(cells, b.shl(b.lshr(offset, i64(self.shifts["global"])), i64(layout.CELL_SHIFT)))
         oldest = _load(b, launch, layout.LAUNCH["oldest"])
         turn, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
         where = _Place(machine, plane, address, epoch, oldest, turn, open_, "global")
+        with b.if_then(b.icmp_unsigned("!=", b.and_(tagged, i64(layout.RACE_FREE)), i64(0))):
+            self._note_initialized(b, access, first, where)
+            b.ret_void()
         self._cells(b, access, first, where, filled)
         b.ret_void()
 
-    def _cells(self, b: ir.IRBuilder, access: CellAccess, first: ir.Value, where: _Place, filled: ir.Value) -> None:
+    def _note_initialized(self, b: ir.IRBuilder, access: CellAccess, first: ir.Value, where: _Place) -> None:
+        """Follow only what has been written: the region has no races, and is not initialised."""
+        for cell, address in self._each_cell(b, access, first, where):
+            if (access.action == READ or access.reads) and self.uninitialized:
+                with b.if_then(b.icmp_unsigned("==", b.load(cell, typ=I64), i64(0)), likely=False):
+                    no = ir.Constant(I1, 0)
+                    slow = self._slow(access, where.space)
+                    b.call(slow, (where.machine, cell, where.plane, address, where.epoch, no))
+            if access.action == WRITE:
+                b.store(where.epoch, cell)
+
+    def _each_cell(
+        self, b: ir.IRBuilder, access: CellAccess, first: ir.Value, where: _Place
+    ) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Each cell of an access, with its address."""
         for index in range(max(1, access.count >> self.shifts[where.space])):
             cell = b.inttoptr(b.add(first, i64(index << layout.CELL_SHIFT)), POINTER)
-            address = b.add(where.address, i64(index << self.shifts[where.space]))
+            yield cell, b.add(where.address, i64(index << self.shifts[where.space]))
+
+    def _cells(self, b: ir.IRBuilder, access: CellAccess, first: ir.Value, where: _Place, filled: ir.Value) -> None:
+        for cell, address in self._each_cell(b, access, first, where):
             self._cell(b, access, cell, where, address, filled)
 
     def _cell(

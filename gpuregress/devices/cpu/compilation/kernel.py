@@ -27,6 +27,7 @@ from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.checks.granules import meets_in_part
 from gpuregress.devices.cpu.checks.synchronization import begin_turn
 from gpuregress.devices.cpu.checks.unwatched import unwatched
+from gpuregress.devices.cpu.checks.written_buffers import written_buffers
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label
@@ -101,12 +102,20 @@ class _KernelBuilder:
             in_cluster=is_explicit(self.function),
             granules=() if self.unit.granules is None else (self.unit.granules["shared"], self.unit.granules["global"]),
             unwatched=() if self.unit.granules is None else unwatched(self._functions()),
+            written=self._written(),
         )
 
     def _functions(self) -> list[Function]:
         """The kernel, and the functions that it may call."""
         others = self.unit.functions.values() if self.body.has_calls else ()
         return [self.function, *(other for other in others if not other.is_entry)]
+
+    def _written(self) -> tuple[int | str, ...] | None:
+        """What the kernel may write through, where the dynamic checks need it."""
+        if self.unit.granules is None:
+            return None
+        written = written_buffers(self.emitter.flow, self.emitter.frame.parameter_offsets)
+        return None if written is None else tuple(sorted(written, key=str))
 
     def _uncounted(self) -> tuple[str, ...]:
         """The source lines at which loops begin that wait for other threads."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
+from gpuregress.devices.cpu.parallel.race_freedom import RaceFreedom
 from gpuregress.devices.cpu.runtime.checks import unwatched
 from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import BulkNotes, ShadowMemory
 from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT
+from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.records import Instruments
 
 
@@ -19,6 +22,7 @@ class DynamicChecks(LaunchInstrument):
     def __init__(self) -> None:
         self._shadow: ShadowMemory | None = None
         self._found: LaunchFindings | None = None
+        self._race_freedom = RaceFreedom()
 
     def serves(self, wanted: Instruments) -> bool:
         """Whether a check is asked for."""
@@ -31,7 +35,8 @@ class DynamicChecks(LaunchInstrument):
         if not granules:
             return
         shadow = self._shadow = self._shadow or ShadowMemory()
-        if shadow.begin_launch(launch.space.all(), granules[1], launch.blocks):
+        regions = launch.space.all()
+        if shadow.begin_launch(regions, granules[1], launch.shape.blocks, self._race_free(launch, regions)):
             for arena in launch.arenas:
                 arena.checks.clear()
         launch.machine.checks = shadow.address
@@ -40,6 +45,16 @@ class DynamicChecks(LaunchInstrument):
         launch.bulk.noted = BulkNotes(launch.machine, shadow, granules)
         launch.calls[CHECK_REPORT] = lambda _arguments: found.take(CHECK_REPORT)
         launch.calls[CHECK_ORDER] = lambda _arguments: found.take(CHECK_ORDER)
+
+    def _race_free(self, launch: InstrumentedLaunch, regions: Sequence[Region]) -> frozenset[int]:
+        """The numbers of the regions in which no two threads race, or where races are not looked for."""
+        numbers = [region.number for region in regions]
+        if "races" not in launch.wanted.checks:
+            return frozenset(numbers)
+        kernel = launch.kernel
+        return self._race_freedom.regions(
+            f"{id(launch.program)} {kernel.symbol}", launch.shape, kernel.written, numbers
+        )
 
     def after(self, launch: InstrumentedLaunch, report: LaunchReport) -> LaunchReport:
         """Add the findings; an exchange between lanes is one where races are looked for."""
@@ -65,3 +80,4 @@ class DynamicChecks(LaunchInstrument):
     def clear(self) -> None:
         """Free the shadow memory."""
         self._shadow = self._found = None
+        self._race_freedom.clear()

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.base import LaunchReport
+from gpuregress.devices.cpu.parallel.launch import KernelLaunch
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
 from gpuregress.devices.cpu.runtime.faults import FaultContext
@@ -32,7 +33,7 @@ class InstrumentedLaunch:
         program: the facts of the program.
         kernel: the kernel's facts.
         programs: the facts of all programs on the device, by number.
-        blocks: of the launch.
+        shape: grid, block, parameters.
         machine: the launch's; an instrument sets its fields.
         arenas: all of the device, the launch's first.
         space: all regions.
@@ -46,7 +47,7 @@ class InstrumentedLaunch:
     program: ModuleFacts
     kernel: KernelFacts
     programs: Sequence[ModuleFacts]
-    blocks: int
+    shape: KernelLaunch
     machine: Machine
     arenas: Sequence[Arena]
     space: AddressSpace

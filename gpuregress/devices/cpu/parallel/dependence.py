@@ -9,7 +9,7 @@ multiple of it other than 0, and by less than it besides, are disjoint.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -78,6 +78,21 @@ class DependenceTest:
                 if not all(_is_disjoint(accesses, boxes) for boxes in product(first, second)):
                     return False
         return True
+
+    def shared_regions(
+        self, is_injective: Callable[[list[tuple[Affine, int]], dict[str, Range]], bool]
+    ) -> frozenset[int]:
+        """Return the regions that are written, and in which a thread may touch a byte that another one writes.
+
+        Args:
+            is_injective: whether accesses of different threads never meet, by their addresses and bytes and by the
+                ranges of all variables.
+        """
+        return frozenset(
+            number
+            for number, accesses in self._regions.items()
+            if accesses.read_anywhere or not is_injective(*_joined([*accesses.written, *accesses.read]))
+        )
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
@@ -158,6 +173,16 @@ class DependenceTest:
                 raise NotAffineError  # It is rounded down.
             accesses = self._regions.setdefault(region.number, _RegionAccesses())
             accesses.written.append(_Access(first, size, inside))
+
+
+def _joined(accesses: list[_Access]) -> tuple[list[tuple[Affine, int]], dict[str, Range]]:
+    """The addresses and bytes of accesses, and the least range of each variable that holds for all."""
+    ranges: dict[str, Range] = {}
+    for access in accesses:
+        for name, (low, high) in access.instance.system.ranges.items():
+            least, most = ranges.get(name, (low, high))
+            ranges[name] = min(low, least), max(high, most)
+    return [(item.first, item.size) for item in accesses], ranges
 
 
 def _constrain_inside(system: ConstraintSystem, coordinate: Affine, extent: int, bounds: str) -> None:

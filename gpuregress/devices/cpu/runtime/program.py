@@ -122,6 +122,8 @@ class KernelFacts:
         granules: log2 of the bytes that a shadow cell stands for, in shared and in global memory; none: nothing is
             checked.
         unwatched: what it accesses that dynamic checks cannot watch, in words.
+        written: first bytes of the parameters, and variables, that it may write global memory through; None: it may
+            write anywhere, or nothing is checked.
     """
 
     symbol: str
@@ -143,6 +145,7 @@ class KernelFacts:
     in_cluster: bool = False
     granules: tuple[int, ...] = ()
     unwatched: tuple[str, ...] = ()
+    written: tuple[int | str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch
+from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
 from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS, ProbeSite
@@ -13,6 +14,7 @@ from gpuregress.devices.cpu.runtime.faults import FaultContext
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts
+from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.records import Instruments
 
 
@@ -35,4 +37,5 @@ def launch_of(
     def scene() -> FaultContext:
         return FaultContext(program, kernel, "k", space, 0, (32, 1, 1), b"", arena.context)
 
-    return InstrumentedLaunch(wanted, program, kernel, [program], 1, machine, [arena], space, bulk, counters, scene)
+    shape = KernelLaunch(None, (1, 1, 1), (32, 1, 1), b"", AddressMap(space, Textures(), {}))
+    return InstrumentedLaunch(wanted, program, kernel, [program], shape, machine, [arena], space, bulk, counters, scene)

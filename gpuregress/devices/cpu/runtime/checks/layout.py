@@ -76,8 +76,12 @@ RACE, UNINITIALIZED, UNARRIVED = range(3)
 """Kinds of a report; UNARRIVED: of an asynchronous copy."""
 
 SHADOW_SHIFT = 4
-"""A row of the table of regions has two words: the cells, and the distance of the second plane. Bit 0 of the first:
-the region's contents are initialised."""
+"""A row of the table of regions has two words: the cells, and the distance of the second plane. The cells are aligned,
+and the lowest bits of their address are flags."""
+FILLED, RACE_FREE = 1, 2
+"""Flags of a region: its contents are initialised; no two threads of the launch race there."""
+REGION_FLAGS = FILLED | RACE_FREE
+"""Where both are set, no access to the region need be watched."""
 
 
 def epoch_stamp(epoch: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -67,13 +67,14 @@ class ShadowMemory:
         """The host address of the launch's state."""
         return self.state.ctypes.data
 
-    def begin_launch(self, regions: Iterable[Region], shift: int, blocks: int) -> bool:
+    def begin_launch(self, regions: Iterable[Region], shift: int, blocks: int, race_free: Collection[int] = ()) -> bool:
         """Prepare a launch: all that happened before is ordered before it.
 
         Args:
             regions: all of the device.
             shift: log2 of the bytes of a granule in global memory.
             blocks: of the launch.
+            race_free: numbers of the regions in which no two of its threads race.
 
         Returns:
             whether stamps began anew, so that blocks have to forget theirs.
@@ -91,10 +92,10 @@ class ShadowMemory:
         for name in ("turn_count", "has_turns", "lost_turns", "stop", "released", "heap_accesses"):
             self._set(name, 0)
         for region in regions:
-            self._shadow(region, shift)
+            self._shadow(region, shift, is_race_free=region.number in race_free)
         return begins_anew
 
-    def _shadow(self, region: Region, shift: int) -> None:
+    def _shadow(self, region: Region, shift: int, *, is_race_free: bool) -> None:
         known = self._cells.get(region.number)
         if known is None or known[0] is not region or known[1] != shift:
             count = (region.size >> shift) + 1
@@ -104,7 +105,8 @@ class ShadowMemory:
             self._cells[region.number] = (region, shift, cells)
             self._table[region.number] = cells.ctypes.data, 8 * _CELL_WORDS * count
         cells = self._cells[region.number][2]
-        self._table[region.number, 0] = cells.ctypes.data | int(region.is_filled)
+        flags = layout.FILLED * region.is_filled | layout.RACE_FREE * is_race_free
+        self._table[region.number, 0] = cells.ctypes.data | flags
 
     def word(self, name: str) -> int:
         """A word of the launch's state."""

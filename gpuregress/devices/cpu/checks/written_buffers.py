@@ -1,0 +1,56 @@
+"""Points-to analysis of a kernel's writes to global memory: the buffers that it may write."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.analysis.points_to import PointsTo
+from gpuregress.devices.cpu.ptx.modifiers import space_of
+from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Statement, Symbol
+from gpuregress.devices.cpu.runtime.machine_layout import SYSTEM_CALLS
+
+_OTHER_SPACES = frozenset(["shared", "local", "param", "const"])
+
+
+def written_buffers(flow: ControlFlowGraph, parameters: dict[str, int]) -> frozenset[int | str] | None:
+    """Return the first bytes of the parameters, and the variables, that a kernel may write through.
+
+    Args:
+        flow: control flow of the kernel.
+        parameters: name of each parameter -> its first byte in the parameter space.
+
+    Returns:
+        None where it may write anywhere.
+    """
+    sources = PointsTo(flow.statements, parameters)
+    written: set[int | str] = set()
+    for statement in flow.statements:
+        if not _writes_global(statement):
+            continue
+        address = _address(statement)
+        targets = None if address is None else sources.of(address.base)
+        if targets is None:
+            return None
+        written.update(targets)
+    return frozenset(written)
+
+
+def _writes_global(statement: Statement) -> bool:
+    if isinstance(statement, Call):
+        return not isinstance(statement.callee, Symbol) or statement.callee.name not in SYSTEM_CALLS
+    if not isinstance(statement, Instruction):
+        return False
+    facts = info(statement)
+    if facts.memory is MemoryEffect.COPY:
+        # `cp.async` itself writes shared memory only; its bulk forms may write anything.
+        return "bulk" in statement.modifiers
+    if facts.memory in (MemoryEffect.NONE, MemoryEffect.READ):
+        return False
+    return (facts.space or space_of(statement)) not in _OTHER_SPACES
+
+
+def _address(statement: Statement) -> Address | None:
+    """The address that an instruction writes to; None where it is not known."""
+    if not isinstance(statement, Instruction) or statement.opcode in ("cp", "tensormap", "multimem"):
+        return None
+    return next((item for item in statement.operands if isinstance(item, Address)), None)
