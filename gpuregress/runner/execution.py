@@ -80,6 +80,7 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
         told = Fault(fault.kind, str(fault), fault.details, launcher.current, position)
         outcome = replace(outcome, state="fault", fault=told)
         run.observed = replace(run.observed, sticky=fault.sticky)
+        run.record_interrupted()
     except GpuregressError as wrong:
         error, message = type(wrong).__name__, str(wrong)
         if error in INFEASIBLE and not run.is_first:  # a reference that cannot be launched says nothing of the case
@@ -169,12 +170,15 @@ class _CaseRun:
         has_choice = self.device.follow(main)
         orders = [self.device.vary(0)]
         self.device.instrument(self.case.settings.instruments)
+        is_timed, is_instrumented = self.case.settings.timing is not None, self.case.settings.instruments.any
         if self.case.settings.instruments.accuracy:
             self._run_accuracy(filled)
         else:
-            self._run(filled, self._dump_first, is_timed=self.case.settings.timing is not None)
+            self._run(filled, self._dump_first, is_timed=is_timed and not is_instrumented)
         self.device.instrument(Instruments())
-        if self.case.settings.timing:
+        if is_timed and is_instrumented:
+            self._time_apart(filled)
+        if is_timed:
             orders *= 2
         if self.case.repeat > 1:
             from gpuregress.compare import determinism  # noqa: PLC0415 - a worker starts sooner without
@@ -256,6 +260,14 @@ class _CaseRun:
         self.launcher.entering("saving")
         for name in self.case.dump:
             take(BufferReader(memory[name], self.case.buffers[name]))
+
+    def _time_apart(self, filled: Mapping[str, Array]) -> None:
+        """Time the case with programs that watch and count nothing."""
+        self.device.free_all()
+        loaded = self.launcher.load(None)
+        prepared = self.launcher.prepare(loaded, filled, self.poison)
+        self._time(loaded, prepared, {**self._unfilled_symbols(prepared), **filled})
+        self._compare_inputs(prepared, filled)
 
     def _time(
         self, loaded: Sequence[LoadedSource], prepared: Mapping[str, Memory], contents: Mapping[str, Array]
@@ -352,14 +364,26 @@ class _CaseRun:
             self.observed = replace(self.observed, findings=with_launch(self.observed.findings, report.findings))
         if self.accuracy is not None:
             self.accuracy.note(report, launch.source)
+        self._record_counts(launch, report)
+        if self.is_first and report.instructions is not None:
+            self._record_instructions(self.labels[launch.source, launch.kernel], report)
+
+    def record_interrupted(self) -> None:
+        """Record what was counted in the launch that a fault has ended."""
+        report, position = self.device.interrupted(), self.launcher.position
+        if report is None or position is None:
+            return
+        costs = report.costs and replace(report.costs, uncounted="the launch ended with a fault")
+        self._record_counts(self.case.launches[position], replace(report, costs=costs))
+
+    def _record_counts(self, launch: Launch, report: LaunchReport) -> None:
+        """Record coverage and costs of a launch of the first run."""
         if self.is_first and (report.coverage is not None or report.costs is not None):
             from gpuregress.runner.launches import source_counts  # noqa: PLC0415 - few runs ask for it
 
             label, source = self.labels[launch.source, launch.kernel], self.case.sources[launch.source]
             wanted = self.case.settings.instruments
             self.observed = source_counts.added(self.observed, report, label, source, wanted)
-        if self.is_first and report.instructions is not None:
-            self._record_instructions(self.labels[launch.source, launch.kernel], report)
 
     def _record_instructions(self, label: str, report: LaunchReport) -> None:
         executed, uncounted = self.observed.instructions, (*self.observed.uncounted, *report.uncounted)

@@ -77,7 +77,7 @@ def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, a
     wanted = (*case.settings.instruments.checks, *request.checks)
     checks = checks_named(wanted, "--check") if kind == "cpu" else ()
     schedules = request.schedules or case.settings.schedules
-    is_usual = not (request.coverage or request.costs or checks) and schedules[:1] in ((), (FORWARD,))
+    is_usual = not (request.coverage or request.costs or request.checks) and schedules[:1] in ((), (FORWARD,))
     settings = dataclasses.replace(
         case.settings,
         poison=request.poison,

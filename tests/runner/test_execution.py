@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpuregress import launch_log
-from gpuregress.devices.base import DeviceModule
+from gpuregress.devices.base import DeviceModule, LaunchReport
 from gpuregress.dump import writer
 from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.records import (
@@ -20,12 +20,17 @@ from gpuregress.records import (
     CardFacts,
     Case,
     CaseSettings,
+    Costs,
+    Coverage,
+    FileCoverage,
     Fill,
+    Instruments,
     Launch,
     NoOptions,
     Outcome,
     PoisonComparison,
     PoisonDependence,
+    Source,
     TimingLoop,
     UnwrittenElements,
 )
@@ -134,6 +139,55 @@ def test_a_fault_after_the_cases_own_launches_is_of_none_of_them(tmp_path: Path,
     outcome = run(fakes.case("double", "double", **more), tmp_path, FailsLate())
     assert outcome.fault is not None
     assert (outcome.fault.message, outcome.fault.launch, outcome.fault.position) == ("late", 9, None)
+
+
+class Instrumented(fakes.FakeDevice):
+    """It counts where it is asked to, also in a launch that a fault ends, and notes which programs are timed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted, self.loaded = Instruments(), list[Instruments]()
+        self.last: LaunchReport | None = None
+
+    def instrument(self, wanted: Instruments) -> None:
+        self.wanted = wanted
+
+    def load(self, *arguments: Any) -> Any:
+        self.loaded.append(self.wanted)
+        return super().load(*arguments)
+
+    def interrupted(self) -> LaunchReport | None:
+        return self.last
+
+    def launch(self, *arguments: Any) -> LaunchReport:
+        found = Coverage((FileCoverage("k.cu", ((3, 8),)),))
+        report = LaunchReport(0.5, coverage=found, costs=Costs(contention={"": 2}))
+        self.last = report
+        super().launch(*arguments)
+        self.last = None
+        return report
+
+
+def test_a_launch_that_a_fault_ends_has_coverage(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").touch()
+    source = Source(str(tmp_path / "k.cu"))
+    settings = CaseSettings(instruments=Instruments(coverage=True, costs=True))
+    for kernels, count in ((("double",), 8), (("fault",), 8), (("double", "fault"), 16)):
+        case = fakes.case(*kernels, settings=settings, source=source)
+        seen = run(case, tmp_path, Instrumented()).observations
+        assert seen.coverage is not None
+        assert seen.costs is not None
+        assert [one.lines for one in seen.coverage.files] == [((3, count),)]
+        assert seen.costs.uncounted == ("the launch ended with a fault" if "fault" in kernels else "")
+
+
+def test_only_what_is_not_instrumented_is_timed(tmp_path: Path) -> None:
+    device, counted = Instrumented(), Instruments(costs=True)
+    settings = CaseSettings(instruments=counted, timing=TimingLoop(1, 2))
+    outcome = run(fakes.case("double", settings=settings), tmp_path, device)
+    assert outcome.observations.timing is not None
+    assert (device.loaded, device.launched) == ([counted, Instruments()], 4)
+    assert outcome.repeats == {"out": (outcome.dumps[0].digest,)}
 
 
 def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:
