@@ -6,6 +6,8 @@ import click
 
 from gpuregress.cli import console, context, values
 
+_MOST = 1_000_000
+"""Mutants, and seeds."""
 _MOST_SHOWN = 5
 
 
@@ -24,6 +26,17 @@ _MOST_SHOWN = 5
     help="Time for all of it: seconds, or a time, as 2min.",
 )
 @click.option(
+    "--mutants",
+    "sample",
+    type=click.IntRange(1, _MOST),
+    metavar="N",
+    help="Try at most N mutants of each job.  [default: as many as the time allows]",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, _MOST), default=0, show_default=True, metavar="N", help="Of the sample of mutants."
+)
+@click.option("--fresh", is_flag=True, help="Take no results of earlier audits.")
+@click.option(
     "--min-grade",
     type=click.Choice(["A", "B", "C", "D"]),
     metavar="A|B|C|D",
@@ -39,15 +52,18 @@ def command(
     /,
     jobs: tuple[str, ...],
     budget: float,
+    sample: int | None,
+    seed: int,
+    fresh: bool,
     min_grade: str | None,
     json_target: str | None,
     html_target: str | None,
 ) -> int:
     """Examine the JOBs on the CPU device within a time budget; all of configs/ if none.
 
-    Runs their cases, the dynamic checks, other schedules, the coverage and mutants, and says what is wrong, what is
-    right by luck, what no test would notice, and what is proven. What could not be examined is named, and
-    limits the grade.
+    Runs their cases, the dynamic checks, other schedules, the coverage, mutants, inputs at the edges and the accuracy,
+    and says what is wrong, what is right by luck, what no test would notice, and what is proven. What could not be
+    examined is named, and limits the grade.
 
     Exits with 0, with 1 where a job has a lower grade than --min-grade, or none.
     """
@@ -60,7 +76,7 @@ def command(
 
     if json_target == html_target == "-":
         raise UsageError("--json and --html cannot both go to stdout: name a file for one of them")
-    request = audit.AuditRequest(jobs, budget)
+    request = audit.AuditRequest(jobs, budget, sample, seed, fresh)
     with progress.transient() as listen:
         done = audit.audit(context.find_project(ctx, jobs), request, listen=listen)
     if json_target is not None:

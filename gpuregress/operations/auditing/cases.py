@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 from gpuregress.escapes import one_line
 from gpuregress.operations.auditing import examination
-from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined, JobVerdicts
-from gpuregress.project import Project
+from gpuregress.operations.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
 from gpuregress.records import Verdict, side_text
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
 
 
-def examine(project: Project, jobs: Sequence[AuditedJob], budget: Budget) -> Examined:
+def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the cases; the points are the share of those that pass."""
-    return examination.of_cases(jobs, examination.run(project, jobs, budget), _judged)
+    summary = examination.run(context, examination.in_rounds(context, jobs))
+    done = examination.of_cases(jobs, summary, _judged)
+    return dataclasses.replace(done, clean=examination.by_job(summary, jobs))
 
 
-def _judged(job: str, verdicts: JobVerdicts) -> JobExamination:
+def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     good = [one for one in verdicts.examined if one.status == "pass"]
-    return examination.of_share(job, verdicts, len(good), [*_passed(good), *map(_told, _others(verdicts))])
+    return examination.of_share(job.name, verdicts, len(good), [*_passed(good), *map(_told, _others(verdicts))])
 
 
 def _others(verdicts: JobVerdicts) -> list[Verdict]:
@@ -44,7 +46,7 @@ def _told(one: Verdict) -> AuditEvidence:
 
 PART = AuditPart(
     "cases",
-    points=30,
+    points=25,
     time_share=0.4,
     proves=(
         "The results of these cases on the CPU device are those that were accepted, or those of the reference. "

@@ -7,19 +7,18 @@ from collections.abc import Iterator, Sequence
 
 from gpuregress.escapes import one_line
 from gpuregress.operations.auditing import examination
-from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined, JobVerdicts
-from gpuregress.project import Project
+from gpuregress.operations.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
 from gpuregress.records import Verdict
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
 
 
-def examine(project: Project, jobs: Sequence[AuditedJob], budget: Budget) -> Examined:
+def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the cases with all dynamic checks; the points are the share of those without a finding."""
-    summary = examination.run(project, jobs, budget, checks=("all",))
+    summary = examination.run(context, examination.in_rounds(context, jobs), checks=("all",))
     return examination.of_cases(jobs, summary, _judged)
 
 
-def _judged(job: str, verdicts: JobVerdicts) -> JobExamination:
+def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     """A case that fails without a finding may have ended before one: it is not examined."""
     found = [one for one in verdicts.examined if _has_findings(one)]
     clean = [one for one in verdicts.examined if not _has_findings(one) and one.status in ("pass", "new", "differ")]
@@ -27,8 +26,8 @@ def _judged(job: str, verdicts: JobVerdicts) -> JobExamination:
     left = (*verdicts.left, *(one for one in verdicts.examined if one not in ran))
     told = dataclasses.replace(verdicts, examined=tuple(ran), left=left)
     if not ran:
-        return JobExamination(job, None, why=told.why_left)
-    return examination.of_share(job, told, len(clean), [*_evidence(clean, found)])
+        return JobExamination(job.name, None, why=told.why_left)
+    return examination.of_share(job.name, told, len(clean), [*_evidence(clean, found)])
 
 
 def _has_findings(one: Verdict) -> bool:
@@ -62,4 +61,5 @@ PART = AuditPart(
         "no barrier is missed, and no memory leaks. Other inputs may do so."
     ),
     examine=examine,
+    is_kept=True,
 )

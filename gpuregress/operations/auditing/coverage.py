@@ -6,7 +6,14 @@ import os
 from collections.abc import Iterator, Sequence
 
 from gpuregress.operations.auditing import examination
-from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined, JobVerdicts
+from gpuregress.operations.auditing.examination import (
+    EXPECTS_FAULT,
+    AuditContext,
+    AuditedJob,
+    AuditPart,
+    Examined,
+    JobVerdicts,
+)
 from gpuregress.project import Project
 from gpuregress.records import Coverage
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
@@ -15,15 +22,17 @@ from gpuregress.report import coverage_report
 _COUNTED = ("lines", "branches")
 
 
-def examine(project: Project, jobs: Sequence[AuditedJob], budget: Budget) -> Examined:
+def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the cases and count what they execute; the points are the share of lines and sides of branches."""
-    summary = examination.run(project, jobs, budget, coverage=True)
+    summary = examination.run(context, examination.in_rounds(context, jobs), coverage=True)
     counted = coverage_report.of_jobs(summary)
 
-    def judged(job: str, verdicts: JobVerdicts) -> JobExamination:
-        if job not in counted:
-            return JobExamination(job, None, why=verdicts.why_left or "no case of it could be counted")
-        return _judged(project, job, verdicts, counted[job])
+    def judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
+        if job.name in counted:
+            return _judged(context.project, job.name, verdicts, counted[job.name])
+        if job.expects_fault:
+            return examination.does_not_apply(job.name, EXPECTS_FAULT)
+        return JobExamination(job.name, None, why=verdicts.why_left or "no case of it could be counted")
 
     return examination.of_cases(jobs, summary, judged)
 
@@ -32,7 +41,7 @@ def _judged(project: Project, job: str, verdicts: JobVerdicts, counted: Coverage
     totals = coverage_report.totals(counted.files)
     seen, of = (sum(getattr(totals[name], field) for name in _COUNTED) for field in ("seen", "of"))
     if not of:
-        return JobExamination(job, None, why="its programs do not tell their source lines")
+        return examination.does_not_apply(job, "its programs do not tell their source lines")
     ran = len(verdicts.examined)
     text = ", ".join(f"{total} {name}" for name, total in totals.items() if total.of)
     evidence = (AuditEvidence("proven", f"executed: {text}"), *_gaps(project, counted))
@@ -56,4 +65,5 @@ PART = AuditPart(
         "It does not prove that a wrong result of them would be noticed: that is what the mutants show."
     ),
     examine=examine,
+    is_kept=True,
 )

@@ -1,114 +1,45 @@
-"""Examination of jobs by a part of an audit, with its budget and its runs."""
+"""Examination of jobs by a part of an audit: the jobs, the time, the runs that it makes."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
-from gpuregress import storage
+from gpuregress import plan
+from gpuregress.errors import GpuregressError
 from gpuregress.frozen import dataclass
+from gpuregress.operations.mutating.subject import Subject
 from gpuregress.project import Project
-from gpuregress.records import RunSummary, Verdict
+from gpuregress.records import Case, RunSummary, Verdict
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import Machinery, RunRequest
 
 NO_TIME = "the budget was spent before its turn"
+EXPECTS_FAULT = "it expects a fault"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedJob:
-    """A job under audit, by its file: a name alone would not find a job outside of the project's folder."""
-
-    name: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The time of one part, and what its runs need.
+    """A job under audit.
 
     Attributes:
-        until: when nothing more begins, seconds of time.monotonic.
-        listen: receives the events of the runs.
-        machinery: for tests.
+        name: its name.
+        cases: of the job, in the order of the plan.
     """
 
-    until: float
-    listen: Listener = ignore
-    machinery: Machinery | None = None
+    name: str
+    cases: tuple[Case, ...] = ()
 
     @property
-    def left_s(self) -> float:
-        """Seconds that are left, at least 0."""
-        return max(0.0, self.until - time.monotonic())
-
-    def slices(self, count: int) -> Iterator[float]:
-        """The end of each of several turns; what one leaves is shared by those behind it."""
-        for left in range(count, 0, -1):
-            yield time.monotonic() + self.left_s / left
-
-
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """What a part found.
-
-    Attributes:
-        jobs: in the order in which they were given.
-        interrupted: whether ^C ended it.
-    """
-
-    jobs: tuple[JobExamination, ...]
-    interrupted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AuditPart:
-    """A part of an audit.
-
-    Attributes:
-        name: in reports.
-        points: that a job can reach in it.
-        time_share: of the time that is left when its turn comes.
-        proves: what it proves where it finds nothing, and what it does not prove.
-        examine: examines jobs within a budget.
-    """
-
-    name: str
-    points: int
-    time_share: float
-    proves: str
-    examine: Callable[[Project, Sequence[AuditedJob], Budget], Examined]
-
-
-def not_examined(jobs: Iterable[AuditedJob], why: str, *, interrupted: bool = False) -> Examined:
-    """Make the result of a part that could not run."""
-    return Examined(tuple(JobExamination(job.name, None, why=why) for job in jobs), interrupted)
-
-
-def run(project: Project, jobs: Sequence[AuditedJob], budget: Budget, **options: Any) -> RunSummary:
-    """Run all cases of jobs on the CPU device. The run leaves nothing behind.
-
-    Args:
-        project: whose.
-        jobs: which.
-        budget: ends the run; cases without a turn are `unfinished`.
-        options: further fields of the request.
-
-    Raises:
-        Interrupted: ^C.
-        GpuregressError: the errors of `session.run`.
-    """
-    selectors = tuple(job.path for job in jobs)
-    request = RunRequest(
-        selectors, device="cpu", others_go_on=True, until=budget.until, deadline="the audit", **options
-    )
-    with storage.scratch() as scratch:
-        return session.run(
-            project.with_runs(scratch / "audit"), request, listen=budget.listen, machinery=budget.machinery
-        )
+    def expects_fault(self) -> bool:
+        """Whether each of its cases must end with a fault."""
+        return bool(self.cases) and all(case.expect_fault is not None for case in self.cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +51,8 @@ class JobVerdicts:
         left: those that did not: skipped, or without a turn.
     """
 
-    examined: tuple[Verdict, ...]
-    left: tuple[Verdict, ...]
+    examined: tuple[Verdict, ...] = ()
+    left: tuple[Verdict, ...] = ()
 
     @property
     def why_left(self) -> str:
@@ -133,6 +64,115 @@ class JobVerdicts:
             f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {reason}"
             for reason, names in reasons.items()
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditContext:
+    """What the parts of an audit share.
+
+    Attributes:
+        project: whose.
+        scratch: a folder that is there until the audit ends.
+        until: when nothing more of the part begins, seconds of time.monotonic.
+        clean: job → the verdicts of its cases as they are, once the first part has run.
+        subjects: job → its unchanged cases and programs, where all pass; or why they cannot be a subject.
+        seed: of the order of mutants.
+        sample: the most mutants of a job; None: as many as the time allows.
+        fresh: whether results of earlier audits are left alone.
+        listen: receives the events of the runs.
+        machinery: for tests.
+    """
+
+    project: Project
+    scratch: Path
+    until: float
+    clean: Mapping[str, JobVerdicts] = dataclasses.field(default_factory=dict)
+    subjects: Mapping[str, Subject | GpuregressError] = dataclasses.field(default_factory=dict)
+    seed: int = 0
+    sample: int | None = None
+    fresh: bool = False
+    listen: Listener = ignore
+    machinery: Machinery | None = None
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left, at least 0."""
+        return max(0.0, self.until - time.monotonic())
+
+    def clean_s(self, case: Case) -> float:
+        """Seconds that a case took as it is; 0 where it has not run."""
+        found = (one for one in self.clean.get(case.job, JobVerdicts()).examined if one.case == case.name)
+        return next((one.seconds for one in found), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What a part found.
+
+    Attributes:
+        jobs: in the order in which they were given.
+        interrupted: whether ^C ended it.
+        clean: the verdicts of the cases as they are, of the part that runs them so.
+    """
+
+    jobs: tuple[JobExamination, ...]
+    interrupted: bool = False
+    clean: Mapping[str, JobVerdicts] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPart:
+    """A part of an audit.
+
+    Attributes:
+        name: in reports.
+        points: that a job can reach in it.
+        time_share: of the time that is left when its turn comes.
+        proves: what it proves where it finds nothing, and what it does not prove.
+        examine: examines jobs until the context's time is over.
+        is_kept: whether a complete result is kept, by content, for the next audit.
+    """
+
+    name: str
+    points: int
+    time_share: float
+    proves: str
+    examine: Callable[[AuditContext, Sequence[AuditedJob]], Examined]
+    is_kept: bool = False
+
+
+def not_examined(jobs: Iterable[AuditedJob], why: str, *, interrupted: bool = False) -> Examined:
+    """Make the result of a part that could not run."""
+    return Examined(tuple(JobExamination(job.name, None, why=why) for job in jobs), interrupted)
+
+
+def in_rounds(context: AuditContext, jobs: Iterable[AuditedJob]) -> list[Case]:
+    """Order cases so that a budget that ends early has examined some of each job: the fastest of each come first."""
+    rows = [sorted(job.cases, key=context.clean_s) for job in jobs]
+    return [case for turn in zip_longest(*rows) for case in turn if case is not None]
+
+
+def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = None, **options: Any) -> RunSummary:
+    """Run cases on the CPU device in their order.
+
+    Args:
+        context: its time ends the run; cases without a turn are `unfinished`.
+        cases: planned.
+        baselines: a folder in place of the project's, where they are compared with other results.
+        options: further fields of the request.
+
+    Raises:
+        Interrupted: ^C.
+        GpuregressError: the errors of `session.run`.
+    """
+    machinery = dataclasses.replace(
+        context.machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(tuple(cases))
+    )
+    request = RunRequest(device="cpu", others_go_on=True, until=context.until, deadline="the audit", **options)
+    where = context.project.with_runs(context.scratch / f"runs-{time.monotonic_ns()}")
+    if baselines is not None:
+        where = dataclasses.replace(where, baselines=baselines, dumps="")
+    return session.run(where, request, listen=context.listen, machinery=machinery)
 
 
 def by_job(summary: RunSummary, jobs: Iterable[AuditedJob]) -> dict[str, JobVerdicts]:
@@ -153,7 +193,7 @@ def _did_not_run(one: Verdict) -> bool:
 
 
 def of_cases(
-    jobs: Sequence[AuditedJob], summary: RunSummary, judge: Callable[[str, JobVerdicts], JobExamination]
+    jobs: Sequence[AuditedJob], summary: RunSummary, judge: Callable[[AuditedJob, JobVerdicts], JobExamination]
 ) -> Examined:
     """Examine jobs by the cases of a run.
 
@@ -168,7 +208,7 @@ def of_cases(
     def examined(job: AuditedJob) -> JobExamination:
         own = verdicts[job.name]
         if own.examined:
-            return judge(job.name, own)
+            return judge(job, own)
         return JobExamination(job.name, None, why=own.why_left or why)
 
     return Examined(tuple(map(examined, jobs)), summary.interrupted)
@@ -180,3 +220,8 @@ def of_share(job: str, verdicts: JobVerdicts, good: int, evidence: Sequence[Audi
     total = ran + len(verdicts.left)
     done = f"{ran} of {total} case{'s' if total != 1 else ''}"
     return JobExamination(job, good / ran, ran / total, done, verdicts.why_left, tuple(evidence))
+
+
+def does_not_apply(job: str, why: str) -> JobExamination:
+    """Make the examination of a job that a part says nothing about: its points are not among those it can reach."""
+    return JobExamination(job, None, why=why, applies=False)

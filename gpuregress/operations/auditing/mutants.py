@@ -2,74 +2,112 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
-from gpuregress.errors import GpuregressError, Interrupted
-from gpuregress.operations.auditing.examination import NO_TIME, AuditedJob, AuditPart, Budget, Examined
-from gpuregress.operations.mutating import mutate
-from gpuregress.operations.mutating.mutate import MutateRequest, MutationReport
-from gpuregress.project import Project
+from gpuregress import storage
+from gpuregress.errors import GpuregressError
+from gpuregress.operations.auditing import grades
+from gpuregress.operations.auditing.examination import NO_TIME, AuditContext, AuditedJob, AuditPart, Examined
+from gpuregress.operations.mutating import turns
+from gpuregress.operations.mutating.mutate import MutationReport, NothingNoticed, TriedMutant
+from gpuregress.operations.mutating.subject import Subject
+from gpuregress.operations.mutating.turns import JobTurns
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
 
-_ENOUGH = 10
-"""Mutants of a job that count as a sample of all."""
 
-
-def examine(project: Project, jobs: Sequence[AuditedJob], budget: Budget) -> Examined:
-    """Try mutants of each job in its turn; the points are the mutation score."""
-    done: list[JobExamination] = []
-    for job, until in zip(jobs, budget.slices(len(jobs)), strict=True):
-        if not budget.left_s:
-            done.append(JobExamination(job.name, None, why=NO_TIME))
-            continue
+def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
+    """Try mutants of all jobs in turns; the points are the mutation score."""
+    done: dict[str, JobExamination] = {}
+    tried: dict[str, JobTurns] = {}
+    for job in jobs:
         try:
-            request = MutateRequest(job.path, until=until)
-            report = mutate.mutate(project, request, listen=budget.listen, machinery=budget.machinery)
-        except Interrupted:
-            return _interrupted(jobs, done)
+            tried[job.name] = turns.of_subject(_subject(context, job), context.seed, context.listen, context.sample)
         except GpuregressError as error:
-            done.append(JobExamination(job.name, None, why=str(error)))
-            continue
-        done.append(judged(job.name, report))
-        if report.interrupted:
-            return _interrupted(jobs, done)
-    return Examined(tuple(done))
+            done[job.name] = JobExamination(job.name, None, why=str(error))
+    with storage.scratch() as scratch:
+        is_cut = turns.run([*tried.values()], context.until, scratch, context.listen, fresh=context.fresh)
+    for name, one in tried.items():
+        done[name] = _examined(name, one, context.seed, interrupted=is_cut)
+    return Examined(tuple(done[job.name] for job in jobs), is_cut)
 
 
-def _interrupted(jobs: Sequence[AuditedJob], done: Sequence[JobExamination]) -> Examined:
-    rest = (JobExamination(job.name, None, why="interrupted") for job in jobs[len(done) :])
-    return Examined((*done, *rest), interrupted=True)
+def _subject(context: AuditContext, job: AuditedJob) -> Subject:
+    subject = context.subjects.get(job.name, NotRun(NO_TIME))
+    if isinstance(subject, Subject):
+        return subject
+    raise subject
+
+
+class NotRun(GpuregressError):
+    """The cases of a job have not run as they are."""
+
+
+def _examined(job: str, one: JobTurns, seed: int, *, interrupted: bool) -> JobExamination:
+    if isinstance(one.error, NothingNoticed):
+        return JobExamination(job, 0.0, evidence=(AuditEvidence("unnoticed", str(one.error)),))
+    if one.error is not None:
+        return JobExamination(job, None, why=str(one.error))
+    return judged(job, turns.report(one, seed, interrupted=interrupted))
 
 
 def judged(job: str, report: MutationReport) -> JobExamination:
-    """Examine a job by the report of its mutants."""
+    """Examine a job by the report of its mutants: a sample is judged as a sample."""
     text = f"{report.tried} of {report.mutants} mutants tried"
-    left = "interrupted" if report.interrupted else "the budget did not allow more"
-    why = left if report.tried < report.mutants else ""
-    if report.score is None:
-        return JobExamination(
-            job, None, done=text, why=why or "no mutant counts: all are the same program, or not valid"
+    is_sample = report.tried < report.mutants
+    why = "interrupted" if is_sample and report.interrupted else NO_TIME if not report.tried else ""
+    noticed, alive = _counts(report)
+    counted = noticed + alive
+    if not counted:
+        why = why or "no mutant counts: all that were tried are the same program, or not valid"
+        return JobExamination(job, None, done=text, why=why, applies=is_sample)
+    one = JobExamination(job, noticed / counted, 1.0, text, why)
+    if is_sample:
+        left = report.mutants - report.tried
+        one = dataclasses.replace(
+            one,
+            examined=min(1.0, counted / min(turns.SAMPLE, counted + left)),
+            interval=grades.interval(noticed, counted),
         )
-    examined = min(1.0, report.tried / min(_ENOUGH, report.mutants))
-    return JobExamination(job, report.score, examined, text, why, tuple(_evidence(report)))
+    return dataclasses.replace(one, evidence=tuple(_evidence(report, one)))
 
 
-def _evidence(report: MutationReport) -> Iterator[AuditEvidence]:
-    noticed = len(report.killed) + len(report.timed_out)
-    alive = [one for one in report.survived if one.reason != "equal PTX"]
-    yield AuditEvidence("proven", f"{noticed} of {noticed + len(alive)} mutants are noticed")
-    for one in alive:
+def _counts(report: MutationReport) -> tuple[int, int]:
+    """The mutants that were noticed, and those that were not."""
+    return len(report.killed) + len(report.timed_out), len(_alive(report))
+
+
+def _alive(report: MutationReport) -> list[TriedMutant]:
+    return [one for one in report.survived if one.reason != "equal PTX"]
+
+
+def _evidence(report: MutationReport, examined: JobExamination) -> Iterator[AuditEvidence]:
+    noticed, alive = _counts(report)
+    text = f"{noticed} of {noticed + alive} mutants are noticed"
+    if examined.interval is not None:
+        low, high = examined.interval
+        text = (
+            f"{noticed} of {noticed + alive} sampled mutants are noticed; "
+            f"with 95 % confidence {low:.0%} to {high:.0%} of all {report.mutants}"
+        )
+    yield AuditEvidence("proven", text)
+    for one in _alive(report):
         text = f"{one.reason}: {one.operator} in {one.file}:{one.line}: {one.change}"
         hint = (one.hint,) if one.hint else ()
         yield AuditEvidence("unnoticed", text, (*one.diff.splitlines()[2:], *hint))
-    for line in report.tolerance:
-        yield AuditEvidence("unnoticed", line)
+    tolerated = sum(one.reason == "within the tolerance" for one in _alive(report))
+    if 2 * tolerated > alive:
+        yield AuditEvidence(
+            "unnoticed",
+            f"the tolerance lets {tolerated} of {alive} survivors live; "
+            f"`gpuregress mutate {report.job}` names the tightest one that holds",
+        )
 
 
 PART = AuditPart(
     "mutants",
-    points=30,
-    time_share=1.0,
+    points=25,
+    time_share=0.7,
     proves=(
         "The job notices these mistakes of one place each, as the operators of docs/mutation.md make them. "
         "Other mistakes may go unnoticed. Of a sample the first mutants are those that tell most."

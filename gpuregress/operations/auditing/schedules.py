@@ -7,8 +7,14 @@ from collections.abc import Sequence
 
 from gpuregress.escapes import one_line
 from gpuregress.operations.auditing import examination
-from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined, JobVerdicts
-from gpuregress.project import Project
+from gpuregress.operations.auditing.examination import (
+    EXPECTS_FAULT,
+    AuditContext,
+    AuditedJob,
+    AuditPart,
+    Examined,
+    JobVerdicts,
+)
 from gpuregress.records import Verdict
 from gpuregress.records.instrumentation import schedules
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
@@ -17,27 +23,33 @@ COUNT = 8
 _AGAINST = "schedule"
 
 
-def examine(project: Project, jobs: Sequence[AuditedJob], budget: Budget) -> Examined:
+def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the cases under several schedules; the points are the share of those with one result under all."""
-    summary = examination.run(project, jobs, budget, schedules=schedules.first(COUNT))
-    return examination.of_cases(jobs, summary, _judged)
+    cases = examination.in_rounds(context, [job for job in jobs if not job.expects_fault])
+    summary = examination.run(context, cases, schedules=schedules.first(COUNT))
+    done = examination.of_cases(jobs, summary, _judged)
+    of_job = {one.job: one for one in done.jobs}
+    told = (
+        examination.does_not_apply(job.name, EXPECTS_FAULT) if job.expects_fault else of_job[job.name] for job in jobs
+    )
+    return dataclasses.replace(done, jobs=tuple(told))
 
 
-def _judged(job: str, verdicts: JobVerdicts) -> JobExamination:
+def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     """A case that has no results of other schedules, as one that faults under the first, is not examined."""
     ran = tuple(one for one in verdicts.examined if one.outcome is not None and one.outcome.observations.schedules)
     told = dataclasses.replace(
         verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran))
     )
     if not ran:
-        return JobExamination(job, None, why=told.why_left)
+        return JobExamination(job.name, None, why=told.why_left)
     lucky = [(one, text) for one in ran for text in _differences(one)]
     clean = len(ran) - len({one.case for one, _ in lucky})
     evidence = [AuditEvidence("luck", f"{one.case}: {one_line(text)}") for one, text in lucky]
     if clean:
         names = f"{clean} cases" if clean != 1 else "1 case"
         evidence.insert(0, AuditEvidence("proven", f"the same result under {COUNT} schedules in {names}"))
-    return examination.of_share(job, told, clean, evidence)
+    return examination.of_share(job.name, told, clean, evidence)
 
 
 def _differences(one: Verdict) -> list[str]:
@@ -59,4 +71,5 @@ PART = AuditPart(
         "They are not all orders."
     ),
     examine=examine,
+    is_kept=True,
 )

@@ -86,9 +86,10 @@ class FuzzTrials:
         finally:
             shutil.rmtree(self._folder.runs, ignore_errors=True)
         verdicts = {one.case: one for one in summary.verdicts}
-        return [self._tried(one, verdicts.get(one.case.name)) for one in batch]
+        return [self.judged(one, verdicts.get(one.case.name)) for one in batch]
 
-    def _tried(self, planned: PlannedInput, verdict: Verdict | None) -> Tried:
+    def judged(self, planned: PlannedInput, verdict: Verdict | None) -> Tried:
+        """Say what came of a candidate: its verdict, None where it was not run."""
         if verdict is None:
             return Tried(planned, "not run", "it was not run")
         reason = one_line(verdict.reason)

@@ -59,7 +59,7 @@ def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | 
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    cases = tuple(map(_watched, plan.make(project, list(selectors)).cases))
+    cases = tuple(map(watched, plan.make(project, list(selectors)).cases))
     machinery = dataclasses.replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
     with tempfile.TemporaryDirectory(prefix="gpuregress-accuracy-") as scratch:
         summary = session.run(
@@ -70,7 +70,8 @@ def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | 
     return AccuracyResults(1, tuple(map(_found, summary.verdicts)))
 
 
-def _watched(case: Case) -> Case:
+def watched(case: Case) -> Case:
+    """Return a case as it runs beside itself in higher precision, without anything else."""
     settings = dataclasses.replace(
         case.settings, timing=None, twins=None, cost={}, schedules=(), instruments=Instruments(accuracy=True)
     )

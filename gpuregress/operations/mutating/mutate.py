@@ -9,7 +9,7 @@ import dataclasses
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -42,6 +42,10 @@ from gpuregress.workers.pool import WorkerPool
 
 _REPEATS = 3
 """Runs of the unchanged case in its usual order, beside those in other orders, for the tightest tolerance."""
+
+
+class NothingNoticed(UsageError):
+    """Every case passes with kernels that do nothing: no mutant could be noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,7 @@ def mutate(
         found, texts = subjects.mutants(subject)
         order = found if request.until is None else mutants.spread(found, request.seed)
         chosen = mutants.sample(order, request.limit, request.seed) if request.until is None else order[: request.limit]
-        campaign = _Campaign(subject, chosen, texts, listen)
+        campaign = Campaign(subject, chosen, texts, listen)
         results = ResultCache(subject)
         with StopSignal() as stop:
             campaign.run(scratch, stop, results, request)
@@ -172,7 +176,7 @@ def mutate(
     return campaign.report(len(found), request.seed, time.monotonic() - start, tolerance)
 
 
-class _Campaign:
+class Campaign:
     """The mutants of a subject and their results, while they are tried."""
 
     def __init__(self, subject: Subject, chosen: Sequence[Mutant], texts: dict[str, str], listen: Listener) -> None:
@@ -198,15 +202,19 @@ class _Campaign:
             CompilerPool(process_count(), stop) as crew,
             WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
         ):
-            self._trials = MutantTrials(self._subject, crew, scratch, user, request.until)
-            self._known, self._request = results, request
-            self._trials.add(self._idle(), self._on_idle, is_needed=True)
+            trials = self.begin(MutantTrials(self._subject, crew, scratch, user, request.until), results, request)
             try:
-                for event in pool.run((), self._trials):
+                for event in pool.run((), trials):
                     if isinstance(event, Outcome):
-                        self._trials.settle(event)
+                        trials.settle(event)
             except Interrupted:
                 self.interrupted = True
+
+    def begin(self, trials: MutantTrials, results: ResultCache, request: MutateRequest) -> MutantTrials:
+        """Begin with kernels that do nothing; `_on_idle` goes on."""
+        self._trials, self._known, self._request = trials, results, request
+        trials.add(self._idle(), self._on_idle, is_needed=True)
+        return trials
 
     def _idle(self) -> Variation:
         """Every launched kernel returns at once."""
@@ -226,13 +234,20 @@ class _Campaign:
         if result.state in states.UNUSABLE or result.state == "timed out":
             raise UsageError(f"the kernels that do nothing cannot be run: {result.reason}")
         if result.state != "killed":
-            raise UsageError(
+            raise NothingNoticed(
                 f"kernels that do nothing pass every case of {self._subject.job}: nothing would notice a mutant; "
                 "give the job a baseline, a reference or checks of what the kernels write"
             )
-        for number, mutant in enumerate(self._chosen):
-            variation = self._variation(f"m{number}", mutant, mutant.edits)
-            self._try(variation, partial(self._on_trial, number, variation))
+        self._trials.follow(partial(self._try_next, iter(enumerate(self._chosen))))
+
+    def _try_next(self, left: Iterator[tuple[int, Mutant]]) -> bool:
+        """Try the next mutant; its text is made now, for those of all of them take much memory."""
+        number, mutant = next(left, (-1, None))
+        if mutant is None:
+            return False
+        variation = self._variation(f"m{number}", mutant, mutant.edits)
+        self._try(variation, partial(self._on_trial, number, variation))
+        return True
 
     def _try(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
         """Try a variation, or find its result; `listen` is given it."""

@@ -95,19 +95,34 @@ def prepare(
     )
     if summary.interrupted:
         raise Interrupted("interrupted")
-    verdicts = {one.case: one for one in summary.verdicts}
+    return of_verdicts(project, jobs[0], cases, {one.case: one for one in summary.verdicts})
+
+
+def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: Mapping[str, Verdict]) -> Subject:
+    """Make the subject of cases that were run unchanged on the CPU device.
+
+    Args:
+        project: whose.
+        job: the job.
+        planned: its cases.
+        verdicts: case → its verdict; the dumps are there.
+
+    Raises:
+        UsageError: one of them does not pass, or none was run.
+    """
+    cases = tuple(map(_untimed, planned))
     _check_passes([verdicts[case.name] for case in cases])
     usable = tuple(case for case in cases if verdicts[case.name].status == "pass")
     if not usable:
         first = verdicts[cases[0].name]
-        raise UsageError(f"no case of {jobs[0]} runs on the CPU device: {first.case}: {first.reason}")
+        raise UsageError(f"no case of {job} runs on the CPU device: {first.case}: {first.reason}")
     left = [case.name for case in cases if verdicts[case.name].status != "pass"]
     notes = (f"{_named(left)}: skipped, so no mutant is run on it",) if left else ()
     sources = {source_key(source): source for case in usable for source in sources_of(case)}
     programs = {key: toolchain.find(source) or toolchain.compile(source) for key, source in sources.items()}
     built = {case.name: _built(case, programs) for case in usable}
     completed = tuple(plan.completed(case, built[case.name].programs, built[case.name].references) for case in usable)
-    return Subject(project, jobs[0], completed, verdicts, built, programs, sources, notes)
+    return Subject(project, job, completed, verdicts, built, programs, sources, notes)
 
 
 def _untimed(case: Case) -> Case:

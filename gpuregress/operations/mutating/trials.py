@@ -29,7 +29,7 @@ from gpuregress.workers.pool import CaseNotCompiled
 
 _CHECKED_FACTOR = 5.0
 """Times that a launch may take longer under dynamic checks."""
-_AHEAD = 2
+AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
 
 
@@ -88,16 +88,26 @@ class MutantTrials:
         scratch: a folder for sources and dumps.
         user: the process for the user's functions.
         until: when no further variation begins, seconds of time.monotonic; None: all are tried.
+        room: whether a further variation may begin; None: while few of these wait for the compilers.
     """
 
     def __init__(
-        self, subject: Subject, crew: Crew, scratch: Path, user: UserCodeProcess, until: float | None = None
+        self,
+        subject: Subject,
+        crew: Crew,
+        scratch: Path,
+        user: UserCodeProcess,
+        until: float | None = None,
+        room: Callable[[], bool] | None = None,
     ) -> None:
         self._subject, self._crew, self._scratch = subject, crew, scratch
         self._programs = MutatedPrograms(subject, scratch / "sources")
         accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
         self._judge, self._accepted, self._user = Judge(accepted, {}, user), accepted, user
-        self._until = until
+        self._until, self._room = until, room or self._has_room
+        self._more: Callable[[], bool] | None = None
+        self.begun = 0
+        """Variations that have begun."""
         self._needed: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
         self._waiting: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
         self._open: dict[str, _Trial] = {}
@@ -117,6 +127,14 @@ class MutantTrials:
         """
         (self._needed if is_needed else self._waiting).append((variation, listen))
 
+    def follow(self, more: Callable[[], bool]) -> None:
+        """Draw further variations where there is room for one and none waits.
+
+        Args:
+            more: adds one, or finds its result; False where there is none. It is not called when the time is over.
+        """
+        self._more = more
+
     # --- the feed of the workers --------------------------------------------------------------------------------------
 
     def fileno(self) -> int:
@@ -131,17 +149,27 @@ class MutantTrials:
     @property
     def is_over(self) -> bool:
         """Whether every variation has its result."""
-        return not self._needed and not self._waiting and not self._open
+        return not self._needed and not self._waiting and not self._open and self._more is None
+
+    @property
+    def compiling(self) -> int:
+        """Variations that have begun and have no task: most of them wait for a compiler."""
+        return sum(one.task is None for one in self._open.values())
 
     @property
     def is_ready(self) -> bool:
         """Whether a task is ready, or all is over."""
-        self._advance_all()
+        self.advance()
         return bool(self._ready) or self.is_over
+
+    @property
+    def has_task(self) -> bool:
+        """Whether a task is ready."""
+        return bool(self._ready)
 
     def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
         """The tasks that are ready, at most `room`."""
-        self._advance_all()
+        self.advance()
         while self._ready and room > 0:
             trial, room = self._ready.popleft(), room - 1
             trial.task = self._task(trial)
@@ -166,7 +194,7 @@ class MutantTrials:
 
     # --- one variation ------------------------------------------------------------------------------------------------
 
-    def _advance_all(self) -> None:
+    def advance(self) -> None:
         """Take what was compiled, and bring each variation as far as it comes."""
         for key, result in self._crew.collect():
             trial = self._open.get(self._of_key.pop(key, ""))
@@ -181,16 +209,25 @@ class MutantTrials:
             self._advance(trial)
         if self._until is not None and time.monotonic() >= self._until:
             self._waiting.clear()
-        while (queue := self._needed or self._waiting) and self._room():
-            variation, listen = queue.popleft()
-            cases = [case for case in self._subject.cases if not variation.cases or case.name in variation.cases]
-            order = sorted(cases, key=lambda case: (-self._kills[case.name], self._clean_s(case)))
-            trial = self._open[variation.name] = _Trial(variation, listen, deque(order))
-            self._advance(trial)
+            self._more = None
+        while self._room() and (self._needed or self._waiting or self._draw()):
+            if queue := self._needed or self._waiting:
+                self._begin(*queue.popleft())
 
-    def _room(self) -> bool:
-        compiling = sum(one.task is None for one in self._open.values())
-        return compiling < _AHEAD * self._crew.count
+    def _draw(self) -> bool:
+        if self._more is not None and not self._more():
+            self._more = None
+        return self._more is not None
+
+    def _begin(self, variation: Variation, listen: Callable[[TrialResult], None]) -> None:
+        self.begun += 1
+        cases = [case for case in self._subject.cases if not variation.cases or case.name in variation.cases]
+        order = sorted(cases, key=lambda case: (-self._kills[case.name], self._clean_s(case)))
+        trial = self._open[variation.name] = _Trial(variation, listen, deque(order))
+        self._advance(trial)
+
+    def _has_room(self) -> bool:
+        return self.compiling < AHEAD * self._crew.count
 
     def _clean_s(self, case: Case) -> float:
         return self._subject.outcome(case).seconds

@@ -43,6 +43,8 @@ class JobExamination(Sparse):
         done: how much was examined: `4 of 4 cases`, `40 of 212 mutants tried`.
         why: why it was not examined, or not all of it.
         evidence: in the order in which it was found.
+        interval: where only a sample was examined, the shares between which that of all lies, with 95 % confidence.
+        applies: whether the part can say anything about the job; else its points do not count.
     """
 
     job: str
@@ -51,6 +53,8 @@ class JobExamination(Sparse):
     done: str = ""
     why: str = ""
     evidence: tuple[AuditEvidence, ...] = ()
+    interval: tuple[float, float] | None = None
+    applies: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,10 @@ class JobGrade:
         grade: `A` to `D`, `F`; "" where no part could examine it.
         points: that it has reached.
         examined: that it could reach in what was examined.
-        possible: of all parts.
+        possible: of all parts that apply to the job.
         why: what limits the grade, "" where only the points do.
+        lowest: the grade at the lower ends of the intervals of what was sampled; the grade without a sample.
+        highest: the grade at their upper ends.
     """
 
     job: str
@@ -93,6 +99,8 @@ class JobGrade:
     examined: float
     possible: int
     why: str = ""
+    lowest: str = ""
+    highest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,17 +31,18 @@ def _body(report: AuditReport) -> Iterator[str]:
 
 
 def _table(report: AuditReport) -> Iterator[str]:
-    names = ("grade", "job", *(part.name for part in report.parts), "points", "")
+    parts = text.counted(report)
+    names = ("grade", "job", *(part.name for part in parts), "points", "")
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
     for one in report.grades:
         cells = (
-            *(text.cell(part, one.job) for part in report.parts),
+            *(text.cell(part, one.job) for part in parts),
             f"{one.points:.0f} of {one.examined:.0f}",
             one.why,
         )
         shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        yield f'<tr><td>{escape(one.grade or "-")}</td><th scope="row"><code>{escape(one.job)}</code></th>{shown}</tr>'
+        yield f'<tr><td>{escape(text.grade(one))}</td><th scope="row"><code>{escape(one.job)}</code></th>{shown}</tr>'
     yield "</tbody></table>"
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpuregress.escapes import one_line, visible
-from gpuregress.records.instrumentation.audits import EVIDENCE, AuditEvidence, AuditReport, JobExamination, PartResult
+from gpuregress.records.instrumentation.audits import (
+    EVIDENCE,
+    AuditEvidence,
+    AuditReport,
+    JobExamination,
+    JobGrade,
+    PartResult,
+)
 
 _MOST = 5
 """Pieces of evidence of one kind, part and job that the text shows; the page and the JSON have all."""
@@ -53,7 +60,7 @@ def not_examined(report: AuditReport) -> Mapping[tuple[str, str, str], list[str]
     found: dict[tuple[str, str, str], list[str]] = {}
     for part in report.parts:
         for job in part.jobs:
-            if job.share is None or job.why:
+            if job.applies and (job.share is None or job.why):
                 found.setdefault((part.name, job.done, one_line(job.why)), []).append(job.job)
     return found
 
@@ -69,20 +76,35 @@ def _not_examined(report: AuditReport) -> Iterator[str]:
 
 
 def cell(part: PartResult, job: str) -> str:
-    """The points of a job in a part: `18 of 20`, `-` where it was not examined."""
+    """The points of a job in a part: `18 of 20`, `-` where it was not examined, nothing where it does not apply."""
     one = next((one for one in part.jobs if one.job == job), None)
-    if one is None or one.share is None:
+    if one is None or (one.share is None and one.applies):
         return "-"
+    if one.share is None:
+        return ""
     return f"{part.points * one.examined * one.share:.0f} of {part.points * one.examined:.0f}"
 
 
+def grade(one: JobGrade) -> str:
+    """The grade of a job; of a sample with the grades that all of it may have: `B (C to A)`."""
+    if not one.grade:
+        return "-"
+    return one.grade if one.lowest == one.highest else f"{one.grade} ({one.lowest} to {one.highest})"
+
+
+def counted(report: AuditReport) -> tuple[PartResult, ...]:
+    """The parts that have points."""
+    return tuple(part for part in report.parts if part.points)
+
+
 def _table(report: AuditReport) -> Iterator[str]:
-    rows = [("grade", "job", *(part.name for part in report.parts), "points", "")]
+    parts = counted(report)
+    rows = [("grade", "job", *(part.name for part in parts), "points", "")]
     rows += [
         (
-            one.grade or "-",
+            grade(one),
             one.job,
-            *(cell(part, one.job) for part in report.parts),
+            *(cell(part, one.job) for part in parts),
             f"{one.points:.0f} of {one.examined:.0f}",
             one_line(one.why),
         )

@@ -36,6 +36,8 @@ def test_reports_and_their_places(shop: Workshop, asked: list[AuditRequest], tmp
     page, target = tmp_path / "a.html", tmp_path / "a.json"
     result = shop.call("audit", "sum", "max", "--budget", "2min", "--html", str(page), "--json", str(target))
     assert (result.exit_code, asked) == (0, [AuditRequest(("sum", "max"), 120.0)])
+    shop.call("audit", "--mutants", "20", "--seed", "7", "--fresh")
+    assert asked[-1] == AuditRequest((), 600.0, 20, 7, fresh=True)
     assert "2 jobs: no grade (not all of them could be examined)" in result.stdout
     assert "<h2" in page.read_text()
     document = json.loads(target.read_text())
@@ -71,6 +73,14 @@ def test_a_small_job_from_its_cases_to_its_mutants(shop: Workshop) -> None:
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     shares = {part["name"]: part["jobs"][0]["share"] for part in document["parts"]}
-    assert shares == {"cases": 1.0, "checks": 1.0, "schedules": 1.0, "coverage": 1.0, "mutants": 1.0}
+    assert shares == {
+        "cases": 1.0,
+        "checks": 1.0,
+        "schedules": 1.0,
+        "coverage": 1.0,
+        "mutants": 1.0,
+        "fuzz": 1.0,
+        "accuracy": 1.0,
+    }
     assert document["grade"] == "A"
     assert sorted(path.name for path in (shop.root / "runs").iterdir()) == runs, "an audit leaves no run"

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpuregress.operations.auditing import examination
-from gpuregress.operations.auditing.examination import AuditedJob, Budget
+from gpuregress.operations.auditing.examination import AuditContext, AuditedJob
+from gpuregress.project import Project
 from gpuregress.records import Observations, Outcome, RunSummary, Verdict
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination, PartResult
+from tests import fakes
 
-JOBS = (AuditedJob("a", "/p/a.yaml"), AuditedJob("b", "/p/b.yaml"))
-SOON = Budget(1e18)
+JOBS = (AuditedJob("a"), AuditedJob("b"))
+FAULTING = AuditedJob("b", (dataclasses.replace(fakes.case("double", name="b/1"), job="b", expect_fault="trap"),))
+PROJECT = Project(Path("/p"), Path("/p/configs"), Path("/p/baselines"), Path("/p/runs"))
+SOON = AuditContext(PROJECT, Path("/nowhere"), 1e18)
 
 
 def verdict(case: str, status: str = "pass", reason: str = "", **changes: Any) -> Verdict:
@@ -34,7 +39,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, given: RunSummary) -> list[dict[str,
     """Answer each run of a part with a summary; the further fields of its request."""
     asked: list[dict[str, Any]] = []
 
-    def run(_project: object, _jobs: object, _budget: object, **options: Any) -> RunSummary:
+    def run(_context: object, _cases: object, **options: Any) -> RunSummary:
         asked.append(options)
         return given
 

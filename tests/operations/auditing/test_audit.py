@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -10,17 +11,18 @@ import pytest
 
 from gpuregress import project
 from gpuregress.errors import DeviceError, UsageError
-from gpuregress.operations.auditing import audit, examination
+from gpuregress.operations.auditing import audit, cases, examination, kept
 from gpuregress.operations.auditing.audit import AuditRequest
-from gpuregress.operations.auditing.examination import AuditedJob, AuditPart, Budget, Examined
-from gpuregress.project import Project
+from gpuregress.operations.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
+from gpuregress.operations.mutating import results
+from gpuregress.operations.mutating.subject import Subject
 from gpuregress.records.instrumentation.audits import AuditReport
 from tests.operations.auditing.records import found
-from tests.workshop import Workshop
+from tests.workshop import RUN, Workshop
 
 
 def part(name: str, examine: Callable[[Sequence[AuditedJob]], Examined] | None = None) -> AuditPart:
-    def good(_project: Project, jobs: Sequence[AuditedJob], _budget: Budget) -> Examined:
+    def good(_context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
         return examine(jobs) if examine else Examined(tuple(found(job.name, 1.0) for job in jobs))
 
     return AuditPart(name, 50, 0.5, "something", good)
@@ -68,3 +70,43 @@ def test_a_wrong_job_is_an_f_and_the_others_are_examined(shop: Workshop) -> None
 def test_a_selector_that_means_nothing(shop: Workshop) -> None:
     with pytest.raises(UsageError):
         audit.audit(project.find(shop.root), AuditRequest(("other",)), parts=())
+
+
+def test_a_complete_examination_is_kept_until_the_job_changes(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "_subjects", lambda *_arguments: {"scale": fakes_subject})
+    monkeypatch.setattr(results, "subject_digest", lambda one: digests[-1] if one is fakes_subject else "")
+    monkeypatch.setattr(kept, "Subject", object)
+    fakes_subject, digests, asked = object(), ["first"], list[str]()
+
+    def examine(jobs: Sequence[AuditedJob]) -> Examined:
+        asked.extend(job.name for job in jobs)
+        return Examined(tuple(found(job.name, 0.5, ("unnoticed", "x")) for job in jobs))
+
+    first = part(
+        "first", lambda jobs: Examined(tuple(found(job.name, 1.0) for job in jobs), clean={"scale": JobVerdicts()})
+    )
+    second = dataclasses.replace(part("second", examine), is_kept=True)
+    reports = [audited(shop, first, second) for _ in range(2)]
+    assert asked == ["scale"]
+    assert reports[0].parts[1].jobs == reports[1].parts[1].jobs
+    audit.audit(project.find(shop.root), AuditRequest(fresh=True), parts=(first, second))
+    digests.append("changed")
+    audited(shop, first, second)
+    assert asked == ["scale"] * 3
+
+
+def test_the_subjects_are_the_jobs_whose_cases_pass(shop: Workshop) -> None:
+    seen: list[AuditContext] = []
+
+    def look(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
+        seen.append(context)
+        return Examined(tuple(found(job.name, 1.0) for job in jobs))
+
+    assert shop.call(*RUN).exit_code == 1
+    audited(shop, cases.PART, AuditPart("look", 50, 1.0, "", look))
+    assert "nothing would notice a mutant" in str(seen[0].subjects["scale"]), "it has no baseline yet"
+    assert shop.call("accept").exit_code == 0
+    audited(shop, cases.PART, AuditPart("look", 50, 1.0, "", look))
+    subject = seen[1].subjects["scale"]
+    assert isinstance(subject, Subject)
+    assert [case.name for case in subject.cases] == [one.case for one in seen[1].clean["scale"].examined]

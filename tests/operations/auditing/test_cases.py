@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from gpuregress.operations.auditing import cases
 from tests.operations.auditing.records import JOBS, SOON, answer, summary, texts, verdict
 
-PROJECT: Any = None
-
 
 def test_what_passes_what_is_compared_with_nothing_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     verdicts = (verdict("a/1"), verdict("a/2", "new", "no baseline"), verdict("a/3", "differ", "out: 3 of 8 differ"))
     asked = answer(monkeypatch, summary(*verdicts, verdict("a/4"), verdict("b/1", "skip", "needs a GPU")))
-    one, other = cases.examine(PROJECT, JOBS, SOON).jobs
+    done = cases.examine(SOON, JOBS)
+    one, other = done.jobs
+    assert [one.case for one in done.clean["a"].examined] == ["a/1", "a/2", "a/3", "a/4"], "the other parts use them"
     assert asked == [{}]
     assert (one.share, one.done) == (0.5, "4 of 4 cases")
     assert texts(one, "proven") == ["2 cases pass, as its baseline"]

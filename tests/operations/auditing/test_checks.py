@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from gpuregress.operations.auditing import checks
 from gpuregress.records import CheckFinding
 from tests.operations.auditing.records import JOBS, SOON, answer, summary, texts, verdict
 
-PROJECT: Any = None
 RACE = CheckFinding("race", "data race on sum[3]", ("thread 1 writes", "thread 2 reads"), "k.cu:9")
 
 
@@ -18,7 +15,7 @@ def test_a_finding_is_right_by_luck(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {"findings": (RACE,), "exchanges": ("scan: lanes exchange values without __syncwarp",)}
     run = summary(verdict("a/1"), verdict("a/2", "fault", observations=seen), verdict("b/1", "fault", "out of bounds"))
     asked = answer(monkeypatch, run)
-    one, other = checks.examine(PROJECT, JOBS, SOON).jobs
+    one, other = checks.examine(SOON, JOBS).jobs
     assert asked == [{"checks": ("all",)}]
     assert (one.share, one.examined) == (0.5, 1.0)
     assert texts(one, "proven") == ["no finding of the dynamic checks in 1 case"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from gpuregress.operations.auditing import coverage
 from gpuregress.project import Project
 from gpuregress.records import Coverage, FileCoverage
-from tests.operations.auditing.records import JOBS, SOON, answer, summary, texts, verdict
+from tests.operations.auditing.records import FAULTING, JOBS, SOON, answer, summary, texts, verdict
 
 
 def test_lines_that_no_case_executes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -20,14 +21,15 @@ def test_lines_that_no_case_executes(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     )
     asked = answer(monkeypatch, run)
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
-    one, other = coverage.examine(project, JOBS, SOON).jobs
+    one, other = coverage.examine(dataclasses.replace(SOON, project=project), JOBS).jobs
     assert asked == [{"coverage": True}]
     assert (one.share, one.done) == (0.5, "1 of 2 lines")
     assert texts(one, "unnoticed") == ["k.cu:2: never executed: b;"]
-    assert (other.share, other.why) == (None, "its programs do not tell their source lines")
+    assert (other.applies, other.why) == (False, "its programs do not tell their source lines")
 
 
 def test_a_job_of_which_nothing_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(monkeypatch, summary(verdict("a/1")))
-    project = Project(Path("/p"), Path("/p/configs"), Path("/p/baselines"), Path("/p/runs"))
-    assert coverage.examine(project, JOBS[:1], SOON).jobs[0].why == "no case of it could be counted"
+    answer(monkeypatch, summary(verdict("a/1"), verdict("b/1")))
+    one, other = coverage.examine(SOON, (JOBS[0], FAULTING)).jobs
+    assert (one.why, one.applies) == ("no case of it could be counted", True)
+    assert (other.why, other.applies) == ("it expects a fault", False)

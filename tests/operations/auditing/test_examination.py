@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 from gpuregress.operations.auditing import examination
-from gpuregress.operations.auditing.examination import Budget, JobVerdicts
+from gpuregress.operations.auditing.examination import AuditedJob, JobVerdicts
 from gpuregress.records import KnownFailing
 from gpuregress.records.instrumentation.audits import JobExamination
-from tests.operations.auditing.records import JOBS, summary, verdict
+from tests import fakes
+from tests.operations.auditing.records import JOBS, SOON, summary, verdict
 
 
-def test_turns_share_what_is_left() -> None:
-    now = time.monotonic()
-    ends = [end - now for end in Budget(now + 100).slices(4)]
-    assert [round(end) for end in ends] == [25, 33, 50, 100], "a turn that took no time leaves its share"
-    assert Budget(now - 1).left_s == 0
+def test_the_fastest_case_of_each_job_comes_first() -> None:
+    jobs = tuple(
+        AuditedJob(job, tuple(dataclasses.replace(fakes.case("k", name=f"{job}/{n}"), job=job) for n in (1, 2)))
+        for job in ("a", "b")
+    )
+    clean = {"a": JobVerdicts((verdict("a/1", seconds=2.0), verdict("a/2", seconds=1.0)))}
+    context = dataclasses.replace(SOON, clean=clean)
+    assert [case.name for case in examination.in_rounds(context, jobs)] == ["a/2", "b/1", "a/1", "b/2"]
+    assert dataclasses.replace(SOON, until=time.monotonic() - 1).left_s == 0
 
 
 def test_skips_late_and_unsupported_cases_were_not_examined() -> None:
@@ -37,8 +43,8 @@ def test_skips_late_and_unsupported_cases_were_not_examined() -> None:
 
 
 def test_a_job_without_a_case_that_ran_is_not_examined() -> None:
-    def judge(job: str, verdicts: JobVerdicts) -> JobExamination:
-        return JobExamination(job, len(verdicts.examined))
+    def judge(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
+        return JobExamination(job.name, len(verdicts.examined))
 
     done = examination.of_cases(JOBS, summary(verdict("a/1"), verdict("b/1", "skip", "needs a GPU")), judge)
     assert [(one.share, one.why) for one in done.jobs] == [(1, ""), (None, "b/1: needs a GPU")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from gpuregress.operations.auditing import grades
@@ -47,3 +49,27 @@ def test_the_lowest_job_is_what_ci_holds() -> None:
     assert [low.job for low in grades.below([good, bad], "B")] == ["b"]
     assert grades.below([good, bad], "C") == []
     assert grades.lowest([]) == ""
+
+
+def test_what_does_not_apply_does_not_count() -> None:
+    other = dataclasses.replace(found("a", None, why="it expects a fault"), applies=False)
+    one = grades.of_job("a", [part(60, found("a", 1.0)), part(40, other)])
+    assert (one.grade, one.points, one.possible, one.why) == ("A", 60, 60, "")
+
+
+def test_a_sample_has_a_grade_and_the_grades_between_which_that_of_all_lies() -> None:
+    low, high = grades.interval(17, 20)
+    assert (round(low, 3), round(high, 3)) == (0.640, 0.948), "Wilson's interval"
+    assert grades.interval(10, 10)[1] == 1.0
+    assert grades.interval(0, 10)[0] == 0.0
+    sampled = dataclasses.replace(found("a", 0.85), interval=(low, high))
+    one = grades.of_job("a", [part(50, found("a", 1.0)), part(50, sampled)])
+    assert (one.grade, one.lowest, one.highest) == ("A", "B", "A")
+    whole = grades.of_job("a", [part(50, found("a", 0.85))])
+    assert (whole.grade, whole.lowest, whole.highest) == ("B", "B", "B")
+
+
+def test_parts_without_points_change_no_grade() -> None:
+    one = grades.of_job("a", [part(10, found("a", 1.0)), part(0, found("a", None, why="no time"))])
+    assert (one.grade, one.possible) == ("A", 10)
+    assert grades.of_job("a", [part(0, found("a", 1.0))]).grade == ""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from gpuregress.operations.auditing import schedules
 from gpuregress.records import BufferVerdict, Comparison, ScheduleRun
-from tests.operations.auditing.records import JOBS, SOON, answer, summary, texts, verdict
-
-PROJECT: Any = None
+from tests.operations.auditing.records import FAULTING, JOBS, SOON, answer, summary, texts, verdict
 
 
 def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,9 +20,16 @@ def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPa
         verdict("b/1", "fault", "trap"),
     )
     asked = answer(monkeypatch, run)
-    one, none = schedules.examine(PROJECT, JOBS, SOON).jobs
+    one, none = schedules.examine(SOON, JOBS).jobs
     assert len(asked[0]["schedules"]) == 8
     assert one.share == 0.5
     assert texts(one, "luck") == [f"a/2: out: {message}"]
     assert texts(one, "proven") == ["the same result under 8 schedules in 1 case"]
     assert (none.share, none.why) == (None, "b/1: trap")
+
+
+def test_a_job_that_expects_a_fault_has_no_result_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, summary(verdict("a/1", observations={"schedules": (ScheduleRun("reverse"),)})))
+    one, other = schedules.examine(SOON, (JOBS[0], FAULTING)).jobs
+    assert (one.share, one.applies) == (1.0, True)
+    assert (other.share, other.applies, other.why) == (None, False, "it expects a fault")

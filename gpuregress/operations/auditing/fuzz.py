@@ -1,0 +1,114 @@
+"""Inputs at the edges in an audit: those that the cases of a job do not have, run all in one session."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice, zip_longest
+from pathlib import Path
+
+from gpuregress.errors import GpuregressError
+from gpuregress.frozen import dataclass
+from gpuregress.operations.auditing import examination
+from gpuregress.operations.auditing.examination import (
+    EXPECTS_FAULT,
+    NO_TIME,
+    AuditContext,
+    AuditedJob,
+    AuditPart,
+    Examined,
+)
+from gpuregress.operations.commits.commit_runs import RunOptions
+from gpuregress.operations.fuzzing import findings
+from gpuregress.operations.fuzzing.candidates import Space
+from gpuregress.operations.fuzzing.trials import FuzzTrials, PlannedInput, Tried
+from gpuregress.operations.mutating.subject import Subject
+from gpuregress.operations.shrinking.trials import JobFolder
+from gpuregress.records import RunSummary
+from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
+from gpuregress.spec import load
+
+_INPUTS = 12
+"""Inputs of a job."""
+_SCHEDULES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _JobInputs:
+    """The inputs of a job that are tried, and what judges them."""
+
+    trials: FuzzTrials
+    planned: tuple[PlannedInput, ...]
+
+
+def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
+    """Run edges of each job, one of each in turn; the points are all, or none where an input fails."""
+    done: dict[str, JobExamination] = {}
+    inputs: dict[str, _JobInputs] = {}
+    for job in jobs:
+        found = _inputs(context, job)
+        if isinstance(found, JobExamination):
+            done[job.name] = found
+        else:
+            inputs[job.name] = found
+    turns = zip_longest(*(one.planned for one in inputs.values()))
+    planned = [one.case for turn in turns for one in turn if one is not None]
+    summary = examination.run(context, planned, baselines=context.scratch / "none") if planned else None
+    for name, one in inputs.items():
+        done[name] = _examined(name, one, summary)
+    return Examined(tuple(done[job.name] for job in jobs), summary is not None and summary.interrupted)
+
+
+def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExamination:
+    """Plan the edges of a job; else why there are none."""
+    subject = context.subjects.get(job.name)
+    if job.expects_fault:
+        return examination.does_not_apply(job.name, EXPECTS_FAULT)
+    if not isinstance(subject, Subject):
+        return JobExamination(job.name, None, why=str(subject or NO_TIME))
+    if not context.left_s:
+        return JobExamination(job.name, None, why=NO_TIME)
+    folder = JobFolder(context.project, Path(job.cases[0].path), RunOptions("cpu"), context.scratch / "fuzz")
+    try:
+        space = Space(load.load_file(folder.path).document.data, subject.cases, schedules=_SCHEDULES)
+    except GpuregressError as error:
+        return JobExamination(job.name, None, why=str(error))
+    trials = FuzzTrials(space, folder)
+    planned = (trials.plan(candidate) for candidate in space.edges())
+    some = tuple(islice((one for one in planned if one is not None), _INPUTS))
+    if not some:
+        return examination.does_not_apply(job.name, "it has no inputs that may be others")
+    return _JobInputs(trials, some)
+
+
+def _examined(job: str, inputs: _JobInputs, summary: RunSummary | None) -> JobExamination:
+    late = set(summary.unfinished) if summary is not None else set[str]()
+    verdicts = {one.case: one for one in summary.verdicts if one.case not in late} if summary is not None else {}
+    tried = [inputs.trials.judged(one, verdicts.get(one.case.name)) for one in inputs.planned]
+    states = Counter(one.state for one in tried)
+    ran = states["passed"] + states["failed"]
+    if not ran:
+        return JobExamination(job, None, why=NO_TIME if late else "no input could be run")
+    evidence = [_failure(job, *one) for one in findings.grouped([one for one in tried if one.state == "failed"])]
+    if states["passed"]:
+        evidence.append(AuditEvidence("proven", f"{states['passed']} other inputs give no wrong result"))
+    return JobExamination(job, 0.0 if states["failed"] else 1.0, 1.0, f"{ran} inputs", "", tuple(evidence))
+
+
+def _failure(job: str, tried: Tried, also: int) -> AuditEvidence:
+    others = f" (and {also} other inputs)" if also else ""
+    text = f"with {tried.planned.candidate.words}{others}: {tried.reason}"
+    return AuditEvidence("unnoticed", text, (f"`gpuregress fuzz {job}` makes it small and writes a job of it",))
+
+
+PART = AuditPart(
+    "fuzz",
+    points=10,
+    time_share=0.7,
+    proves=(
+        "These inputs at the edges, which the cases do not have, give no wrong result under two schedules. "
+        "Where the job has no reference, faults, checks and schedules tell a wrong result."
+    ),
+    examine=examine,
+    is_kept=True,
+)
