@@ -1,4 +1,4 @@
-"""Mutation testing of several jobs at a time: they share the compilers and the workers, and take turns."""
+"""Mutation testing of several jobs at once, which share the compilers and the workers and take turns."""
 
 from __future__ import annotations
 

@@ -73,10 +73,10 @@ def test_a_selector_that_means_nothing(shop: Workshop) -> None:
 
 
 def test_a_complete_examination_is_kept_until_the_job_changes(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "_subjects", lambda *_arguments: {"scale": fakes_subject})
-    monkeypatch.setattr(results, "subject_digest", lambda one: digests[-1] if one is fakes_subject else "")
+    known, digests, asked = object(), ["first"], list[str]()
+    monkeypatch.setattr(audit, "_subjects", lambda *_arguments: {"scale": known})
+    monkeypatch.setattr(results, "subject_digest", lambda one: digests[-1] if one is known else "")
     monkeypatch.setattr(kept, "Subject", object)
-    fakes_subject, digests, asked = object(), ["first"], list[str]()
 
     def examine(jobs: Sequence[AuditedJob]) -> Examined:
         asked.extend(job.name for job in jobs)

@@ -17,6 +17,7 @@ from gpuregress.operations.fuzzing.candidates import Candidate
 from gpuregress.operations.fuzzing.trials import PlannedInput, Tried
 from gpuregress.operations.shrinking.failure import Failure
 from gpuregress.records import RunSummary
+from gpuregress.spec import load
 from tests import fakes
 from tests.operations.auditing.records import FAULTING, SOON, summary, texts, verdict
 
@@ -36,7 +37,7 @@ class FakeTrials:
     def judged(self, planned: PlannedInput, given: Any) -> Tried:
         if given is None:
             return Tried(planned, "not run")
-        failed = Failure("differ", buffers=("out",)) if planned.case.name in self.failing else None
+        failed = Failure("differ", buffers=frozenset({"out"})) if planned.case.name in self.failing else None
         return Tried(planned, "failed" if failed else "passed", "out: 1 of 8 differ" if failed else "", failed)
 
 
@@ -46,7 +47,7 @@ def context(monkeypatch: pytest.MonkeyPatch) -> examination.AuditContext:
     monkeypatch.setattr(fuzz, "Subject", SimpleNamespace)
     monkeypatch.setattr(fuzz, "Space", lambda *_arguments, **_options: space)
     monkeypatch.setattr(fuzz, "FuzzTrials", lambda *_arguments: FakeTrials())
-    monkeypatch.setattr(fuzz.load, "load_file", lambda _path: SimpleNamespace(document=SimpleNamespace(data={})))
+    monkeypatch.setattr(load, "load_file", lambda _path: SimpleNamespace(document=SimpleNamespace(data={})))
     subjects: Any = {"a": SimpleNamespace(cases=()), "b": UsageError("it does not pass")}
     return dataclasses.replace(SOON, subjects=subjects)
 

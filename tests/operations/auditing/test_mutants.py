@@ -24,7 +24,7 @@ def context(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], *, is_c
     monkeypatch.setattr(turns, "of_subject", lambda job, *_more: answered(answers[job]))
     monkeypatch.setattr(turns, "run", lambda *_arguments, **_options: is_cut)
     monkeypatch.setattr(turns, "report", lambda one, _seed, **_options: one.report)
-    subjects = {
+    subjects: Any = {
         job: answer if isinstance(answer, UsageError) and not isinstance(answer, NothingNoticed) else job
         for job, answer in answers.items()
         if answer

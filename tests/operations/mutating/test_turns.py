@@ -86,8 +86,7 @@ def test_jobs_take_turns_and_get_their_own_results(make: Make, subject: Subject)
     assert (len(first.results), len(second.results)) == (1, 2)
     assert not feed.is_over
     feed.settle(done("0~m1:job/1"))
-    assert feed.is_ready
-    assert feed.is_over
+    assert [feed.is_ready, feed.is_over] == [True, True]
 
 
 def test_after_the_sample_the_job_that_took_least_is_next(
