@@ -84,6 +84,7 @@ COMPRESS_ABOVE = 64 << 20
 """That of `records`, which would take a tenth of a second to import."""
 LARGEST = sys.float_info.max
 MOST_RUNS = 1_000_000
+_FALLBACK_MEMORY = 4 << 30
 _SECRET_IN_ADDRESS = re.compile(
     r"://[^/@]*:(?!\d+/)[^@]*@|[?&][^=/]*(key|token|secret|signature|sig)[^=/]*=", re.IGNORECASE
 )
@@ -163,6 +164,15 @@ class Project:
     def with_runs(self, folder: Path) -> Project:
         """Return the project with another folder for its runs; inputs of earlier runs come from the same one."""
         return dataclasses.replace(self, runs=folder, earlier_runs=self.earlier_runs or self.runs)
+
+
+def default_memory() -> int:
+    """Return half of this machine's memory, bytes."""
+    sysconf: Callable[[str], int] | None = getattr(os, "sysconf", None)
+    try:
+        return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") // 2 if sysconf else _FALLBACK_MEMORY
+    except (OSError, ValueError):
+        return _FALLBACK_MEMORY
 
 
 def is_cluster_address(text: str) -> bool:

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+from gpuregress.document.keys import MAX_BITS
 from gpuregress.document.reader import Document, Key
-from gpuregress.document.yaml_parser import MAX_BITS
 from gpuregress.errors import JobError, JobErrors
 
 

@@ -14,15 +14,13 @@ from typing import Any
 import yaml
 from yaml import events
 
+from gpuregress.document.keys import MAX_BITS, MAX_SHOWN, Key
 from gpuregress.frozen import dataclass
 
-Key = tuple[str | int, ...]
 Resolvers = Mapping[str | None, list[tuple[str, "re.Pattern[str]"]]]
 
 MAX_VALUES = 200_000
 MAX_DEPTH = 60
-MAX_BITS = 128
-MAX_SHOWN = 60
 _MAX_DIGITS = 150  # more than 128 bits in any base; Python refuses to read or print 4,300
 _PLAIN = "tag:yaml.org,2002:"
 _PATTERNS = {

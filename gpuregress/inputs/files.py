@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import conversion, dtypes, usermodules
+from gpuregress import conversion, dtypes, read_log, usermodules
 from gpuregress.conversion import NotRepresentable
 from gpuregress.document.problems import suggestion
 from gpuregress.dtypes import ElementType
@@ -157,6 +157,7 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, k
 def size_problem(buffer: Buffer, element: ElementType) -> str | None:
     """Explain why a file other than a dump does not fit a buffer, from its size or header; None if it fits."""
     path, member = split_member(_path(buffer))
+    read_log.note(path)
     count = math.prod(buffer.shape)
     try:
         if path.suffix == ".bin":
@@ -189,6 +190,7 @@ def _text_problem(buffer: Buffer, element: ElementType, path: Path) -> str | Non
 def array_dtype(text: str) -> str:
     """See `inputs.array_dtype`."""
     path, member = split_member(text)
+    read_log.note(path)
     try:
         dtype, _ = _held(path, member, path.stat().st_mtime_ns)
     except (OSError, ValueError) as error:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from gpuregress import dtypes, inputs, records
+from gpuregress import dtypes, inputs, read_log, records
 from gpuregress.document.problems import Problems, show
 from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
-from gpuregress.frozen import dataclass
 from gpuregress.plan import (
     buffer_usage,
     comparison_rules,
@@ -26,14 +24,14 @@ from gpuregress.plan import (
 )
 from gpuregress.plan.functions import calls, twins
 from gpuregress.plan.functions.calls import PlannedFunction
+from gpuregress.plan.job_plans.job_plan import CaseOverrides, JobPlan, LabelRequest
 from gpuregress.plan.references import CaseBuffers, case_references
 from gpuregress.plan.seeds import CaseInputs
 from gpuregress.plan.spaces import agreement
 from gpuregress.plan.spaces.autotuning import JobTuning
-from gpuregress.project import Project
+from gpuregress.project import Project, default_memory
 from gpuregress.records import Case, CaseSettings, Instruments, KnownFailing, ResourceLimits, TimingLoop
 from gpuregress.records.instrumentation import schedules
-from gpuregress.revision import Labels
 from gpuregress.spec import load
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.rules import DEVICE
@@ -44,64 +42,49 @@ from gpuregress.spec.resolve.buffers import FillSources
 from gpuregress.spec.resolve.scope import Scope
 
 MAX_REPEATS = 10_000
-_FALLBACK_MEMORY = 4 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOverrides:
-    """Options of the command line that override a job."""
-
-    repeat: int | None = None
-    timeout: float | None = None
-
-
-def of_job(
-    path: Path, project: Project, overrides: CaseOverrides, labels: Labels
-) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+def of_job(path: Path, project: Project, overrides: CaseOverrides) -> JobPlan:
     """Plan the cases of a job.
 
     Args:
         path: the job file, absolute.
         project: its folders and settings.
         overrides: from the command line.
-        labels: those of this planning.
 
     Raises:
         JobErrors: all that is wrong in the file.
     """
-    return of_file(load.load_file(path), project, overrides, labels)
+    return of_file(load.load_file(path), project, overrides)
 
 
-def of_file(
-    file: JobFile, project: Project, overrides: CaseOverrides, labels: Labels
-) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+def of_file(file: JobFile, project: Project, overrides: CaseOverrides) -> JobPlan:
     """Plan the cases of a job that is loaded; see `of_job`."""
     problems = Problems(file.document, file.errors)
     if file.model is None:
         problems.raise_if_any()
-    maker = _JobPlan(file, project, overrides, problems, labels)
+    maker = _JobPlanning(file, project, overrides, problems)
     cases = maker.cases()
     problems.raise_if_any()
-    return cases, maker.notes
+    return JobPlan(maker.name, cases, maker.requests, maker.notes)
 
 
-class _JobPlan:
+class _JobPlanning:
     """The planning of one job."""
 
-    def __init__(
-        self, file: JobFile, project: Project, overrides: CaseOverrides, problems: Problems, labels: Labels
-    ) -> None:
+    def __init__(self, file: JobFile, project: Project, overrides: CaseOverrides, problems: Problems) -> None:
         self.file = file
         self.job = file.job
         self.project = project
         self.overrides = overrides
         self.problems = problems
-        self.labels = labels
+        self.name = self._name()
+        self.requests: tuple[LabelRequest, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.tuned: tuple[str, ...] = ()
 
     def cases(self) -> tuple[Case, ...]:
-        name = self._name()
+        name = self.name
         tuning = JobTuning(self.file, self.problems)
         scopes = parameter_combinations.scopes(self.file, self.problems, tuning)
         self.file = agreement.with_tuning(self.file, tuple(tuning.names))
@@ -112,7 +95,7 @@ class _JobPlan:
         if tuning.missing:
             self.problems.add(("source",), f"its configurations are not known: {tuning.missing}")
             return ()
-        self.sources = sources.JobSources(self.file, name, self.project, self.problems, self.labels)
+        self.sources = sources.JobSources(self.file, self.problems)
         facts = self.sources.facts(scopes[0]) if scopes else self.sources.facts_without_parameters()
         self.file = status_buffer.with_status(self.file, facts.paths if facts else (), self.problems)
         self.job = self.file.job
@@ -128,8 +111,9 @@ class _JobPlan:
         if self.job.function is not None and planned:
             buffer_usage.check_can_fail(self.file, self.problems, planned[0].dump)
         self._check_devices()
+        self.requests = tuple(self.sources.requests)
         left_out = agreement.check(self.file, planned, self.problems, self.tuned)
-        self.notes = (*(facts.note for facts in self.sources.known if facts.note), *left_out)
+        self.notes = tuple(left_out)
         if not any(error.key.startswith(("launches", "function")) for error in self.problems.errors):
             buffer_usage.check_used(self.file, self.problems, planned)
         return tuple(planned)
@@ -201,7 +185,7 @@ class _JobPlan:
             path=str(self.file.path),
             parameters=scope.parameters,
             source=source,
-            revision=facts.revision,
+            revision=str(facts.request),
             source_digest=facts.digest,
             seed=seed,
             buffers=buffers,
@@ -267,6 +251,7 @@ class _JobPlan:
     def _earlier(self, text: str) -> records.InputFile:
         from gpuregress.plan import earlier_results  # noqa: PLC0415 - few jobs read results of other runs
 
+        read_log.give_up(f"{text} is a result of another run")
         return earlier_results.find(self.project, text)
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
@@ -362,12 +347,3 @@ def _fill_problem(buffer: records.Buffer) -> str | None:
         shape = ",".join(map(str, header.shape))
         return f"{path} holds {header.element_type.name} [{shape}]; expected {list(buffer.shape)} of {buffer.dtype}"
     return None
-
-
-def default_memory() -> int:
-    """Return half of this machine's memory, bytes."""
-    sysconf: Callable[[str], int] | None = getattr(os, "sysconf", None)
-    try:
-        return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") // 2 if sysconf else _FALLBACK_MEMORY
-    except (OSError, ValueError):
-        return _FALLBACK_MEMORY

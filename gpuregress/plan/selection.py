@@ -12,8 +12,8 @@ from gpuregress.document import reader
 from gpuregress.document.problems import suggestion
 from gpuregress.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
 from gpuregress.frozen import dataclass
-from gpuregress.plan import case_planning
-from gpuregress.plan.case_planning import CaseOverrides
+from gpuregress.plan.job_plans.job_plan import CaseOverrides
+from gpuregress.plan.kept import plans
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.revision import Labels
@@ -242,7 +242,7 @@ def _planned(
     labels = Labels()
     for path in files:
         try:
-            of_job, job_notes = case_planning.of_job(path, project, overrides, labels)
+            of_job, job_notes = plans.of_job(path, project, overrides, labels)
         except JobErrors as error:
             wrong.add(path, *error.errors)
             continue

@@ -11,9 +11,9 @@ from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import JobError, JobErrors
-from gpuregress.plan.case_planning import default_memory
 from gpuregress.plan.compiled import launches as compiled_launches
 from gpuregress.plan.functions import compiled_types
+from gpuregress.project import default_memory
 from gpuregress.records import (
     TENSOR_MAP_ALIGNMENT,
     TENSOR_MAP_BYTES,

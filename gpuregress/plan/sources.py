@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import records, revision, storage, toolchain
+from gpuregress import records, revision, toolchain
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.frozen import dataclass
 from gpuregress.plan import source_files
+from gpuregress.plan.job_plans.job_plan import AUTO, LabelRequest
 from gpuregress.plan.source_files import SourceFile, SourcePath, SourceTexts
-from gpuregress.project import Project
-from gpuregress.revision import Labels
 from gpuregress.spec import templates
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.compilation import CompileSpec
@@ -35,8 +34,7 @@ class SourceFacts:
         located: the job's own source, None without one.
         include: folders, absolute.
         digest: of the sources and all they include.
-        revision: the label of the dumps.
-        note: a message for the user, or None.
+        request: the position of these sources among those whose revision is wanted.
     """
 
     files: tuple[SourceFile, ...]
@@ -44,8 +42,7 @@ class SourceFacts:
     located: SourcePath | None
     include: tuple[Path, ...]
     digest: str
-    revision: str
-    note: str | None = None
+    request: int
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -72,16 +69,16 @@ class JobSources:
 
     Args:
         file: the job.
-        job_name: whose dumps may already carry a label.
-        project: where they are.
         problems: collects the errors.
-        labels: those of this planning.
+
+    Attributes:
+        requests: the distinct sets of sources so far, whose revisions are wanted.
     """
 
-    def __init__(self, file: JobFile, job_name: str, project: Project, problems: Problems, labels: Labels) -> None:
-        self._file, self._job_name, self._project, self._labels = file, job_name, project, labels
-        self._problems = problems
+    def __init__(self, file: JobFile, problems: Problems) -> None:
+        self._file, self._problems = file, problems
         self._known: dict[tuple[object, ...], SourceFacts | None] = {}
+        self.requests: list[LabelRequest] = []
 
     @property
     def known(self) -> tuple[SourceFacts, ...]:
@@ -127,7 +124,7 @@ class JobSources:
         launched = [one.path for one in located.launched] if located is not None else []
         _check_effect(self._file, problems, launched)
         folders = _folders(problems, settings, ("compile",))
-        wrong = revision.problem(job.revision) if job.revision != "auto" else None
+        wrong = revision.problem(job.revision) if job.revision != AUTO else None
         if wrong:
             problems.add(("revision",), wrong)
         if located is None or wrong:
@@ -135,11 +132,11 @@ class JobSources:
         files = self._read(located.launched, folders, settings, telling)
         if files is None:
             return None
-        given = [(file.path, file.inputs) for file in files]
-        label = self._labels.of_all(given) if job.revision == "auto" else job.revision
+        given = tuple((file.path, file.inputs) for file in files)
+        self.requests.append(LabelRequest(job.revision, given))
         digest = revision.digest_of_all([inputs for _, inputs in given])
         of_launch = {origin: located.launched.index(path) for origin, path in located.of_launch.items()}
-        return self._labelled(SourceFacts(files, of_launch, located.own, folders, digest, label))
+        return SourceFacts(files, of_launch, located.own, folders, digest, len(self.requests) - 1)
 
     def _read(
         self,
@@ -160,43 +157,6 @@ class JobSources:
                 self._problems.add(("source",), text)
                 return None
         return tuple(files)
-
-    def _labelled(self, facts: SourceFacts) -> SourceFacts:
-        """Return the facts with a label that no other source text has."""
-        if any(file.inputs.unknown for file in facts.files):
-            return facts  # the program decides, once it is compiled: see `of_programs`
-        project = self._project
-
-        def recorded(text: str) -> Collection[str]:
-            return revision.recorded(project.baselines, project.runs, self._job_name, text)
-
-        name, note = revision.resolve(facts.revision, facts.digest, recorded)
-        if note and facts.digest in revision.accepted(project.baselines, self._job_name, name):
-            note = None  # known since the accept: a nightly run does not repeat it
-        return dataclasses.replace(facts, revision=name, note=f"{self._job_name}: {note}" if note else None)
-
-
-def of_programs(
-    case: records.Case, programs: Sequence[records.Program], recorded: Callable[[str, str], Collection[str]]
-) -> tuple[records.Case, str | None]:
-    """Return a case with the revision of its compiled programs, and a note for the user.
-
-    Where a source's text does not tell all that it reads, what it was compiled to does. Else the case is as planned.
-
-    Args:
-        case: as planned.
-        programs: its compiled sources.
-        recorded: job, label → the digests of the sources that were recorded under it before this run.
-    """
-    unknown = [program for program in programs if program.unknown]
-    if not unknown:
-        return case, None
-    parts: list[str | bytes] = []
-    for one in unknown:
-        parts += [*one.options, storage.read_bytes(Path(one.ptx))]
-    label, digest = revision.of_program(case.revision, case.source_digest, parts)
-    name, note = revision.resolve(label, digest, lambda text: recorded(case.job, text))
-    return dataclasses.replace(case, revision=name, source_digest=digest), f"{case.job}: {note}" if note else None
 
 
 def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) -> None:

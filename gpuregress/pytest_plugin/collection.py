@@ -11,8 +11,8 @@ import pytest
 
 from gpuregress.errors import GpuregressError, JobErrors
 from gpuregress.escapes import visible
-from gpuregress.plan import case_planning
-from gpuregress.plan.case_planning import CaseOverrides
+from gpuregress.plan import CaseOverrides
+from gpuregress.plan.kept import plans
 from gpuregress.pytest_plugin import run_of_session
 from gpuregress.records import Case
 from gpuregress.report import terminal
@@ -48,7 +48,7 @@ class CollectedJob(pytest.File):
             CollectError: the job is wrong; every error with its line and key.
         """
         try:
-            cases, _ = case_planning.of_job(self.path, self.project, CaseOverrides(), Labels())
+            cases, _ = plans.of_job(self.path, self.project, CaseOverrides(), Labels())
         except JobErrors as error:
             raise self.CollectError("\n".join(_relative(str(one)) for one in error.errors)) from None
         except GpuregressError as error:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpuregress import read_log
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_KERNEL, Source
@@ -75,6 +76,8 @@ def search_folders(source: Source) -> tuple[Path, ...]:
     folder = Path(source.path).parent
     named = _split_folders(source.options)[1]
     folders = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
+    for path in folders:
+        read_log.note(path)
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in folders))
 
 

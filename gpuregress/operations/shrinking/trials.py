@@ -19,7 +19,7 @@ from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.shrinking import failure
 from gpuregress.operations.shrinking.failure import Failure
 from gpuregress.operations.shrinking.numbers import Job
-from gpuregress.plan import Plan, case_planning
+from gpuregress.plan import CaseOverrides, Plan, case_planning
 from gpuregress.project import Project
 from gpuregress.records import Case, RunSummary
 from gpuregress.revision import Labels
@@ -78,7 +78,8 @@ class JobFolder:
         """Plan a candidate as the text that would be written; None unless it is a valid job of one case."""
         file = load.load_text(yaml_writer.write(job), self.path)
         try:
-            cases, _ = case_planning.of_file(file, self.project, case_planning.CaseOverrides(None, None), Labels())
+            planned = case_planning.of_file(file, self.project, CaseOverrides())
+            cases, _ = planned.labelled(self.project, Labels())
         except JobErrors:
             return None
         return cases[0] if len(cases) == 1 else None

@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpuregress import dtypes
-from gpuregress.plan.compiled import tensor_descriptors
 from gpuregress.records import Argument, Buffer, Case, Launch, Program
-from gpuregress.spec.resolve import scalar_arguments
 
 SCRATCH = "scratch_of_{}"
 """The name of the memory behind a hidden pointer of a kernel."""
@@ -58,6 +56,8 @@ def _completed(
     decided = entry.launch if entry is not None else None
     if decided is None:
         return launch
+    from gpuregress.plan.compiled import tensor_descriptors  # noqa: PLC0415 - loads the models of jobs
+
     x, y, z = launch.grid
     grid = (x * (decided.cluster or 1), y, z)
     fields: list[Argument] = []
@@ -92,5 +92,7 @@ def _hidden(launch: Launch, size: int, blocks: int, scratch: dict[str, Buffer]) 
 
 
 def _integer(number: int) -> Argument:
+    from gpuregress.spec.resolve import scalar_arguments  # noqa: PLC0415 - as above
+
     data, text = scalar_arguments.pack(dtypes.parse("int64"), (number,))
     return Argument("scalar", dtype="int64", data=data.hex(), text=text)

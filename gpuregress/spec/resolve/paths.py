@@ -7,6 +7,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
+from gpuregress import read_log
 from gpuregress.document.problems import Problems, suggestion
 from gpuregress.document.reader import Key
 
@@ -65,8 +66,10 @@ def existing_function(problems: Problems, key: Key, text: str) -> str | None:
 
 
 def absolute(problems: Problems, text: str) -> Path:
-    """Resolve a path relative to the job file."""
-    return Path(os.path.normpath(problems.document.path.absolute().parent / text))
+    """Resolve a path relative to the job file, which planning then depends on."""
+    path = Path(os.path.normpath(problems.document.path.absolute().parent / text))
+    read_log.note(path)
+    return path
 
 
 def _near(path: Path) -> str:

@@ -1,0 +1,1 @@
+"""Plans of single jobs before their cases carry revisions."""

@@ -1,0 +1,1 @@
+"""Plans of jobs, kept between runs."""
