@@ -8,28 +8,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress.frozen import dataclass
-from gpuregress.toolchain.host_code import declarations
-from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macros
+from gpuregress.toolchain.host_code import declarations, grammar
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macros, without_strings
 
 if TYPE_CHECKING:
+    from tree_sitter import Node
+
     from gpuregress.toolchain.host_code.declarations import Declared, View
+
+
+_FUNCTION = "void f(){"
+"""Stands before a macro's body; it is not longer than what does in the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReachedCode:
-    """The reached declarations of one view of a file.
+    """The reached declarations of one view of a file, or a macro that they use.
 
     Attributes:
         file: the file.
         text: of the file, with line ends as newlines alone.
-        view: one branch of each conditional, with its syntax tree.
-        bodies: spans of functions from their bodies on, and of constants.
+        tree: the syntax tree of one branch of each conditional, or of the macro's body as a function's.
+        bodies: spans of functions from their bodies on, of constants, of definitions of types' names.
+        end: where the code of the tree ends.
     """
 
     file: Path
     text: str
-    view: View
+    tree: Node
     bodies: tuple[tuple[int, int], ...]
+    end: int
 
 
 def reached(files: Mapping[Path, str], roots: Iterable[str]) -> tuple[ReachedCode, ...]:
@@ -40,14 +48,26 @@ def reached(files: Mapping[Path, str], roots: Iterable[str]) -> tuple[ReachedCod
         roots: C++ names of the launched kernels, or of functions under test.
     """
     texts = {file: CxxText(text) for file, text in files.items()}
-    texts = {file: text for file, text in texts.items() if text.code.isascii()}
     macros = Macros(text.macros for text in texts.values())
     parsed = [(file, view) for file, text in texts.items() for view in declarations.views(text, macros)]
     wanted = _closure([view for _, view in parsed], macros, [word for root in roots for word in WORD.findall(root)])
-    return tuple(
-        ReachedCode(file, texts[file].text, view, tuple(_bodies(_functions(view.declarations), wanted)))
+    found = [
+        ReachedCode(file, text, view.tree, tuple(_bodies(_functions(view.declarations), wanted)), len(text))
         for file, view in parsed
-    )
+        for text in [texts[file].text]
+    ]
+    return (*found, *(one for file, text in texts.items() for one in _macros(file, text, wanted)))
+
+
+def _macros(file: Path, text: CxxText, wanted: frozenset[str]) -> Iterator[ReachedCode]:
+    """The bodies of macros that are expressions or statements, parsed as those of functions."""
+    bare = without_strings(text.text)
+    for one in text.definitions:
+        if one.name in wanted and one.start >= len(_FUNCTION) and one.start < one.end:
+            body = bare[one.start : one.end].replace("\\", " ")
+            tree = grammar.root(f"{' ' * (one.start - len(_FUNCTION))}{_FUNCTION}{body};}}")
+            if not tree.has_error:
+                yield ReachedCode(file, text.text, tree, ((one.start, one.end + 1),), one.end)
 
 
 def _functions(declared: Sequence[Declared]) -> Iterator[Declared]:
@@ -85,5 +105,5 @@ def _bodies(declared: Iterable[Declared], wanted: frozenset[str]) -> Iterator[tu
         if not wanted.isdisjoint(one.names) or "operator" in one.head:
             if one.kind == "function" and one.is_body:
                 yield one.head_end, one.end
-            elif one.kind == "variable" and one.head_end == one.end and "=" in one.head:
+            elif one.kind == "alias" or (one.kind == "variable" and one.head_end == one.end and "=" in one.head):
                 yield one.start, one.end

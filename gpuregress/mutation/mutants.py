@@ -74,9 +74,14 @@ def diff(text: str, mutant: Mutant, name: str, context: int = 2) -> str:
         name: of the file, in the diff.
         context: unchanged lines around the change.
     """
-    old, new = (one.splitlines(keepends=True) for one in (text, apply(text, mutant.edits)))
-    lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=context)
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    old, new = (_shown(one).split("\n") for one in (text, apply(text, mutant.edits)))
+    lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=context, lineterm="")
+    return "".join(f"{line.rstrip(chr(13))}\n" for line in lines)
+
+
+def _shown(text: str) -> str:
+    """A text with other characters for bytes that are not UTF-8."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def sample(mutants: Sequence[Mutant], limit: int | None, seed: int) -> list[Mutant]:

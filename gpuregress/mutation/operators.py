@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+Operator = TypeVar("Operator", bound=Callable[..., Any])
 
 OPERATORS: Mapping[str, tuple[str, str, str]] = {
     "boundary": ("`<` ↔ `<=`, `>` ↔ `>=`", "`setp.lt` ↔ `setp.le`, …", "the last element too many, or too few"),
@@ -48,3 +51,8 @@ OPERATORS: Mapping[str, tuple[str, str, str]] = {
     "unsigned-signed": ("`unsigned` → `int`", "`.u32` → `.s32` where the sign matters", "a sign bit that counts"),
 }
 """Name → its forms in CUDA C++ and in PTX, and the mistake that it stands for."""
+
+
+def by_name(*operators: Operator) -> Mapping[str, Operator]:
+    """Return a table of functions by the names of their operators: `plus_minus` has `plus-minus`."""
+    return {operator.__name__.replace("_", "-"): operator for operator in operators}

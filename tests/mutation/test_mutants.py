@@ -63,3 +63,10 @@ def test_spread_takes_turns_of_the_operators_and_of_the_lines() -> None:
         assert {one.line for one in order if one.operator == "constant"} == {1, 2}
         assert len({order[1].line, order[3].line}) == 2, "each line first once"
         assert order == mutants.spread(every, seed)
+
+
+def test_a_diff_shows_bytes_that_are_not_utf8() -> None:
+    text = b"i < n; // gr\xf6\xdfe\x0c\nb".decode(errors="surrogateescape")
+    one = mutants.of_edits("boundary", "/k.cu", text, [Edit(2, 3, "<=")])
+    assert mutants.diff(text, one, "k.cu").encode()
+    assert "@@ -1,2 +1,2 @@" in mutants.diff(text, one, "k.cu")

@@ -7,22 +7,27 @@ from collections.abc import Sequence
 
 _ATOMIC = re.compile(r"(?:::)?atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|CAS|Inc|Dec)(?:_block|_system)?")
 _VALUES = {
-    "Add": "was + ({0})",
-    "Sub": "was - ({0})",
-    "Min": "was < ({0}) ? was : ({0})",
-    "Max": "was > ({0}) ? was : ({0})",
-    "And": "was & ({0})",
-    "Or": "was | ({0})",
-    "Xor": "was ^ ({0})",
-    "Exch": "({0})",
-    "CAS": "was == ({0}) ? ({1}) : was",
-    "Inc": "was >= ({0}) ? 0 : was + 1",
-    "Dec": "was == 0 || was > ({0}) ? ({0}) : was - 1",
+    "Add": "{was} + {first}",
+    "Sub": "{was} - {first}",
+    "Min": "{was} < {first} ? {was} : {first}",
+    "Max": "{was} > {first} ? {was} : {first}",
+    "And": "{was} & {first}",
+    "Or": "{was} | {first}",
+    "Xor": "{was} ^ {first}",
+    "Exch": "{first}",
+    "CAS": "{was} == {first} ? {second} : {was}",
+    "Inc": "{was} >= {first} ? 0 : {was} + 1",
+    "Dec": "{was} == 0 || {was} > {first} ? {first} : {was} - 1",
 }
+_NAMES = {"at": "mutant_at", "was": "mutant_was", "first": "mutant_first", "second": "mutant_second"}
+"""Names that no kernel has: the operands are computed beside them."""
 
 
 def plain(function: str, arguments: Sequence[str]) -> str:
     """Return an expression with the value and the effect of an atomic function on one thread; "" for any other call.
+
+    The operands are computed once, as the function's parameters are, and before the load. That of an addition is
+    volatile: a product and the sum must not become one operation with one rounding.
 
     Args:
         function: its name.
@@ -32,5 +37,9 @@ def plain(function: str, arguments: Sequence[str]) -> str:
     if match is None or len(arguments) != (3 if match[1] == "CAS" else 2):
         return ""
     address, *operands = arguments
-    value = _VALUES[match[1]].format(*operands)
-    return f"[&] {{ auto at = {address}; auto was = *at; *at = {value}; return was; }}()"
+    at, was = _NAMES["at"], _NAMES["was"]
+    kept = "volatile " if match[1] == "Add" else ""
+    names = (_NAMES["first"], _NAMES["second"])
+    values = [f"{kept}decltype({was}) {name} = {text};" for name, text in zip(names, operands, strict=False)]
+    steps = (f"auto {at} = {address};", f"auto {was} = *{at};", *values, f"{was} = *{at};")
+    return f"[&] {{ {' '.join(steps)} *{at} = {_VALUES[match[1]].format(**_NAMES)}; return {was}; }}()"

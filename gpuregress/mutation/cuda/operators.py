@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from gpuregress.mutation.cuda.atomics import plain
 from gpuregress.mutation.cuda.sites import Change, Code
+from gpuregress.mutation.operators import by_name
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -17,10 +19,13 @@ Operator = Callable[[Code, "Node"], Iterator[Change]]
 _BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 _SIGN = {"+": "-", "-": "+", "+=": "-=", "-=": "+="}
 _BARRIERS = re.compile(
-    r"__syncthreads|__syncwarp|__threadfence(?:_block|_system)?|__pipeline_(?:commit|wait_prior)"
-    r"|__cp_async\w*|(?:\w+(?:\.|->|::))*(?:sync|barrier_wait|barrier_arrive|arrive_and_wait|wait|wait_prior)"
+    r"__syncthreads(?:_(?:and|or|count))?|__barrier_sync(?:_count)?|__syncwarp|__threadfence(?:_block|_system)?"
+    r"|__pipeline_(?:commit|wait_prior)"
+    r"|(?:\w+(?:\.|->|::))*(?:sync|barrier_wait|barrier_arrive|arrive_and_wait|wait|wait_prior)"
+    r"|(?:\w+(?:\.|->))+(?:consumer_wait|consumer_release|producer_acquire|producer_commit)"
     r"|(?:\w+::)+fence\w*"
-    r"|\w*(?:barrier_(?:wait|arrive)|mbarrier\w*wait\w*|fence\w*|cp_async_wait\w*|cluster_(?:wait|arrive|sync))\w*"
+    r"|(?:\w+_)?(?:barrier_(?:wait|arrive)|mbarrier_(?:\w+_)?wait|fence|cp_async_wait|cluster_(?:wait|arrive|sync))"
+    r"(?:_\w+)?"
 )
 _ASSEMBLY = re.compile(
     r"\s*(?:bar|barrier|membar|fence|cp\.async\.wait|cp\.async\.bulk\.wait|wgmma\.fence|wgmma\.wait)\b|\s*cp\.async\.\w*\.?wait"
@@ -28,14 +33,22 @@ _ASSEMBLY = re.compile(
 _MASKED = re.compile(r"__(?:shfl(?:_up|_down|_xor)?|ballot|any|all|match_any|match_all|reduce_\w+)_sync|__syncwarp")
 _SWAPPED = {"threadIdx": "blockIdx", "blockIdx": "threadIdx"}
 _LEAVES = ("return_statement", "break_statement", "continue_statement")
-_UNSIGNED = re.compile(r"\bunsigned(?:\s+(?:int|long|short))*\b|\buint(?:8|16|32|64)_t\b|\bsize_t\b")
 _SIGNED = {
     "uint8_t": "int8_t",
     "uint16_t": "int16_t",
     "uint32_t": "int32_t",
     "uint64_t": "int64_t",
     "size_t": "long long",
+    "uint": "int",
+    "ushort": "short",
+    "ulong": "long",
 }
+_CONDITIONS = ("if_statement", "conditional_expression")
+_CHAINS = {"&&": "true", "||": "false"}
+"""Operator between conditions → the condition that has no effect beside it."""
+_LARGEST = (2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1)
+"""Integers with which one more is of another type, or is zero."""
+_SINGLE_WHOLE, _DOUBLE_WHOLE = 2.0**24, 2.0**53
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uUlLzZ]*)")
 
 
@@ -59,17 +72,19 @@ def _with_operator(code: Code, node: Node, kind: str, others: Mapping[str, str])
 def barrier_removed(code: Code, node: Node) -> Iterator[Change]:
     """`__syncthreads();` goes; its value must not be used."""
     call = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
-    called = call.child_by_field_name("function") if call is not None and call.type == "call_expression" else None
+    if call is None:
+        return
+    called = call.child_by_field_name("function") if call.type == "call_expression" else None
     name = "".join(code.of(called).split()).partition("<")[0] if called is not None else ""
-    is_assembly = call is not None and call.type == "gnu_asm_expression" and _waits(code.of(call))
-    if is_assembly or _BARRIERS.fullmatch(name):
-        yield Change((code.replaced(node, ";"),), node)
+    assembly = call.child_by_field_name("assembly_code") if call.type == "gnu_asm_expression" else None
+    if _BARRIERS.fullmatch(name) or (assembly is not None and _waits(code.of(assembly))):
+        yield Change((code.replaced(call, ""),), node)
 
 
 def _waits(assembly: str) -> bool:
-    """Tell whether inline assembly is one barrier, fence or wait without a result."""
-    text = re.search(r'"([^"]*)"', assembly)
-    return text is not None and _ASSEMBLY.match(text[1]) is not None and text[1].count(";") <= 1
+    """Tell whether the strings of inline assembly are one barrier, fence or wait."""
+    text = "".join(found[1] for found in re.finditer(r'"((?:[^"\\]|\\.)*)"', assembly))
+    return _ASSEMBLY.match(text) is not None and text.count(";") <= 1
 
 
 def index_off_by_one(code: Code, node: Node) -> Iterator[Change]:
@@ -119,19 +134,28 @@ def _is_extent(node: Node) -> bool:
 
 def other_number(text: str) -> str:
     """Return a literal plus one, of the same type; "" for one that is not understood."""
-    if text.startswith("-") and _INTEGER.fullmatch(text[1:]):
+    sign, digits = (text[0], text[1:].lstrip()) if text[:1] in ("-", "+") else ("", text)
+    match = _INTEGER.fullmatch(digits)
+    if match is None:
+        return _other_float(text)
+    if sign == "-":
         return f"({text} + 1)"
-    match = _INTEGER.fullmatch(text)
-    if match is not None:
-        digits = match[1].replace("'", "")
-        is_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
-        number = int(digits, 8 if is_octal else 0) + 1
-        return f"{number:#x}{match[2]}" if digits[:2] in ("0x", "0X") else f"{number}{match[2]}"
+    digits = match[1].replace("'", "")
+    is_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+    number = int(digits, 8 if is_octal else 0)
+    number += -1 if number in _LARGEST else 1
+    return f"{number:#x}{match[2]}" if digits[:2] in ("0x", "0X") else f"{number}{match[2]}"
+
+
+def _other_float(text: str) -> str:
+    """A float plus one; one for which that is nothing is halved."""
     digits = text.rstrip("fFlL")
     try:
-        return f"{float(digits.replace(chr(39), '')) + 1.0!r}{text[len(digits) :]}"
+        value = float(digits.replace("'", ""))
     except ValueError:
         return ""
+    is_large = not abs(value) < (_SINGLE_WHOLE if len(digits) < len(text) else _DOUBLE_WHOLE)
+    return f"{value / 2 if is_large else value + 1.0!r}{text[len(digits) :]}" if math.isfinite(value) else ""
 
 
 def atomic_plain(code: Code, node: Node) -> Iterator[Change]:
@@ -145,7 +169,10 @@ def atomic_plain(code: Code, node: Node) -> Iterator[Change]:
 
 
 def guard_dropped(code: Code, node: Node) -> Iterator[Change]:
-    """`if (i < n)` becomes `if (true)`; one that leaves is never taken; of `c ? a : b`, `a` stays."""
+    """`if (i < n)` becomes `if (true)`; one that leaves is never taken; of `c ? a : b`, `a` stays.
+
+    Of `if (i < n && j < m)`, each part alone is dropped, too.
+    """
     if node.type == "if_statement":
         clause, taken = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
         is_constexpr = clause is not None and "constexpr" in code.text[node.start_byte : clause.start_byte]
@@ -156,6 +183,30 @@ def guard_dropped(code: Code, node: Node) -> Iterator[Change]:
         condition = node.child_by_field_name("condition")
         if condition is not None and _compares(condition):
             yield Change((code.replaced(condition, "true"),), condition)
+    elif node.type == "binary_expression" and _is_condition(node):
+        sign, parts = _connected(code, node)
+        for part in parts if sign in _CHAINS else ():
+            if _connected(code, part)[0] != sign:
+                yield Change((code.replaced(part, _CHAINS[sign]),), node)
+
+
+def _connected(code: Code, node: Node) -> tuple[str, list[Node]]:
+    """The operator of a binary expression, with its two sides; "" and none of another node."""
+    if node.type != "binary_expression":
+        return "", []
+    sign, *sides = [one for name in ("operator", "left", "right") if (one := node.child_by_field_name(name))]
+    return code.of(sign), sides
+
+
+def _is_condition(node: Node) -> bool:
+    """Tell whether a node is a condition, or a part of one that others are connected with."""
+    one, above = node, node.parent
+    while above is not None and above.type in ("binary_expression", "parenthesized_expression", "condition_clause"):
+        one, above = above, above.parent
+    if above is None or above.type not in _CONDITIONS:
+        return False
+    condition = above.child_by_field_name("condition")
+    return condition is not None and condition.start_byte == one.start_byte
 
 
 def _compares(node: Node) -> bool:
@@ -170,7 +221,7 @@ def _leaves(node: Node) -> bool:
 
 def shared_array_small(code: Code, node: Node) -> Iterator[Change]:
     """`__shared__ float a[N]` has one element, or one row, less."""
-    if node.type != "declaration" or "__shared__" not in code.text[_line_start(code, node) : node.end_byte]:
+    if node.type != "declaration" or "__shared__" not in code.text[code.start_of(node) : node.end_byte]:
         return
     for declarator in node.children_by_field_name("declarator"):
         one = declarator
@@ -184,19 +235,15 @@ def shared_array_small(code: Code, node: Node) -> Iterator[Change]:
             yield Change((code.replaced(size, f"{_bracketed(code, size)} - 1"),), node)
 
 
-def _line_start(code: Code, node: Node) -> int:
-    """The offset of a declaration with the annotations before it, which the grammar does not see."""
-    return max(code.text.rfind(end, 0, node.start_byte) for end in ";{}") + 1
-
-
 def double_float(code: Code, node: Node) -> Iterator[Change]:
     """`double` becomes `float` within a body."""
-    if node.type == "primitive_type" and code.of(node) == "double":
+    is_long = node.parent is not None and node.parent.type == "sized_type_specifier"
+    if node.type == "primitive_type" and code.of(node) == "double" and not is_long:
         yield Change((code.replaced(node, "float"),), node)
 
 
 def unsigned_signed(code: Code, node: Node) -> Iterator[Change]:
-    """`unsigned` becomes `int` within a body."""
+    """`unsigned` becomes `int` within a body, or in the definition of a type's name."""
     if node.type not in ("sized_type_specifier", "type_identifier", "primitive_type"):
         return
     if node.parent is not None and node.parent.type == "sized_type_specifier":
@@ -204,8 +251,8 @@ def unsigned_signed(code: Code, node: Node) -> Iterator[Change]:
     text = " ".join(code.of(node).split())
     if text in _SIGNED:
         yield Change((code.replaced(node, _SIGNED[text]),), node)
-    elif node.type == "sized_type_specifier" and _UNSIGNED.match(text):
-        rest = text.removeprefix("unsigned").strip() or "int"
+    elif node.type == "sized_type_specifier" and "unsigned" in text.split():
+        rest = " ".join(word for word in text.split() if word != "unsigned") or "int"
         yield Change((code.replaced(node, f"signed {rest}" if rest == "char" else rest),), node)
 
 
@@ -234,6 +281,8 @@ def _row_and_column(code: Code, index: Node) -> tuple[Node, Node] | None:
     if sign is None or code.of(sign) != "+" or not _is_product(code, product) or _is_product(code, column):
         return None
     row = product.child_by_field_name("left")
+    if row is not None and row.type == "number_literal":
+        row = product.child_by_field_name("right")
     return (row, column) if row is not None and code.of(row) != code.of(column) else None
 
 
@@ -260,18 +309,18 @@ def _is_mask(code: Code, node: Node) -> bool:
     return given.named_children[0].start_byte == node.start_byte
 
 
-TABLE: Mapping[str, Operator] = {
-    "boundary": boundary,
-    "barrier-removed": barrier_removed,
-    "index-off-by-one": index_off_by_one,
-    "thread-block-swapped": thread_block_swapped,
-    "plus-minus": plus_minus,
-    "constant": constant,
-    "atomic-plain": atomic_plain,
-    "guard-dropped": guard_dropped,
-    "shared-array-small": shared_array_small,
-    "double-float": double_float,
-    "transposed": transposed,
-    "mask-narrowed": mask_narrowed,
-    "unsigned-signed": unsigned_signed,
-}
+TABLE: Mapping[str, Operator] = by_name(
+    boundary,
+    barrier_removed,
+    index_off_by_one,
+    thread_block_swapped,
+    plus_minus,
+    constant,
+    atomic_plain,
+    guard_dropped,
+    shared_array_small,
+    double_float,
+    transposed,
+    mask_narrowed,
+    unsigned_signed,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _TRAP = "__trap()"
+_ANNOTATIONS = re.compile(r"(?:(?:\b(?:__\w+__|alignas|static|extern|volatile|const|constexpr)(?:\([^()]*\))?)\s*)+$")
 _DECLARATIONS = ("declaration", "type_definition", "alias_declaration", "using_declaration")
 
 
@@ -25,17 +27,29 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A text with its syntax tree, of the same offsets."""
+    """A text with its syntax tree, of the same offsets.
+
+    Attributes:
+        text: of the file.
+        end: where the code ends; the tree may have a semicolon there that the text has not.
+    """
 
     text: str
+    end: int
 
     def of(self, node: Node) -> str:
         """Return the text of a node as the file has it, with the annotations that the grammar did not see."""
-        return self.text[node.start_byte : node.end_byte]
+        return self.text[node.start_byte : min(node.end_byte, self.end)]
 
     def replaced(self, node: Node, text: str) -> Edit:
         """Return the edit that puts a text in a node's place."""
-        return Edit(node.start_byte, node.end_byte, text)
+        return Edit(node.start_byte, min(node.end_byte, self.end), text)
+
+    def start_of(self, node: Node) -> int:
+        """Return the offset of a declaration with the annotations before it, which the grammar does not see."""
+        first = max(self.text.rfind(end, 0, node.start_byte) for end in ";{}") + 1
+        before = _ANNOTATIONS.search(self.text[first : node.start_byte])
+        return node.start_byte if before is None else first + before.start()
 
     def probes(self, node: Node) -> Iterator[tuple[Edit, ...]]:
         """Yield traps at a place: before the expression's value is computed, then before its statement."""
@@ -45,10 +59,12 @@ class Code:
         if statement is None:
             return
         if statement.type in _DECLARATIONS:
-            yield (Edit(statement.start_byte, statement.start_byte, f"{_TRAP}; "),)
+            start = self.start_of(statement)
+            yield (Edit(start, start, f"{_TRAP}; "),)
         else:
-            braced = f"{{ {_TRAP}; {self.of(statement)} }}"
-            yield (Edit(statement.start_byte, statement.end_byte, braced),)
+            text = self.of(statement)
+            end = "" if text.endswith((";", "}")) else ";"
+            yield (self.replaced(statement, f"{{ {_TRAP}; {text}{end} }}"),)
 
 
 def _statement(node: Node) -> Node | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from gpuregress.mutation import mutants
 from gpuregress.mutation.cuda.operators import TABLE
@@ -10,6 +11,9 @@ from gpuregress.mutation.cuda.sites import Code
 from gpuregress.mutation.device_code import ReachedCode
 from gpuregress.mutation.mutants import Mutant
 from gpuregress.toolchain.host_code import grammar
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 def find(reached: Sequence[ReachedCode]) -> list[Mutant]:
@@ -20,15 +24,20 @@ def find(reached: Sequence[ReachedCode]) -> list[Mutant]:
 
 
 def _of_view(reached: ReachedCode) -> Iterator[Mutant]:
-    code = Code(reached.text)
-    for node in grammar.everywhere(reached.view.tree, *_KINDS):
-        if not any(start <= node.start_byte and node.end_byte <= end for start, end in reached.bodies):
+    code = Code(reached.text, reached.end)
+    assertions = [one.byte_range for one in grammar.everywhere(reached.tree, "static_assert_declaration")]
+    for node in grammar.everywhere(reached.tree, *_KINDS):
+        if not _is_within(node, reached.bodies) or _is_within(node, assertions):
             continue
         for name, operator in TABLE.items():
             for change in operator(code, node):
                 span = change.node.start_byte, change.node.end_byte
                 probes = tuple(code.probes(change.node))
                 yield mutants.of_edits(name, str(reached.file), reached.text, change.edits, probes, span)
+
+
+def _is_within(node: Node, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= node.start_byte and node.end_byte <= end for start, end in spans)
 
 
 _KINDS = (

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 
 from gpuregress.mutation.mutants import Edit
+from gpuregress.mutation.operators import by_name
 from gpuregress.mutation.ptx.text import Operand, PtxInstruction, PtxText
 
 Operator = Callable[[PtxText, PtxInstruction], Iterator[tuple[Edit, ...]]]
@@ -39,13 +40,18 @@ _NUMBERED = (
     "div",
     "rem",
 )
-_INTEGER = re.compile(r"-?\d+|0[xX][0-9a-fA-F]+")
+_REMOVED = "/* removed */"
+_INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)U?")
+_LARGEST = (2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1)
+"""Integers that may be the largest of their type."""
 _FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
 _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 _ATOMIC = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor", "exch": ""}
+_ROUNDED = {"f32": ".rn", "f64": ".rn"}
+"""Float type → the rounding with which an addition stays one of its own."""
 _MASKS = {"shfl": 5, "vote": 2, "redux": 2, "match": 2}
 """The position of the mask among the operands."""
-_SIGN_MATTERS = ("setp", "shr", "div", "rem", "min", "max", "mad", "mul", "cvt")
+_SIGN_MATTERS = ("setp", "shr", "div", "rem", "min", "max", "mad", "mul", "cvt", "atom", "red")
 
 
 def boundary(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
@@ -58,7 +64,7 @@ def boundary(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
 def barrier_removed(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`bar.sync 0;` goes."""
     if _BARRIERS.fullmatch(one.opcode):
-        yield (Edit(one.start, one.end, "// removed"),)
+        yield (Edit(one.start, one.end, _REMOVED),)
 
 
 def index_off_by_one(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
@@ -95,9 +101,16 @@ def constant(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
         return
     for operand in one.operands[1:]:
         if _INTEGER.fullmatch(operand.text):
-            yield (_operand(operand, str(int(operand.text, 0) + 1)),)
+            yield (_operand(operand, _next_integer(operand.text)),)
         elif _FLOAT.fullmatch(operand.text):
             yield (_operand(operand, _next_exponent(operand.text)),)
+
+
+def _next_integer(text: str) -> str:
+    digits = text.removesuffix("U")
+    is_octal = len(digits.lstrip("-")) > 1 and digits.lstrip("-").isdigit() and digits.lstrip("-")[0] == "0"
+    number = int(digits, 8 if is_octal else 0)
+    return f"{number + (-1 if number in _LARGEST else 1)}{text[len(digits) :]}"
 
 
 def _next_exponent(text: str) -> str:
@@ -119,11 +132,13 @@ def atomic_plain(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...
     *given, address, value = (operand.text for operand in one.operands)
     if words[0] == "red" and given:
         return
+    if "shared::cluster" in words:  # an address of another block, which a plain access cannot have
+        return
     space = next((f".{word}" for word in words if word in ("global", "shared", "shared::cta")), "")
     kind = one.type
     register = f".{kind}"
     computed = (
-        f"{_ATOMIC[operation]}.{kind} %was_new, %was, {value};"
+        f"{_ATOMIC[operation]}{_ROUNDED.get(kind, '')}.{kind} %was_new, %was, {value};"
         if _ATOMIC[operation]
         else f"mov.b{kind[1:]} %was_new, {value};"
     )
@@ -143,7 +158,7 @@ def guard_dropped(ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...
     if one.words[0] != "bra":
         yield (Edit(one.start, one.opcode_at, ""),)
     elif one.operands and ptx.label_at(one.operands[0].text, one.end) >= 0:
-        yield (Edit(one.start, one.end, "// removed"),)
+        yield (Edit(one.start, one.end, _REMOVED),)
 
 
 def double_float(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
@@ -180,6 +195,14 @@ def mask_narrowed(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ..
 def unsigned_signed(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`.u32` becomes `.s32` where the sign matters."""
     words = list(one.words)
+    if words[0] in ("ld", "ldu"):  # a narrow load fills the register with its sign
+        if words[-1] in ("u8", "u16"):
+            yield (_opcode(one, ".".join((*words[:-1], f"s{words[-1][1:]}"))),)
+        return
+    if words[0] == "setp" and words[1] in ("eq", "ne"):
+        return
+    if words[0] in ("atom", "red") and not {"min", "max"} & {*words}:
+        return
     if words[0] not in _SIGN_MATTERS or not any(word in ("u16", "u32", "u64") for word in words[1:]):
         return
     if words[0] in ("mul", "mad") and "lo" in words:
@@ -201,18 +224,18 @@ def _operand(operand: Operand, text: str) -> Edit:
     return Edit(operand.start, operand.end, text)
 
 
-TABLE: Mapping[str, Operator] = {
-    "boundary": boundary,
-    "barrier-removed": barrier_removed,
-    "index-off-by-one": index_off_by_one,
-    "thread-block-swapped": thread_block_swapped,
-    "plus-minus": plus_minus,
-    "constant": constant,
-    "atomic-plain": atomic_plain,
-    "guard-dropped": guard_dropped,
-    "double-float": double_float,
-    "transposed": transposed,
-    "mask-narrowed": mask_narrowed,
-    "unsigned-signed": unsigned_signed,
-}
+TABLE: Mapping[str, Operator] = by_name(
+    boundary,
+    barrier_removed,
+    index_off_by_one,
+    thread_block_swapped,
+    plus_minus,
+    constant,
+    atomic_plain,
+    guard_dropped,
+    double_float,
+    transposed,
+    mask_narrowed,
+    unsigned_signed,
+)
 """`shared-array-small` is of declarations: `source.small_arrays`."""

@@ -19,7 +19,7 @@ def find(text: str, name: str, entries: Collection[str]) -> list[Mutant]:
         entries: the mangled names of the launched kernels.
     """
     ptx = PtxText(text)
-    found = [*_of_instructions(ptx, name, entries), *small_arrays(ptx, name)]
+    found = [*_of_instructions(ptx, name, entries), *small_arrays(ptx, name, entries)]
     return sorted(found, key=lambda one: (one.edits[0].start, one.operator))
 
 
@@ -30,9 +30,9 @@ def _of_instructions(ptx: PtxText, name: str, entries: Collection[str]) -> Itera
                 yield mutants.of_edits(operator, name, ptx.text, edits, ((trap_before(one),),), (one.start, one.end))
 
 
-def small_arrays(ptx: PtxText, name: str) -> Iterator[Mutant]:
+def small_arrays(ptx: PtxText, name: str, entries: Collection[str]) -> Iterator[Mutant]:
     """Yield mutants whose shared array has one element less; of an array of bytes, four."""
-    for match in ptx.shared_arrays():
+    for match in ptx.shared_arrays(entries):
         size, less = int(match["size"]), 4 if match["type"] in ("b8", "u8", "s8") else 1
         if size > less:
             start, end = match.span("size")

@@ -17,6 +17,7 @@ _INSTRUCTION = re.compile(
     r"(?:@(?P<guard>!?%?[\w$]+)\s+)?(?P<opcode>[a-z][\w]*(?:\.[\w]+(?:::\w+)*)*)"
     r"\s*(?P<operands>[^;{}]*(?:\{[^{}]*\}[^;{}]*)*);"
 )
+_SHARED_ARRAY = re.compile(r"\.shared\b[^;=]*?\.(?P<type>[bsuf]\d+)\s+(?P<name>[\w$]+)\s*\[(?P<size>\d+)\]")
 _LINE_ONLY = (".loc", ".file", ".pragma", ".section", ".branchtargets")
 _DEBUG = re.compile(r"^\s*\.(?:loc|file)\b|^\s*\$L__tmp\d+:\s*$|^\s*$")
 _SECTION = re.compile(r"\.section\s+\.debug\w*\s*\{[^}]*\}", re.DOTALL)
@@ -90,12 +91,21 @@ class PtxText:
     def instructions(self, entries: Collection[str]) -> Iterator[PtxInstruction]:
         """Yield the instructions of some kernels, and of all device functions."""
         for kind, name, start, end in self.bodies:
-            if kind == "func" or name in entries:
+            if _is_run(kind, name, entries):
                 yield from self._within(start, end)
 
-    def shared_arrays(self) -> Iterator[re.Match[str]]:
-        """Yield the declarations of shared arrays with a size: groups `type` and `size`."""
-        return re.finditer(r"\.shared\b[^;=]*?\.(?P<type>[bsuf]\d+)\s+[\w$]+\s*\[(?P<size>\d+)\]", self.bare)
+    def shared_arrays(self, entries: Collection[str]) -> Iterator[re.Match[str]]:
+        """Yield the declarations of shared arrays that some kernels or device functions use, with a size.
+
+        Returns:
+            Matches with the groups `type`, `name` and `size`.
+        """
+        code = "".join(self.bare[start:end] for kind, name, start, end in self.bodies if _is_run(kind, name, entries))
+        used = set(re.findall(r"[\w$]+", code))
+        for match in _SHARED_ARRAY.finditer(self.bare):
+            around = [(kind, name) for kind, name, start, end in self.bodies if start <= match.start() < end]
+            if match["name"] in used and all(_is_run(*one, entries) for one in around):
+                yield match
 
     def label_at(self, name: str, after: int) -> int:
         """Return the offset of a label behind an offset, -1 where there is none."""
@@ -127,6 +137,11 @@ class PtxText:
             else:
                 stop = bare.find(";", at, end)
                 at = end if stop < 0 else stop + 1
+
+
+def _is_run(kind: str, name: str, entries: Collection[str]) -> bool:
+    """Whether a function may run where these kernels do."""
+    return kind == "func" or name in entries
 
 
 def _instruction(match: re.Match[str]) -> PtxInstruction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from gpuregress.operations.mutating.subject import Subject
 from gpuregress.records import Case, Program, Source
 from gpuregress.session.compilation.builder import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc
+
+_BYTES = re.compile(r"\[(?P<size>\d+)\] = \{(?P<values>\d+(?:, \d+)*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,14 @@ class MutatedPrograms:
         """Tell whether programs are the unchanged ones but for line information."""
         keys = [source_key(source) for source in sources_of(case)]
         return all(
-            program is self._subject.programs[key] or code_of(_text(program)) == self._code(key)
+            program is self._subject.programs[key] or code_of(self._without_scratch(program)) == self._code(key)
             for key, program in zip(keys, programs, strict=True)
         )
+
+    def _without_scratch(self, program: Program) -> str:
+        """The PTX with the user's own folders in its strings: `__FILE__` of a header names the copy."""
+        root = rf"{re.escape(str(self._scratch))}/[^/]+"
+        return _BYTES.sub(lambda match: _relocated(match, re.compile(root.encode())), _text(program))
 
     def _code(self, key: str) -> str:
         if key not in self._codes:
@@ -87,7 +95,9 @@ class MutatedPrograms:
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 changed = variation.files.get(file)
-                path.write_bytes(Path(file).read_bytes() if changed is None else changed.encode())
+                path.write_bytes(
+                    Path(file).read_bytes() if changed is None else changed.encode(errors="surrogateescape")
+                )
         folders = [folder for folder in nvrtc.search_folders(source) if folder.is_dir()]
         include = (*(str(_below(root, folder)) for folder in folders), *map(str, folders))
         return dataclasses.replace(source, path=str(_below(root, Path(source.path))), include=include, digest="")
@@ -100,8 +110,23 @@ class MutatedPrograms:
         path = self._scratch / f"{variation.name}-{cache.digest([key])}.ptx"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return dataclasses.replace(program, key=cache.digest([program.key, text]), ptx=str(path), cubin="")
+            path.write_bytes(_encoded(text))
+        return dataclasses.replace(program, key=cache.digest([program.key, _encoded(text)]), ptx=str(path), cubin="")
+
+
+def _relocated(match: re.Match[str], root: re.Pattern[bytes]) -> str:
+    """An array of bytes without the names of folders; its declaration as it is where it has none."""
+    values = [int(value) for value in match["values"].split(",")]
+    if max(values) > 255:
+        return match[0]
+    text, count = root.subn(b"", bytes(values))
+    size = int(match["size"]) - (len(values) - len(text))
+    return f"[{size}] = {{{', '.join(map(str, text))}}}" if count else match[0]
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes of a text that was read with `surrogateescape`."""
+    return text.encode(errors="surrogateescape")
 
 
 def _below(root: Path, path: Path) -> Path:

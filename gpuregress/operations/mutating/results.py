@@ -20,7 +20,7 @@ from gpuregress.records import from_json, to_json
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.python_kernels import source_inputs
 
-FORMAT = 3
+FORMAT = 4
 """Counts up whenever a result's meaning changes; old results are then never found again."""
 _FILE = re.compile(r"(/.*?)(?::[\w.]+)?")
 
@@ -55,7 +55,8 @@ class ResultCache:
             return
 
     def _key(self, variation: Variation) -> str:
-        texts = [part for pair in sorted({**variation.files, **variation.ptx}.items()) for part in pair]
+        changed = sorted({**variation.files, **variation.ptx}.items())
+        texts = [part.encode(errors="surrogateescape") for pair in changed for part in pair]
         options = json.dumps((variation.checks, variation.cases))
         return cache.digest(("mutant", str(FORMAT), __version__, self._base, options, *texts))
 

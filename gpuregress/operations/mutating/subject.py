@@ -213,7 +213,8 @@ def _own_keys(subject: Subject) -> tuple[str, ...]:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+    """A file's text; bytes that are not UTF-8 stay what they are."""
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def local_files(project: Project, source: Source) -> tuple[Path, ...]:

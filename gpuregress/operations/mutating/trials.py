@@ -236,7 +236,8 @@ class MutantTrials:
         """Bring a variation to its next task, or to its end."""
         while trial.task is None and trial not in self._ready:
             if trial.error is not None:
-                reason = one_line(str(trial.error).splitlines()[0])
+                folder = f"{self._scratch}/sources/{trial.variation.name}"
+                reason = one_line(str(trial.error).splitlines()[0].replace(folder, ""))
                 self._end(trial, TrialResult(states.of_error(trial.error), reason=reason))
                 return
             if not trial.cases:

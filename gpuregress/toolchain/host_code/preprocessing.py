@@ -69,6 +69,15 @@ class Macro:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """A macro's name with the offsets of its body."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
     """The lines between two directives of a condition; `is_dead`: an `#if 0`, or not what NVRTC compiles."""
 
@@ -148,6 +157,19 @@ class CxxText:
                 macro = Macro(match["body"].strip(), match["parameters"] is not None, parameters)
                 found[match["name"]] = (*found.get(match["name"], ()), macro)
         return found
+
+    @cached_property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The macros of the text, with the places of their bodies."""
+        found: list[Definition] = []
+        for one in self.directives:
+            match = _DEFINE.match(one.rest) if one.word == "define" else None
+            if match is not None:
+                start = one.end - len(one.rest)
+                body = match["body"]
+                first = start + match.start("body") + len(body) - len(body.lstrip())
+                found.append(Definition(match["name"], first, start + len(one.rest.rstrip())))
+        return tuple(found)
 
     def views(self) -> tuple[str, ...]:
         """The code with one branch of each condition: all first ones, all second ones, and so on."""

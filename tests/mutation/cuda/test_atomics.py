@@ -10,17 +10,29 @@ from gpuregress.mutation.cuda.atomics import plain
 @pytest.mark.parametrize(
     ("function", "operands", "value"),
     [
-        ("atomicAdd", ["v"], "was + (v)"),
-        ("::atomicSub_block", ["v"], "was - (v)"),
-        ("atomicMax_system", ["v"], "was > (v) ? was : (v)"),
-        ("atomicExch", ["v"], "(v)"),
-        ("atomicCAS", ["o", "v"], "was == (o) ? (v) : was"),
-        ("atomicInc", ["v"], "was >= (v) ? 0 : was + 1"),
+        ("::atomicSub_block", ["v"], "mutant_was - mutant_first"),
+        ("atomicMax_system", ["v"], "mutant_was > mutant_first ? mutant_was : mutant_first"),
+        ("atomicExch", ["v"], "mutant_first"),
+        ("atomicInc", ["v"], "mutant_was >= mutant_first ? 0 : mutant_was + 1"),
     ],
 )
 def test_an_operation(function: str, operands: list[str], value: str) -> None:
-    text = plain(function, ["p", *operands])
-    assert text == f"[&] {{ auto at = p; auto was = *at; *at = {value}; return was; }}()"
+    assert plain(function, ["p", *operands]) == (
+        "[&] { auto mutant_at = p; auto mutant_was = *mutant_at; decltype(mutant_was) mutant_first = v; "
+        f"mutant_was = *mutant_at; *mutant_at = {value}; return mutant_was; }}()"
+    )
+
+
+def test_the_operand_of_an_addition_is_rounded_for_itself() -> None:
+    text = plain("atomicAdd", ["&at[was]", "x * y"])
+    assert "volatile decltype(mutant_was) mutant_first = x * y;" in text
+    assert text.startswith("[&] { auto mutant_at = &at[was];")
+
+
+def test_a_comparison_has_both_operands() -> None:
+    text = plain("atomicCAS", ["p", "a++", "b"])
+    assert text.count("a++") == 1
+    assert "*mutant_at = mutant_was == mutant_first ? mutant_second : mutant_was;" in text
 
 
 def test_other_calls_have_none() -> None:

@@ -25,6 +25,10 @@ def test_an_expression_traps_before_its_value_and_then_before_its_statement() ->
 
 def test_a_declaration_keeps_its_scope() -> None:
     assert probes("double d = n;", "double-float") == ["__trap(); double d = n;"]
+    before = "n = 1; __shared__ alignas(8) "
+    assert probes(f"{before}float t[2];", "shared-array-small") == [
+        "n = 1; __trap(); __shared__ alignas(8) float t[2];"
+    ]
 
 
 def test_the_head_of_a_loop_traps_before_the_loop() -> None:

@@ -24,9 +24,9 @@ def changed(operator: str, body: str) -> list[str]:
         ("boundary", "setp.ge.s32 %p1, %r1, %r2;", ["setp.gt.s32 %p1, %r1, %r2;"]),
         ("boundary", "setp.ltu.f32 %p1, %f1, %f2;", ["setp.leu.f32 %p1, %f1, %f2;"]),
         ("boundary", "setp.eq.s32 %p1, %r1, %r2;", []),
-        ("barrier-removed", "bar.sync 0;", ["// removed"]),
-        ("barrier-removed", "barrier.cluster.wait.aligned;", ["// removed"]),
-        ("barrier-removed", "fence.acq_rel.gpu;", ["// removed"]),
+        ("barrier-removed", "bar.sync 0;", ["/* removed */"]),
+        ("barrier-removed", "barrier.cluster.wait.aligned;", ["/* removed */"]),
+        ("barrier-removed", "fence.acq_rel.gpu;", ["/* removed */"]),
         ("barrier-removed", "bar.red.popc.u32 %r1, 0, %p1;", []),
         ("index-off-by-one", "ld.global.v2.f32 {%f1, %f2}, [%rd1+8];", ["ld.global.v2.f32 {%f1, %f2}, [%rd1+16];"]),
         ("index-off-by-one", "st.shared.b16 [%r1], %rs1;", ["st.shared.b16 [%r1+2], %rs1;"]),
@@ -47,9 +47,25 @@ def changed(operator: str, body: str) -> list[str]:
         ]),
         ("atomic-plain", "atom.global.cas.b32 %r1, [%rd1], %r2, %r3;", []),
         ("guard-dropped", "@!%p1 st.global.u32 [%rd1], %r1;", ["st.global.u32 [%rd1], %r1;"]),
-        ("guard-dropped", "@%p1 bra $L2; $L2: ret;", ["// removed $L2: ret;"]),
+        ("guard-dropped", "@%p1 bra $L2; $L2: ret;", ["/* removed */ $L2: ret;"]),
         ("guard-dropped", "$L1: @%p1 bra $L1; ret;", []),
+        ("constant", "mov.b32 %r1, 017; mov.b32 %r1, 4294967295;", [
+            "mov.b32 %r1, 16; mov.b32 %r1, 4294967295;",
+            "mov.b32 %r1, 017; mov.b32 %r1, 4294967294;",
+        ]),
+        ("atomic-plain", "red.shared::cluster.add.u32 [%r1], 1;", []),
+        ("atomic-plain", "red.global.add.f32 [%rd1], %f1;", [
+            ("{ .reg .f32 %was, %was_new; ld.global.f32 %was, [%rd1]; add.rn.f32 %was_new, %was, %f1; "
+            "st.global.f32 [%rd1], %was_new; }"),
+        ]),
         ("shared-array-small", ".shared .align 4 .b8 t[128];", [".shared .align 4 .b8 t[124];"]),
+        ("shared-array-small", ".shared .b8 t[128]; mov.u32 %r1, t;", [".shared .b8 t[124]; mov.u32 %r1, t;"]),
+        ("unsigned-signed", "setp.ne.u32 %p1, %r1, %r2; ld.global.u8 %rs1, [%rd1];", [
+            "setp.ne.u32 %p1, %r1, %r2; ld.global.s8 %rs1, [%rd1];",
+        ]),
+        ("unsigned-signed", "atom.global.max.u32 %r1, [%rd1], %r2; red.global.add.u32 [%rd1], 1;", [
+            "atom.global.max.s32 %r1, [%rd1], %r2; red.global.add.u32 [%rd1], 1;",
+        ]),
         ("double-float", "fma.rn.f64 %fd1, %fd2, %fd3, %fd4;", [
             ("fma.rn.f64 %fd1, %fd2, %fd3, %fd4; { .reg .f32 %single; cvt.rn.f32.f64 %single, %fd1; "
             "cvt.f64.f32 %fd1, %single; }"),

@@ -45,3 +45,13 @@ def test_line_information_is_no_code() -> None:
 def test_an_idle_kernel_returns_at_once() -> None:
     assert "ret;\n\tld.param.u64" in idle(TEXT, ["k"])
     assert idle(TEXT, ["other"]) == TEXT
+
+
+def test_shared_arrays_of_the_launched_kernels() -> None:
+    text = """\
+.shared .b8 all[64];
+.shared .b8 unused[64];
+.entry k() { .shared .b8 own[8]; mov.u32 %r1, all; mov.u32 %r1, own; }
+.entry other() { .shared .b8 own[4]; mov.u32 %r1, own; mov.u32 %r1, unused; }
+"""
+    assert [(one["name"], one["size"]) for one in PtxText(text).shared_arrays(["k"])] == [("all", "64"), ("own", "8")]

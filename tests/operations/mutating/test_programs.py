@@ -8,7 +8,7 @@ from pathlib import Path
 from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.project import Project
-from gpuregress.records import Source
+from gpuregress.records import Program, Source
 from gpuregress.session.compilation.builder import source_key
 from tests import fakes
 
@@ -64,3 +64,20 @@ def test_changed_ptx_is_a_program_of_its_own(tmp_path: Path) -> None:
     assert not programs.are_equal(subject.cases[0], [program])
     (same,) = programs.of_case(Variation("m2", ptx={key: "// x\nmov.u32 %r1, 1;\n"}), subject.cases[0], {})
     assert programs.are_equal(subject.cases[0], [same])
+
+
+def test_the_name_of_a_copied_header_is_no_difference(tmp_path: Path) -> None:
+    subject, scratch = subject_of(tmp_path), tmp_path / "scratch"
+    (program,) = subject.programs.values()
+    case = subject.cases[0]
+
+    def with_name(text: str, name: str) -> Program:
+        path = tmp_path / name
+        path.write_text(f".b8 $str[{len(text) + 1}] = {{{', '.join(map(str, text.encode()))}, 0}};\n")
+        return dataclasses.replace(program, ptx=str(path))
+
+    clean = with_name("at /include/far.h", "a.ptx")
+    subject = dataclasses.replace(subject, programs=dict.fromkeys(subject.programs, clean))
+    programs = MutatedPrograms(subject, scratch)
+    assert programs.are_equal(case, [with_name(f"at {scratch}/m12/include/far.h", "b.ptx")])
+    assert not programs.are_equal(case, [with_name(f"at {scratch}/m12/include/near.h", "c.ptx")])
