@@ -9,8 +9,8 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.threads import linear_thread
-from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.checks import synchronization
+from gpuregress.devices.cpu.builder.types import I1, I32, I64
+from gpuregress.devices.cpu.checks import cluster_order, synchronization
 from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, RaceRules
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime.checks import layout
@@ -142,4 +142,34 @@ def note_fence(emitter: Services, instruction: Instruction) -> None:
     if emitter.epoch is None or "proxy" in words or "mbarrier_init" in words:
         return
     scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
+    b = emitter.builder
+    if emitter.unit.clustered and scope != layout.SCOPES["cta"]:
+        cluster_order.note_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
     note_order(emitter, layout.FENCE, i64(0), scope)
+
+
+def note_cluster_arrival(emitter: Services, steps: ir.Value, *, releases: bool) -> None:
+    """Tell of an arrival at the cluster's barrier.
+
+    Args:
+        emitter: the function's.
+        steps: the thread's arrivals and waits there before, i32.
+        releases: whether the arrival releases what the thread did.
+    """
+    if emitter.epoch is not None:
+        b, number = emitter.builder, linear_thread(emitter.builder, emitter.view, emitter.thread)
+        flag = ir.Constant(I1, releases)
+        b.call(cluster_order.arrival(emitter.unit.module), (emitter.view.machine, number, steps, flag))
+        begin_epoch(b, emitter)
+
+
+def note_cluster_passage(emitter: Services, steps: ir.Value) -> None:
+    """Tell of a wait at the cluster's barrier that is over.
+
+    Args:
+        emitter: the function's.
+        steps: the thread's arrivals and waits there before, i32.
+    """
+    if emitter.epoch is not None:
+        b, number = emitter.builder, linear_thread(emitter.builder, emitter.view, emitter.thread)
+        b.call(cluster_order.passage(emitter.unit.module), (emitter.view.machine, number, steps))

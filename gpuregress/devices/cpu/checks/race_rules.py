@@ -16,12 +16,14 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.python_calls import raw_call
-from gpuregress.devices.cpu.builder.structured import Cell, at, i64, open_function, while_nonzero
+from gpuregress.devices.cpu.builder.structured import Cell, at, element, i64, open_function, while_nonzero
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.checks import cluster_order
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import (
     CHECK_REPORT,
+    CLUSTER_SHIFT,
     GATHER,
     LOCAL_WINDOW,
     MIDDLE,
@@ -32,6 +34,8 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
 )
 
 READ, WRITE = "read", "write"
+_CLUSTER = "cluster"
+"""The shared memory of a cluster's blocks, which has cells of its own rules: a name beside those of state spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class RaceRules:
     """
 
     def __init__(self, unit: Unit, shifts: dict[str, int], *, races: bool, uninitialized: bool) -> None:
-        self.unit, self.shifts, self.races, self.uninitialized = unit, shifts, races, uninitialized
+        self.unit, self.races, self.uninitialized = unit, races, uninitialized
+        self.shifts = {**shifts, _CLUSTER: shifts["shared"]}
 
     def _function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
         declared = self.unit.module.globals.get(name)
@@ -105,23 +110,39 @@ class RaceRules:
     def _shared(
         self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
     ) -> None:
-        block = field(b, machine, "block_checks", POINTER)
-        inside = address
+        block, inside, space = field(b, machine, "block_checks", POINTER), address, "shared"
         if self.unit.clustered:
-            inside = b.sub(address, field(b, machine, "shared_base"))
-            with b.if_then(b.icmp_unsigned(">=", inside, i64(1 << 26)), likely=False):
-                b.ret_void()
+            inside, space = b.and_(address, i64((1 << CLUSTER_SHIFT) - 1)), _CLUSTER
+            block = self._owner(b, machine, address)
         cells, plane = (_load(b, block, layout.BLOCK[name]) for name in ("cells", "plane"))
         first = b.add(cells, b.shl(b.lshr(inside, i64(self.shifts["shared"])), i64(layout.CELL_SHIFT)))
-        start, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("start", "open"))
-        where = _Place(machine, plane, address, epoch, start, start, open_, "shared")
+        where = self._place(b, machine, plane, address, epoch, space)
         self._cells(b, access, first, where, ir.Constant(I1, 0))
         b.ret_void()
+
+    def _owner(self, b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
+        """The state of the block of the cluster whose shared memory an address is in."""
+        states = field(b, machine, "cluster_checks", POINTER)
+        return b.load(element(b, states, b.lshr(address, i64(CLUSTER_SHIFT)), I64), typ=POINTER)
+
+    def _place(
+        self, b: ir.IRBuilder, machine: ir.Value, plane: ir.Value, address: ir.Value, epoch: ir.Value, space: str
+    ) -> _Place:
+        block, launch = field(b, machine, "block_checks", POINTER), field(b, machine, "checks", POINTER)
+        if space == "shared":
+            start, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("start", "open"))
+            return _Place(machine, plane, address, epoch, start, start, open_, space)
+        turn, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
+        if space == _CLUSTER:
+            oldest = _load(b, self._owner(b, machine, address), layout.BLOCK["start"])
+        else:
+            oldest = _load(b, launch, layout.LAUNCH["oldest"])
+        return _Place(machine, plane, address, epoch, oldest, turn, open_, space)
 
     def _global(
         self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
     ) -> None:
-        launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+        launch = field(b, machine, "checks", POINTER)
         slot = b.lshr(address, i64(REGION_SHIFT))
         number = b.and_(b.mul(slot, i64(GATHER)), i64((1 << SLOT_BITS) - 1))
         table = b.inttoptr(_load(b, launch, layout.LAUNCH["shadow"]), POINTER)
@@ -137,9 +158,7 @@ class RaceRules:
         filled = b.trunc(tagged, I1)
         cells = b.and_(tagged, i64(~layout.REGION_FLAGS))
         first = b.add(cells, b.shl(b.lshr(offset, i64(self.shifts["global"])), i64(layout.CELL_SHIFT)))
-        oldest = _load(b, launch, layout.LAUNCH["oldest"])
-        turn, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
-        where = _Place(machine, plane, address, epoch, oldest, turn, open_, "global")
+        where = self._place(b, machine, plane, address, epoch, "global")
         with b.if_then(b.icmp_unsigned("!=", b.and_(tagged, i64(layout.RACE_FREE)), i64(0))):
             self._note_initialized(b, access, first, where)
             b.ret_void()
@@ -191,7 +210,7 @@ class RaceRules:
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self._is_void(b, write, where), b.not_(filled))
             fine = b.and_(fine, b.not_(void))
-        if self.unit.has_copies and where.space == "shared":
+        if self.unit.has_copies and where.space != "global":
             fine = b.and_(fine, b.not_(_is_in_flight(b, write, where.oldest)))
         level = b.and_(reader, i64(layout.LEVEL_MASK))
         alone = b.and_(where.is_of_thread(b, reader), b.icmp_unsigned("==", level, i64(0)))
@@ -220,7 +239,7 @@ class RaceRules:
 
     def _is_void(self, b: ir.IRBuilder, write: ir.Value, where: _Place) -> ir.Value:
         """Whether nobody has written the cell: in shared memory, nobody of this block."""
-        if where.space == "shared":
+        if where.space != "global":
             return b.icmp_unsigned("<", write, where.oldest)
         return b.icmp_unsigned("==", write, i64(0))
 
@@ -236,15 +255,7 @@ class RaceRules:
         function.attributes.add("noinline")
         machine, cell, plane, address, epoch, filled = function.args
         b = open_function(function)
-        block = field(b, machine, "block_checks", POINTER)
-        if space == "shared":
-            start, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("start", "open"))
-            where = _Place(machine, plane, address, epoch, start, start, open_, space)
-        else:
-            launch = field(b, machine, "checks", POINTER)
-            oldest = _load(b, launch, layout.LAUNCH["oldest"])
-            turn, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
-            where = _Place(machine, plane, address, epoch, oldest, turn, open_, space)
+        where = self._place(b, machine, plane, address, epoch, space)
         second = at(b, cell, plane)
         write, reader = _load(b, cell, 0), _load(b, cell, 8)
         if (access.action == READ or access.reads) and self.uninitialized:
@@ -253,7 +264,7 @@ class RaceRules:
                 self._report(b, where, layout.UNINITIALIZED, i64(0))
         is_write = access.action == WRITE
         if self.races:
-            if self.unit.has_copies and space == "shared":
+            if self.unit.has_copies and space != "global":
                 with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
                     with flying:
                         self._report(b, where, layout.UNARRIVED, write)
@@ -278,14 +289,15 @@ class RaceRules:
         self, b: ir.IRBuilder, access: CellAccess, where: _Place, other: ir.Value, *, is_other_write: bool
     ) -> None:
         """Report a race with an access that nothing orders before this one, unless both are strong enough."""
-        apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))
+        apart = self._is_unordered(b, where, other)
         if access.is_strong:
             near = b.icmp_unsigned(">=", other, where.turn)
             both = b.icmp_unsigned("!=", b.and_(other, i64(layout.STRONG)), i64(0))
             wide = ir.Constant(I1, 1)
+            least = layout.SCOPES["cluster" if where.space == _CLUSTER else "gpu"] << layout.LEVEL_SHIFT
             for epoch in (other, where.epoch) if is_other_write else (where.epoch,):
                 scope = b.and_(epoch, i64(layout.LEVEL_MASK))
-                wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(layout.SCOPES["gpu"] << layout.LEVEL_SHIFT)))
+                wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(least)))
             apart = b.and_(apart, b.not_(b.and_(both, b.or_(near, wide))))
         if access.action == WRITE and not access.is_strong and is_other_write:
             # Two plain writes of one value: compute-sanitizer does not count them either.
@@ -331,7 +343,7 @@ class RaceRules:
 
     def _note_read(self, b: ir.IRBuilder, where: _Place, cell: ir.Value, second: ir.Value, reader: ir.Value) -> None:
         epoch = where.epoch
-        apart = b.call(self.unordered(where.space), (where.machine, reader, epoch))
+        apart = self._is_unordered(b, where, reader)
         held = b.lshr(b.and_(reader, i64(layout.LEVEL_MASK)), i64(layout.LEVEL_SHIFT))
         bare = b.and_(epoch, i64(~layout.LEVEL_MASK))
         with b.if_else(apart) as (concurrent, ordered):
@@ -350,6 +362,11 @@ class RaceRules:
                 with b.if_then(alone):
                     b.store(bare, at(b, cell, 8))
 
+    def _is_unordered(self, b: ir.IRBuilder, where: _Place, other: ir.Value) -> ir.Value:
+        apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))
+        # What is older is not of this block's shared memory.
+        return b.and_(apart, b.icmp_unsigned(">=", other, where.oldest)) if where.space == _CLUSTER else apart
+
     # --- order --------------------------------------------------------------------------------------------------------
 
     def unordered(self, space: str) -> ir.Function:
@@ -364,35 +381,51 @@ class RaceRules:
         block = field(b, machine, "block_checks", POINTER)
         launch = field(b, machine, "checks", POINTER)
         oldest = _load(b, block, layout.BLOCK["start"])
-        if space == "global":
+        if space != "shared":
             oldest = _load(b, launch, layout.LAUNCH["oldest"])
         with b.if_then(b.icmp_unsigned("<", other, oldest)):
             b.ret(no)
-        if space == "global":
+        own, their = (b.lshr(b.and_(one, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT)) for one in (epoch, other))
+        stamp = b.lshr(other, i64(layout.STAMP_SHIFT))
+        if space != "shared":
             with b.if_then(b.icmp_unsigned("<", other, _load(b, block, layout.BLOCK["turn"]))):
                 with b.if_then(b.icmp_unsigned("==", _load(b, launch, layout.LAUNCH["has_turns"]), i64(0))):
                     b.ret(yes)
-                whose = b.call(self._block_of(), (launch, b.lshr(other, i64(layout.STAMP_SHIFT))))
+                whose = b.call(self._block_of(), (launch, stamp))
                 with b.if_then(b.icmp_unsigned("!=", whose, _load(b, block, layout.BLOCK["number"]))):
+                    if self.unit.clustered:
+                        peer = b.call(cluster_order.peer(self.unit.module), (machine, whose))
+                        with b.if_then(b.icmp_unsigned("!=", peer, ir.Constant(POINTER, None))):
+                            b.ret(self._is_cluster_unordered(b, machine, peer, (their, stamp, own)))
                     b.ret(yes)
         with b.if_then(b.icmp_unsigned("<", other, _load(b, block, layout.BLOCK["open"]))):
             b.ret(no)
-        own, their = (b.lshr(b.and_(one, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT)) for one in (epoch, other))
         with b.if_then(b.icmp_unsigned("==", own, their)):
             b.ret(no)
-        stamp = b.trunc(b.lshr(other, i64(layout.STAMP_SHIFT)), I32)
+        short = b.trunc(stamp, I32)
         warp, their_warp = b.lshr(own, i64(5)), b.lshr(their, i64(5))
         index = b.add(b.shl(warp, i64(5)), their_warp)
         known = b.load(at(b, block, b.add(i64(layout.WARPS), b.shl(index, i64(2)))), typ=I32)
-        with b.if_then(b.icmp_unsigned("<=", stamp, known)):
+        with b.if_then(b.icmp_unsigned("<=", short, known)):
             b.ret(no)
         with b.if_then(b.icmp_unsigned("==", warp, their_warp)):
             index = b.add(b.shl(own, i64(5)), b.and_(their, i64(31)))
             known = b.load(at(b, block, b.add(i64(layout.LANES), b.shl(index, i64(2)))), typ=I32)
-            with b.if_then(b.icmp_unsigned("<=", stamp, known)):
+            with b.if_then(b.icmp_unsigned("<=", short, known)):
                 b.ret(no)
+        if self.unit.clustered:
+            b.ret(self._is_cluster_unordered(b, machine, block, (their, stamp, own)))
+            return function
         b.ret(yes)
         return function
+
+    def _is_cluster_unordered(
+        self, b: ir.IRBuilder, machine: ir.Value, state: ir.Value, access: tuple[ir.Value, ir.Value, ir.Value]
+    ) -> ir.Value:
+        """Whether no barrier of the cluster orders an access (its thread, its stamp, the own thread) before this."""
+        their, stamp, own = access
+        arguments = (machine, state, b.trunc(their, I32), stamp, b.trunc(own, I32))
+        return b.not_(b.call(cluster_order.is_known(self.unit.module), arguments))
 
     def _block_of(self) -> ir.Function:
         """`(launch, stamp)` → the number of the block in whose turn the stamp is; by binary search."""

@@ -76,7 +76,8 @@ def begin_turn(unit: Unit) -> ir.Function:
                 b.store(behind, at(b, block, layout.BLOCK[name]))
             for name in ("fences", "fenced"):
                 b.store(i64(0), at(b, block, layout.BLOCK[name]))
-            unit.fill(b, at(b, block, layout.ARRIVALS), 0, i64(layout.BLOCK_BYTES - layout.ARRIVALS))
+            end = layout.BLOCK_BYTES if unit.clustered else layout.CLUSTER_ARRIVALS
+            unit.fill(b, at(b, block, layout.ARRIVALS), 0, i64(end - layout.ARRIVALS))
     count = _load(b, launch, layout.LAUNCH["turn_count"])
     fits = b.icmp_unsigned("<", count, _load(b, launch, layout.LAUNCH["turn_capacity"]))
     with b.if_else(fits, likely=True) as (kept, lost):

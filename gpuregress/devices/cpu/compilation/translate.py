@@ -53,7 +53,7 @@ def translate(
     else:
         whole = inlined(with_warp_barriers(with_batches(plain), is_followed))
     unit = Unit(with_constant_divisors(with_results(whole)), schedule)
-    if {"races", "uninitialized"} & set(unit.schedule.instruments.checks) and not unit.clustered:
+    if {"races", "uninitialized"} & set(unit.schedule.instruments.checks):
         unit.granules = granules(unit.functions.values())
         unit.synchronizes = synchronizes(unit.functions.values())
     facts: dict[str, KernelFacts] = {}

@@ -40,7 +40,8 @@ class DynamicChecks(LaunchInstrument):
             for arena in launch.arenas:
                 arena.checks.clear()
         launch.machine.checks = shadow.address
-        launch.machine.block_checks = launch.arenas[0].checks.address
+        first = launch.arenas[0].checks
+        launch.machine.block_checks, launch.machine.cluster_checks = first.address, first.alone
         found = self._found = LaunchFindings(launch.machine, shadow, launch.scene)
         launch.bulk.noted = BulkNotes(launch.machine, shadow, granules)
         launch.calls[CHECK_REPORT] = lambda _arguments: found.take(CHECK_REPORT)
@@ -69,10 +70,8 @@ class DynamicChecks(LaunchInstrument):
 
     def _note(self, launch: InstrumentedLaunch) -> str:
         """What the checks did not watch in the launch that ends."""
-        kernel, parts = launch.kernel, list(launch.kernel.unwatched)
-        if not kernel.granules:
-            parts.append(unwatched.CLUSTERS if kernel.in_cluster else unwatched.WITH_CLUSTERS)
-        elif self._shadow is not None:
+        parts = list(launch.kernel.unwatched)
+        if self._shadow is not None:
             words = {"heap_accesses": unwatched.HEAP, "lost_turns": unwatched.LATE_TURNS}
             parts += [text for word, text in words.items() if self._shadow.word(word)]
         return unwatched.note(parts, launch.wanted.checks)

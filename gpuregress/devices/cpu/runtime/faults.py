@@ -28,7 +28,7 @@ _OUT_OF_REACH = (
     "the many shared variables of this kernel, with the gaps between them on the cpu device, end beyond 256 KiB, "
     "where no matrix descriptor reaches: put them into one array or structure"
 )
-_LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
+_LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>[\w$]+)")
 _SOURCE_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
 _OF_MANY_THREADS = (
     machine_layout.FAULT_DEADLOCK,
@@ -375,7 +375,10 @@ def _distance(offset: int, start: int, size: int) -> int:
 
 
 def plain(name: str) -> str:
-    """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay."""
+    """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay.
+
+    A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name.
+    """
     match = _LOCAL_NAME.fullmatch(name)
     if match is not None:
         return match["rest"][: int(match["size"])]

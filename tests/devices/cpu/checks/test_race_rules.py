@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -69,12 +67,3 @@ def test_the_next_launch_is_ordered_behind_the_one_before(program: Running) -> N
 def test_a_finding_counts_those_at_the_same_lines(program: Running) -> None:
     z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.zeros(64, np.int32))
     assert max(finding.count for finding in program.launch("reversed_racy", 1, 64, z, y).findings) == 32
-
-
-def test_a_kernel_in_a_cluster_says_that_it_is_not_watched(tmp_path: Path, program: Running) -> None:
-    text = 'extern "C" __global__ void __cluster_dims__(2) pairs(int* y) { y[blockIdx.x] = 1; }'
-    pairs = Running(tmp_path, text, is_small=True, checks=("races",))
-    y = pairs.put("y", np.zeros(2, np.int32))
-    assert "clusters are not watched" in pairs.launch("pairs", 2, 32, y).unwatched
-    z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.zeros(64, np.int32))
-    assert program.launch("reversed_racy", 1, 64, z, y).unwatched == ""

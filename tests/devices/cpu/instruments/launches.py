@@ -24,10 +24,10 @@ def launch_of(
     probes: tuple[ProbeSite, ...] = (),
     stretches: tuple[Stretch, ...] = (),
     granules: tuple[int, ...] = (),
-    in_cluster: bool = False,
+    unwatched: tuple[str, ...] = (),
 ) -> InstrumentedLaunch:
     """A launch of one block of a kernel without code."""
-    kernel = KernelFacts("k", 0, 0, 0, (), 1024, None, False, None, (1, 1, 1), granules=granules, in_cluster=in_cluster)
+    kernel = KernelFacts("k", 0, 0, 0, (), 1024, None, False, None, (1, 1, 1), granules=granules, unwatched=unwatched)
     program = ModuleFacts({"k": kernel}, (), (), (), (), {}, 0, {}, 0, probes, stretches)
     machine, space, arena = Machine(), AddressSpace(), Arena()
     arena.prepare(b"", 1024, kernel, 32)

@@ -26,10 +26,15 @@ def test_watched_kernels_report_to_the_shadow_memory() -> None:
     checks.clear()
 
 
-def test_kernels_in_clusters_are_told_to_be_unwatched() -> None:
-    checks, launch = DynamicChecks(), launch_of(RACES, in_cluster=True)
+def test_a_kernel_without_shadow_cells_has_no_calls() -> None:
+    checks, launch = DynamicChecks(), launch_of(Instruments(checks=("leaks",)))
     checks.before(launch)
     assert not launch.calls
     report = checks.after(launch, LaunchReport(0, exchange="at k.cu:3"))
-    assert "clusters are not watched" in report.unwatched
-    assert (report.findings, report.exchange) == ((), "at k.cu:3")
+    assert (report.findings, report.exchange, report.unwatched) == ((), "at k.cu:3", "")
+
+
+def test_what_a_kernel_accesses_unwatched_is_told() -> None:
+    checks, launch = DynamicChecks(), launch_of(RACES, granules=(2, 2), unwatched=("textures and surfaces",))
+    checks.before(launch)
+    assert checks.after(launch, LaunchReport(0)).unwatched == "races of textures and surfaces are not watched"

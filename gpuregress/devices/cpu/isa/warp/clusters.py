@@ -14,6 +14,7 @@ from gpuregress.devices.cpu.builder.structured import i32
 from gpuregress.devices.cpu.builder.thread_context import CLUSTER
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32
+from gpuregress.devices.cpu.checks.access_notes import note_cluster_arrival, note_cluster_passage
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime import machine_layout
 
@@ -109,7 +110,9 @@ def _getctarank(emitter: Services, instruction: Instruction) -> None:
 
 def arrive(emitter: Services, instruction: Instruction) -> None:
     """Lower an arrival at the cluster barrier; a second one before a wait is a fault."""
-    _check(emitter, instruction, emitter.exits.fetch(emitter, "cluster"), expected=0)
+    steps = emitter.exits.fetch(emitter, "cluster")
+    _check(emitter, instruction, steps, expected=0)
+    note_cluster_arrival(emitter, steps, releases="relaxed" not in instruction.modifiers)
     _step(emitter)
 
 
@@ -117,6 +120,7 @@ def wait(emitter: Services, instruction: Instruction) -> None:
     """Lower a wait for all threads of the cluster; a wait without an arrival is a fault."""
     _check(emitter, instruction, emitter.exits.fetch(emitter, "cluster"), expected=1)
     emitter.wait(CLUSTER)
+    note_cluster_passage(emitter, emitter.exits.fetch(emitter, "cluster"))
     _step(emitter)
 
 

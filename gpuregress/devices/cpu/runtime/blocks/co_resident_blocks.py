@@ -46,15 +46,17 @@ class Cluster:
     Attributes:
         blocks: by rank.
         shared: host pointer to each one's shared memory; 0 where it has not begun, or is done.
+        checks: host pointer to the state of each one's dynamic checks.
         phase: how often the barrier has opened.
     """
 
     blocks: list[CoResidentBlock]
     shared: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(init=False)
+    checks: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(init=False)
     phase: int = 0
 
     def __post_init__(self) -> None:
-        self.shared = np.zeros(len(self.blocks), np.uint64)
+        self.shared, self.checks = (np.zeros(len(self.blocks), np.uint64) for _ in range(2))
 
     @property
     def done(self) -> bool:
@@ -204,7 +206,8 @@ class CoResidentGrid:
         cluster.shared[rank] = arena.shared.ctypes.data
         machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
         machine.context, machine.copies = arena.context.ctypes.data, arena.copies.ctypes.data
-        machine.block_checks = arena.checks.address
+        cluster.checks[rank] = machine.block_checks = arena.checks.address
+        machine.cluster_checks = cluster.checks.ctypes.data
         machine.cluster_rank, machine.shared_base = rank, rank << machine_layout.CLUSTER_SHIFT
         machine.cluster_shared, machine.cluster_count = cluster.shared.ctypes.data, len(cluster.blocks)
 

@@ -127,7 +127,7 @@ class ResidentBlocks:
         self.arena, machine = arena, self._machine
         machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
         machine.context, machine.copies = arena.context.ctypes.data, arena.copies.ctypes.data
-        machine.block_checks = arena.checks.address
+        machine.block_checks, machine.cluster_checks = arena.checks.address, arena.checks.alone
         machine.cluster_shared = arena.alone.ctypes.data
 
     def _new_arena(self) -> Arena:

@@ -193,7 +193,7 @@ class Causality:
     def _key(self, address: int, number: int) -> _Key:
         """A location; shared memory is another one in each block, and the same in those of a cluster."""
         is_shared = address >> REGION_SHIFT == SHARED_WINDOW >> REGION_SHIFT
-        return (address, self._cluster(number)) if is_shared or address == layout.CLUSTER_BARRIER else (address, -1)
+        return (address, self._cluster(number)) if is_shared else (address, -1)
 
     # --- the block's state --------------------------------------------------------------------------------------------
 

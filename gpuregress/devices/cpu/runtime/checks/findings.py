@@ -13,7 +13,14 @@ from gpuregress.devices.cpu.runtime.checks.causality import Causality, cluster_n
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.devices.cpu.runtime.faults import FaultContext
 from gpuregress.devices.cpu.runtime.heap.device_heap import DeviceHeap
-from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT, SHARED_WINDOW, Machine
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    CHECK_ORDER,
+    CHECK_REPORT,
+    CLUSTER_SHIFT,
+    REGION_SHIFT,
+    SHARED_WINDOW,
+    Machine,
+)
 from gpuregress.devices.cpu.runtime.program import ModuleFacts, Site
 from gpuregress.records import CheckFinding, Dim3
 
@@ -127,10 +134,25 @@ class LaunchFindings:
         if kind == layout.UNARRIVED:
             first = f"asynchronous copy by {earlier.who} at {earlier.site.where}"
         second = f"{later.action} by {who} at {later.site.where}"
-        missing = "before the copy was waited for" if kind == layout.UNARRIVED else _missing(earlier, later)
+        missing = "before the copy was waited for" if kind == layout.UNARRIVED else self._missing(earlier, later)
         message = f"data race on {element}: {first} and {second}, {missing}"
         lines = f"{earlier.site.where}, {later.site.where}"
         return CheckFinding("race", message, location=later.site.where, lines=lines)
+
+    def _missing(self, earlier: _Access, later: _Access) -> str:
+        if earlier.block != later.block:
+            one, other = (self._cluster(block) for block in (earlier.block, later.block))
+            return f"in two blocks {'of a cluster ' if one == other else ''}that nothing orders"
+        if earlier.number // 32 == later.number // 32:
+            if earlier.site == later.site:
+                return "two lanes of one warp in one instruction"
+            return "two lanes of one warp, with no __syncwarp between: it relies on a converged warp"
+        return "with no barrier between"
+
+    def _cluster(self, block: Dim3) -> Dim3:
+        """The coordinates of a block's cluster."""
+        machine = self._machine
+        return block[0] // machine.cluster_x, block[1] // machine.cluster_y, block[2] // machine.cluster_z
 
     def _uninitialized(self, address: int, access: _Access) -> CheckFinding:
         element = self._element(access.site, address)
@@ -139,18 +161,11 @@ class LaunchFindings:
 
     def _element(self, site: Site, address: int) -> str:
         """`s[31]` (shared): the element that an address is in."""
-        whole = address + (SHARED_WINDOW if address < 1 << 32 else 0)
-        return faults.element_at(self._scene(), site, whole)
-
-
-def _missing(earlier: _Access, later: _Access) -> str:
-    if earlier.block != later.block:
-        return "in two blocks that nothing orders"
-    if earlier.number // 32 == later.number // 32:
-        if earlier.site == later.site:
-            return "two lanes of one warp in one instruction"
-        return "two lanes of one warp, with no __syncwarp between: it relies on a converged warp"
-    return "with no barrier between"
+        if address >> REGION_SHIFT not in (0, SHARED_WINDOW >> REGION_SHIFT):
+            return faults.element_at(self._scene(), site, address)
+        rank, inside = divmod(address & (1 << REGION_SHIFT) - 1, 1 << CLUSTER_SHIFT)
+        element = faults.element_at(self._scene(), site, SHARED_WINDOW + inside)
+        return f"{element} of block rank {rank}" if self._machine.cluster_count > 1 else element
 
 
 def _counted(finding: CheckFinding, count: int) -> CheckFinding:

@@ -65,12 +65,19 @@ ARRIVALS = LANES + 4 * 1024 * 32
 """17 x 32 stamps: when a warp arrived at a barrier without waiting."""
 WAITING = ARRIVALS + 4 * 17 * 32
 """17 masks: the warps that wait at a barrier."""
-BLOCK_BYTES = WAITING + 4 * 32
+CLUSTER_ARRIVALS = WAITING + 4 * 32
+"""2 x 1024 words: a thread's last arrival at the cluster's barrier, and the one before: its number, from 1, and the
+stamp up to which it releases what the thread did."""
+CLUSTER_OPEN = CLUSTER_ARRIVALS + 16 * 1024
+"""2 words, likewise: up to when barriers of the block had ordered what its other threads did."""
+CLUSTER_PASSED = CLUSTER_OPEN + 16
+"""1024 numbers: how often a thread has waited at the cluster's barrier."""
+CLUSTER_FENCED = CLUSTER_PASSED + 4 * 1024
+"""1024 stamps: a thread's last fence beyond the block."""
+BLOCK_BYTES = CLUSTER_FENCED + 4 * 1024
 
 READS, WRITES, ACQUIRES, RELEASES, FENCE = 1, 2, 4, 8, 16
 """Bits of a strong access or a fence, as it is told to Python."""
-CLUSTER_BARRIER = 1
-"""Stands for the address of the cluster's barrier."""
 
 RACE, UNINITIALIZED, UNARRIVED = range(3)
 """Kinds of a report; UNARRIVED: of an asynchronous copy."""

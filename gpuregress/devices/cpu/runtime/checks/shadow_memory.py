@@ -23,13 +23,19 @@ class BlockState:
     """What the checks know of one block that is in memory."""
 
     def __init__(self) -> None:
-        self._state = np.zeros(0, np.uint64)
+        self._state, self._table = np.zeros(0, np.uint64), np.zeros(1, np.uint64)
         self._cells = np.zeros(0, np.uint64)
 
     @property
     def address(self) -> int:
         """The host address of the state; 0 where nothing is checked."""
         return self._state.ctypes.data if self._state.size else 0
+
+    @property
+    def alone(self) -> int:
+        """The host address of a table of the states of a cluster that is this one block."""
+        self._table[0] = self.address
+        return self._table.ctypes.data
 
     def prepare(self, shared_bytes: int, shift: int) -> None:
         """Make room.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-CLUSTERS = "kernels in clusters"
-WITH_CLUSTERS = "kernels compiled together with one in clusters"
 HEAP = "memory from malloc"
 LATE_TURNS = "blocks after a million changes between blocks"
 BULK = "bulk copies and asynchronous stores before they arrive"

@@ -1,0 +1,122 @@
+"""Order between the threads of a cluster's blocks by the barrier of the cluster.
+
+An arrival that releases, or has a fence before it, publishes what its thread did; a thread that has waited knows what
+all threads published up to the barrier that opened. PTX ISA manual, 9.7.13.4 "barrier.cluster".
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.address_resolution import field
+from gpuregress.devices.cpu.builder.structured import at, counted, element, i32, i64, open_function
+from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.runtime.checks import layout
+
+
+def _function(module: ir.Module, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
+    declared = module.globals.get(name)
+    if declared is not None:
+        return declared, False
+    function = ir.Function(module, ir.FunctionType(result, types), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    function.attributes.add("nounwind")
+    return function, True
+
+
+def _stamp(b: ir.IRBuilder, machine: ir.Value) -> ir.Value:
+    """The stamp of the moment, i32."""
+    return b.load(at(b, field(b, machine, "checks", POINTER), layout.LAUNCH["now"]), typ=I32)
+
+
+def note_fence(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
+    """Note that a thread (its number, i32) has executed a fence."""
+    block = field(b, machine, "block_checks", POINTER)
+    b.store(_stamp(b, machine), element(b, at(b, block, layout.CLUSTER_FENCED), thread, I32))
+
+
+def arrival(module: ir.Module) -> ir.Function:
+    """`(machine, thread, steps, whether it releases)`: a thread arrives at the cluster's barrier.
+
+    `steps` counts the thread's arrivals and waits before this one.
+    """
+    function, is_new = _function(module, "check.cluster_arrival", ir.VoidType(), (POINTER, I32, I32, I1))
+    if not is_new:
+        return function
+    machine, thread, steps, releases = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    fenced = b.load(element(b, at(b, block, layout.CLUSTER_FENCED), thread, I32), typ=I32)
+    upto = b.select(releases, _stamp(b, machine), fenced)
+    now = at(b, launch, layout.LAUNCH["now"])
+    b.store(b.add(b.load(now, typ=I64), i64(1)), now)
+    number = b.lshr(steps, i32(1))
+    parity = b.and_(number, i32(1))
+    phase = b.shl(b.add(b.zext(number, I64), i64(1)), i64(32))
+    row = b.add(b.shl(parity, i32(10)), thread)
+    b.store(b.or_(phase, b.zext(upto, I64)), element(b, at(b, block, layout.CLUSTER_ARRIVALS), row, I64))
+    with b.if_then(b.icmp_unsigned("!=", upto, i32(0))):
+        before = b.lshr(b.load(at(b, block, layout.BLOCK["open"]), typ=I64), i64(layout.STAMP_SHIFT))
+        b.store(b.or_(phase, before), element(b, at(b, block, layout.CLUSTER_OPEN), parity, I64))
+    b.ret_void()
+    return function
+
+
+def passage(module: ir.Module) -> ir.Function:
+    """`(machine, thread, steps)`: a thread has waited at the cluster's barrier."""
+    function, is_new = _function(module, "check.cluster_passage", ir.VoidType(), (POINTER, I32, I32))
+    if is_new:
+        machine, thread, steps = function.args
+        b = open_function(function)
+        block = field(b, machine, "block_checks", POINTER)
+        passed = b.add(b.lshr(steps, i32(1)), i32(1))
+        b.store(passed, element(b, at(b, block, layout.CLUSTER_PASSED), thread, I32))
+        b.ret_void()
+    return function
+
+
+def peer(module: ir.Module) -> ir.Function:
+    """`(machine, block's number)` → the state of a block of the running one's cluster; null where it is another's."""
+    function, is_new = _function(module, "check.peer", POINTER, (POINTER, I64))
+    if not is_new:
+        return function
+    machine, number = function.args
+    b = open_function(function)
+    null = ir.Constant(POINTER, None)
+    states = field(b, machine, "cluster_checks", POINTER)
+    with counted(b, field(b, machine, "cluster_count")) as rank:
+        state = b.load(element(b, states, rank, I64), typ=POINTER)
+        with b.if_then(b.icmp_unsigned("!=", state, null)):
+            own = b.load(at(b, state, layout.BLOCK["number"]), typ=I64)
+            with b.if_then(b.icmp_unsigned("==", own, number)):
+                b.ret(state)
+    b.ret(null)
+    return function
+
+
+def is_known(module: ir.Module) -> ir.Function:
+    """`(machine, state of a block, its thread, stamp, thread)` → whether the running block's thread knows an access."""
+    function, is_new = _function(module, "check.cluster_known", I1, (POINTER, POINTER, I32, I64, I32))
+    if not is_new:
+        return function
+    machine, state, their, stamp, own = function.args
+    b = open_function(function)
+    block = field(b, machine, "block_checks", POINTER)
+    passed = b.zext(b.load(element(b, at(b, block, layout.CLUSTER_PASSED), own, I32), typ=I32), I64)
+    for parity in range(2):
+        row = b.add(their, i32(parity << 10))
+        arrived = b.load(element(b, at(b, state, layout.CLUSTER_ARRIVALS), row, I64), typ=I64)
+        before = b.load(at(b, state, layout.CLUSTER_OPEN + 8 * parity), typ=I64)
+        upto, behind = (b.and_(word, i64(0xFFFF_FFFF)) for word in (arrived, before))
+        by_thread = b.and_(_is_open(b, arrived, passed), b.icmp_unsigned("<=", stamp, upto))
+        by_block = b.and_(_is_open(b, before, passed), b.icmp_unsigned("<", stamp, behind))
+        with b.if_then(b.or_(by_thread, by_block)):
+            b.ret(ir.Constant(I1, 1))
+    b.ret(ir.Constant(I1, 0))
+    return function
+
+
+def _is_open(b: ir.IRBuilder, word: ir.Value, passed: ir.Value) -> ir.Value:
+    """Whether a thread that has waited `passed` times knows of an arrival."""
+    return b.icmp_unsigned("<=", b.lshr(word, i64(32)), passed)
