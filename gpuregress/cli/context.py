@@ -208,7 +208,8 @@ def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--schedule",
         type=values.SCHEDULE,
         metavar="NAME",
-        help="On the CPU device: the order of blocks, warps and lanes: forward, reverse, lockstep or shuffled:SEED.",
+        help="On the CPU device: the order of blocks, warps and lanes: forward, reverse, lockstep, adversarial, "
+        "shuffled:SEED, or switches as blocks:1,0.",
     )(function)
 
 

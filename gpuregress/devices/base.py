@@ -20,6 +20,7 @@ from gpuregress.devices.textures import TextureDescription
 from gpuregress.frozen import dataclass
 from gpuregress.records import (
     CheckFinding,
+    Conflict,
     Costs,
     Coverage,
     DeviceInfo,
@@ -79,6 +80,8 @@ class LaunchReport:
         coverage: what was executed, where `Device.instrument` asked for it; files as the compiler names them.
         roundings: the instructions whose accuracy was watched, likewise.
         shadows_lost: elements of memory for whose shadow values there was no room.
+        conflicts: accesses that only the schedule orders, where `Device.instrument` asked for them.
+        conflicts_cut: whether there were more than are kept.
     """
 
     elapsed_ms: float
@@ -93,6 +96,8 @@ class LaunchReport:
     costs: Costs | None = None
     roundings: tuple[RoundingSite, ...] = ()
     shadows_lost: int = 0
+    conflicts: tuple[Conflict, ...] = ()
+    conflicts_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

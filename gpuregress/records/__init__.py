@@ -73,6 +73,8 @@ from gpuregress.records.instrumentation.instruments import CHECKS as CHECKS
 from gpuregress.records.instrumentation.instruments import CheckFinding as CheckFinding
 from gpuregress.records.instrumentation.instruments import Instruments as Instruments
 from gpuregress.records.instrumentation.instruments import checks_named as checks_named
+from gpuregress.records.instrumentation.schedules import Conflict as Conflict
+from gpuregress.records.instrumentation.schedules import ConflictSurvey as ConflictSurvey
 from gpuregress.records.instrumentation.schedules import ScheduleRun as ScheduleRun
 from gpuregress.records.launch_digests import FirstWrong as FirstWrong
 from gpuregress.records.launch_digests import LaunchDigests as LaunchDigests

@@ -16,7 +16,7 @@ from gpuregress.records.instrumentation.accuracy import ResultAccuracy
 from gpuregress.records.instrumentation.costs import Costs
 from gpuregress.records.instrumentation.coverage import Coverage
 from gpuregress.records.instrumentation.instruments import CheckFinding
-from gpuregress.records.instrumentation.schedules import ScheduleRun
+from gpuregress.records.instrumentation.schedules import ConflictSurvey, ScheduleRun
 from gpuregress.records.launch_digests import LaunchDigests
 from gpuregress.records.serialization import Sparse
 
@@ -269,6 +269,7 @@ class Observations(Sparse):
         unwatched: what those checks could not watch, for each kernel.
         costs: of each instruction in the first run of the case's launches; CPU device only.
         schedules: of `--schedules`, without the first one; None where a device has no choice.
+        conflicts: the accesses that only the schedule orders, where the adversarial schedule asked for them.
         coverage: of `--coverage`: what the first run of the case's launches executed; CPU device only.
         accuracy: of the results, where it was asked for.
         variants: of `variants:`, without the first combination.
@@ -307,6 +308,7 @@ class Observations(Sparse):
     coverage: Coverage | None = None
     costs: Costs | None = None
     schedules: tuple[ScheduleRun, ...] | None = None
+    conflicts: ConflictSurvey | None = None
     accuracy: ResultAccuracy | None = None
     variants: tuple[VariantRun, ...] = ()
     seeds: tuple[SeedRun, ...] = ()

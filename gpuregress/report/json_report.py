@@ -120,6 +120,7 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "coverage": seen.coverage,
         "costs": seen.costs,
         "schedules": seen.schedules,
+        "conflicts": seen.conflicts,
     }
     return measured | {key: to_json(value) for key, value in published.items() if value}
 

@@ -47,6 +47,7 @@ from gpuregress.runner.status_check import check_status
 
 if TYPE_CHECKING:
     from gpuregress.runner.accuracy.line_errors import AccuracyRuns
+    from gpuregress.runner.launches.schedule_runs import ScheduleRuns
 
 Array = npt.NDArray[np.generic]
 
@@ -129,6 +130,7 @@ class _CaseRun:
         resources: kernel → registers, memory, occupancy.
         accuracy: what the first run finds of it, where that was asked for.
         observed: further findings.
+        under_schedules: runs the case under schedules, where it has any.
     """
 
     launcher: Launcher
@@ -146,6 +148,7 @@ class _CaseRun:
     resources: dict[str, dict[str, int]] = field(default_factory=dict)
     accuracy: AccuracyRuns | None = None
     observed: Observations = field(default_factory=lambda: Observations(poison=POISON.hex()))
+    under_schedules: ScheduleRuns | None = None
 
     @property
     def case(self) -> Case:
@@ -166,7 +169,7 @@ class _CaseRun:
         filled = self._filled()
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         self.was, self.labels = self.case.initial_buffers, self.case.kernel_labels
-        main = next(iter(self.case.settings.schedules), schedules.FORWARD)
+        main = self._main_schedule(filled)
         has_choice = self.device.follow(main)
         orders = [self.device.vary(0)]
         self.device.instrument(self.case.settings.instruments)
@@ -419,12 +422,32 @@ class _CaseRun:
                 **module.occupancy(mangled, launch.block, launch.shared),
             }
 
-    def _run_schedules(self, filled: Mapping[str, Array]) -> None:
+    def _main_schedule(self, filled: Mapping[str, Array]) -> str:
+        """The schedule of the first run; the adversarial one is spelled, by a run that watches all accesses."""
+        main = next(iter(self.case.settings.schedules), schedules.FORWARD)
+        if main != schedules.ADVERSARIAL or not self.device.follow(main):
+            return main
+        found = self._schedule_runs.adversary(filled)
+        self.observed = replace(self.observed, conflicts=found.survey)
+        self.device.free_all()
+        return found.name
+
+    @property
+    def _schedule_runs(self) -> ScheduleRuns:
         from gpuregress.runner.launches.schedule_runs import ScheduleRuns  # noqa: PLC0415 - few cases have any
 
-        runs = ScheduleRuns(self.launcher, self.dumps, tuple(self.dumped), self.poison)
-        runs.run(filled)
-        self.observed = replace(self.observed, schedules=tuple(runs.runs))
+        if self.under_schedules is None:
+            self.under_schedules = ScheduleRuns(self.launcher, self.poison)
+        return self.under_schedules
+
+    def _run_schedules(self, filled: Mapping[str, Array]) -> None:
+        from gpuregress.runner.launches.schedule_runs import ComparedSchedules  # noqa: PLC0415 - few cases have any
+
+        compared = ComparedSchedules(self._schedule_runs, self.dumps, tuple(self.dumped))
+        compared.run(filled)
+        wanted = schedules.ADVERSARIAL in self.case.settings.schedules
+        survey = self._schedule_runs.adversary(filled).survey if wanted else None
+        self.observed = replace(self.observed, schedules=tuple(compared.done), conflicts=survey)
 
     def _run_seeds(self, filled: Mapping[str, Array]) -> None:
         if not self.case.seeds or self.observed.sticky:

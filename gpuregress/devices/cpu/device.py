@@ -25,7 +25,6 @@ from gpuregress.devices.cpu.instruments.shadow_values import ShadowValues
 from gpuregress.devices.cpu.module import CpuModule, warp_width
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
-from gpuregress.devices.cpu.parallel.schedules import NamedSchedule
 from gpuregress.devices.cpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.blocks.co_resident_blocks import CoResidentGrid
@@ -38,10 +37,12 @@ from gpuregress.devices.cpu.runtime.program import KernelFacts, Schedule
 from gpuregress.devices.cpu.runtime.syscalls import Syscalls
 from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.devices.limits import check_cooperative, check_launch, of_architecture
+from gpuregress.devices.schedules import NamedSchedule
 from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError
 from gpuregress.records import SM_90, DeviceInfo, Dim3, Instruments, LaunchShape, Program, TensorMap
+from gpuregress.records.instrumentation import schedules
 from gpuregress.records.instrumentation.accuracy import Place
 
 FEW_THREADS = 1 << 16
@@ -49,6 +50,11 @@ FEW_THREADS = 1 << 16
 compilation."""
 SLOW_S = 0.25
 """Seconds of a launch from which on the next run optimises its program."""
+_ARRIVALS = {
+    schedules.AT_WAIT: machine_layout.LATEST,
+    schedules.AT_ISSUE: machine_layout.AT_ONCE,
+    schedules.AT_ANY_WAIT: machine_layout.AT_ANY_WAIT,
+}
 
 
 class CpuDevice(base.Device):
@@ -294,7 +300,7 @@ class CpuDevice(base.Device):
             exchanges=arena.exchanges.ctypes.data,
             counters=module.counters.ctypes.data,
             order=self._thread_order.ctypes.data,
-            arrival=self._schedule.arrival,
+            arrival=_ARRIVALS[self._schedule.arrival],
             **coordinates,
         )
 

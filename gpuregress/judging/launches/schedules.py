@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.records import Case, Comparison, Dump, Finding, Outcome, ScheduleRun
+from gpuregress.records import Case, Comparison, ConflictSurvey, Dump, Finding, Outcome, ScheduleRun
 
 AGAINST = "schedule"
 _ON_A_GPU = "not compared under other schedules: on a GPU the hardware decides the order; --device cpu compares them"
@@ -29,20 +29,32 @@ def comparisons(
     main = case.settings.schedules[0]
     for run in runs:
         if run.fault and own.buffer == outcome.dumps[0].buffer:
-            message = f"{main} runs to its end, {run.name} does not: {run.fault}"
-            return [Comparison(own.buffer, AGAINST, "", same=False, identical=False, of=own.count, message=message)]
+            message = f"{main} runs to its end, {run.name} does not: {run.fault}{_smallest(run, '')}"
+            failed = Comparison(own.buffer, AGAINST, "", same=False, identical=False, of=own.count, message=message)
+            return [dataclasses.replace(failed, findings=_accesses(run, ""))]
         if own.buffer not in run.dumps:
             continue
         compared = compare(BufferPair(case, AGAINST, own, run.dumps[own.buffer]))
         if not compared.same:
-            switch = f"; {run.switches[own.buffer]}" if own.buffer in run.switches else ""
-            message = f"the schedules {main} and {run.name} give different results: {_first(compared)}{switch}"
-            accesses = tuple(Finding("order of accesses", text, 1.0) for text in run.accesses)
-            return [dataclasses.replace(compared, message=message, findings=(*compared.findings, *accesses))]
+            found = f"the schedules {main} and {run.name} give different results: {_first(compared)}"
+            message = found + _smallest(run, own.buffer)
+            findings = (*compared.findings, *_accesses(run, own.buffer))
+            return [dataclasses.replace(compared, message=message, findings=findings)]
     results = len({own.digest, *(run.digests.get(own.buffer, own.digest) for run in runs)})
     names = ", ".join((main, *(run.name for run in runs)))
     rule = f"{len(runs) + 1} schedules ({names}), {results} different results, all the same under the buffer's rule"
     return [Comparison(own.buffer, AGAINST, rule, same=True, identical=results == 1, of=own.count)]
+
+
+def _smallest(run: ScheduleRun, buffer: str) -> str:
+    """What is enough for the difference, and how to run that alone."""
+    if buffer not in run.switches:
+        return ""
+    return f"; {run.switches[buffer]}: --schedule {run.replays[buffer]}"
+
+
+def _accesses(run: ScheduleRun, buffer: str) -> tuple[Finding, ...]:
+    return tuple(Finding("order of accesses", text, 1.0) for text in run.accesses.get(buffer, ()))
 
 
 def _first(compared: Comparison) -> str:
@@ -69,6 +81,8 @@ def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparis
     if runs is None:
         yield _ON_A_GPU
         return
+    if outcome.observations.conflicts is not None:
+        yield _surveyed(outcome.observations.conflicts)
     for own in outcome.dumps:
         for run in runs:
             if own.buffer in run.dumps:
@@ -76,6 +90,17 @@ def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparis
                 if compared.same:
                     yield _within(case.settings.schedules[0], run, compared)
                     break
+
+
+def _surveyed(survey: ConflictSurvey) -> str:
+    """What the adversarial schedule exchanges, or why there is nothing to exchange."""
+    left = f"; not watched: {'; '.join(survey.unwatched)}" if survey.unwatched else ""
+    if survey.pairs:
+        pairs = "pairs of accesses conflict and are" if survey.pairs != 1 else "pair of accesses conflicts and is"
+        return f"{survey.pairs:,} {pairs} exchanged by the adversarial schedule, as {survey.first}{left}"
+    if left:
+        return f"no two accesses that were watched conflict{left}"
+    return "no two accesses conflict: no schedule can change the result"
 
 
 def _within(main: str, run: ScheduleRun, compared: Comparison) -> str:

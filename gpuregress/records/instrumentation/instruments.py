@@ -43,12 +43,15 @@ class Instruments(Sparse):
         costs: whether the costs of each instruction are counted: executions, sectors, bank conflicts.
         coverage: whether the executions of each basic block and each branch are counted.
         accuracy: whether floating-point values have shadows of higher precision.
+        conflicts: whether the check `races` also keeps each pair of accesses that only the schedule orders: races, and
+            atomic operations whose order may matter.
     """
 
     checks: tuple[str, ...] = ()
     costs: bool = False
     coverage: bool = False
     accuracy: bool = False
+    conflicts: bool = False
 
     @property
     def any(self) -> bool:

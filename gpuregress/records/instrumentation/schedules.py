@@ -2,37 +2,86 @@
 
 from __future__ import annotations
 
+import functools
+import graphlib
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 
 from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
 from gpuregress.records.serialization import Sparse
 
-FORWARD, REVERSE, LOCKSTEP = "forward", "reverse", "lockstep"
+FORWARD, REVERSE, LOCKSTEP, ADVERSARIAL = _NAMED = ("forward", "reverse", "lockstep", "adversarial")
+BY_WARP = "by-warp"
+"""The usual order, run as the other ones are: one warp up to a barrier before the next one begins."""
 SHUFFLED = "shuffled:"
-SWITCH = "switch"
-_NAMED = (FORWARD, REVERSE, LOCKSTEP)
-FORMS = "forward, reverse, lockstep or shuffled:SEED"
+FORMS = "forward, reverse, lockstep, adversarial, shuffled:SEED, by-warp, or switches as blocks:1,0"
 MOST_SCHEDULES = 64
 """Of `--schedules` and of the key `schedules`."""
 
+BLOCKS, WARPS, THREADS, COPIES = PARTS = ("blocks", "warps", "threads", "copies")
+"""The parts of a schedule; `threads` is the order of the lanes in each warp."""
+AT_WAIT, AT_ISSUE, AT_ANY_WAIT = "latest", "issue", "wait"
+"""When asynchronous copies arrive: when they are waited for, when they are issued, all when any is waited for."""
+_WARP = 32
+_SWITCH = re.compile(r"(blocks|warps|threads):(\d{1,9}(?:,\d{1,9})+)")
+_ARRIVAL = re.compile(rf"{COPIES}:({AT_ISSUE}|{AT_ANY_WAIT})")
 
-BLOCKS, WARPS, LANES, COPIES = PARTS = ("blocks", "warps", "lanes", "copies")
-"""The parts of a schedule."""
-NOTHING = "nothing"
-"""In place of a part: the usual order, run as the others are, one warp up to a barrier before the next one begins."""
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """An exception from the order `by-warp`.
+
+    Attributes:
+        part: one of `PARTS`.
+        first: the block, warp or thread that runs before the other one, though its number is higher.
+        second: the other one.
+        arrival: of the part `copies`: when they arrive.
+    """
+
+    part: str
+    first: int = 0
+    second: int = 0
+    arrival: str = ""
+
+    def __str__(self) -> str:
+        """`blocks:1,0`, `copies:issue`."""
+        return f"{self.part}:{self.arrival}" if self.arrival else f"{self.part}:{self.first},{self.second}"
+
+    @property
+    def words(self) -> str:
+        """`block 1 before block 0`."""
+        one = self.part[:-1]
+        return f"{one} {self.first} before {one} {self.second}"
+
+
+def named(switches: Iterable[Switch]) -> str:
+    """Name the schedule that has these exceptions from `by-warp`."""
+    return "+".join(map(str, switches)) or BY_WARP
+
+
+@functools.lru_cache(64)
+def switches_in(name: str) -> tuple[Switch, ...] | None:
+    """The exceptions that a name spells; None where it is no such name."""
+    if name == BY_WARP:
+        return ()
+    found: list[Switch] = []
+    for item in name.split("+"):
+        if arrival := _ARRIVAL.fullmatch(item):
+            found.append(Switch(COPIES, arrival=arrival[1]))
+        elif match := _SWITCH.fullmatch(item):
+            numbers = [int(number) for number in match[2].split(",")]
+            found += [Switch(match[1], *pair) for pair in itertools.pairwise(numbers)]
+        else:
+            return None
+    return tuple(found)
 
 
 def part_of(name: str, part: str) -> str:
-    """Name the schedule that is another one in a part, and the usual one otherwise."""
+    """Name the schedule that is another one in a part, and `by-warp` otherwise."""
     return f"{name}/{part}"
-
-
-def switch_of(part: str, number: int) -> str:
-    """Name the usual schedule with two neighbours exchanged: blocks, warps or lanes `number` and the one behind it."""
-    return f"{SWITCH}/{part}/{number}"
 
 
 def problem(name: str) -> str:
@@ -41,14 +90,68 @@ def problem(name: str) -> str:
         return ""
     if name.startswith("shuffled"):
         return f"no schedule is called {name!r}: the seed is a whole number of at most 18 digits, as shuffled:3"
-    missing = "there is no adversarial schedule yet" if name == "adversarial" else f"no schedule is called {name!r}"
-    return f"{missing}: say {FORMS}"
+    switches = switches_in(name)
+    return f"no schedule is called {name!r}: say {FORMS}" if switches is None else _contradiction(name, switches)
+
+
+def _contradiction(name: str, switches: Collection[Switch]) -> str:
+    """Say why no order has these exceptions, "" where one has."""
+    apart = [one for one in switches if one.part == THREADS and one.first // _WARP != one.second // _WARP]
+    if apart:
+        return f"{name!r}: threads {apart[0].first} and {apart[0].second} are of two warps; say warps:FIRST,SECOND"
+    for part in (BLOCKS, WARPS, THREADS):
+        order = graphlib.TopologicalSorter[int]()
+        for one in switches:
+            if one.part == part:
+                order.add(one.second, one.first)
+        try:
+            order.prepare()
+        except graphlib.CycleError:
+            return f"{name!r}: no order of the {part} has all of these switches"
+    if len({one.arrival for one in switches if one.part == COPIES}) > 1:
+        return f"{name!r}: copies arrive at one time; say copies:{AT_ISSUE} or copies:{AT_ANY_WAIT}"
+    return ""
 
 
 def first(count: int) -> tuple[str, ...]:
     """Return the schedules that `--schedules COUNT` runs: the named ones, then shuffled ones with seeds from 1."""
     shuffled = (f"{SHUFFLED}{seed}" for seed in range(1, count + 1))
     return (*_NAMED, *shuffled)[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict(Sparse):
+    """Two accesses to the same bytes that nothing orders but the schedule, one of them a write.
+
+    Attributes:
+        part: what orders them: one of `PARTS`; "" for two blocks of a cluster, whose order is not changed.
+        earlier: number of the block, warp or thread whose access came first.
+        later: that of the other one.
+        text: both accesses in words, with element, threads and source lines.
+        lines: both source lines.
+    """
+
+    part: str
+    earlier: int
+    later: int
+    text: str
+    lines: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictSurvey(Sparse):
+    """The conflicting accesses of a case's launches, in the order `by-warp`.
+
+    Attributes:
+        pairs: of blocks, warps or threads with conflicting accesses, and the asynchronous copies that are not waited
+            for.
+        unwatched: what was not watched, in words; empty: all memory was.
+        first: the first conflict in words, "" where there is none.
+    """
+
+    pairs: int
+    unwatched: tuple[str, ...] = ()
+    first: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +163,10 @@ class ScheduleRun(Sparse):
         digests: dumped buffer → digest of its bytes.
         dumps: dumped buffer → its dump, where it is not the first run's.
         fault: what went wrong under this schedule only, "" if nothing did.
-        switches: dumped buffer → the smallest change of the order that is known to be enough for it to differ.
-        accesses: those that may be responsible, in words.
+        switches: dumped buffer → the smallest change of the order that is known to be enough for it to differ; ""
+            stands for the fault.
+        replays: likewise, the name of the schedule with that change alone.
+        accesses: likewise, those that may be responsible, in words.
     """
 
     name: str
@@ -69,4 +174,5 @@ class ScheduleRun(Sparse):
     dumps: Mapping[str, Dump] = field(default_factory=dict)
     fault: str = ""
     switches: Mapping[str, str] = field(default_factory=dict)
-    accesses: tuple[str, ...] = ()
+    replays: Mapping[str, str] = field(default_factory=dict)
+    accesses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

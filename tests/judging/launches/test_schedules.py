@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.launches import schedules
-from gpuregress.records import Case, CaseSettings, Observations, Outcome, Rule, ScheduleRun
+from gpuregress.records import Case, CaseSettings, ConflictSurvey, Observations, Outcome, Rule, ScheduleRun
 from tests import fakes
 from tests.judging.dumps import dump
 
@@ -44,6 +44,33 @@ def test_a_difference_within_the_rule_is_a_note_with_its_size(changed: Outcome) 
     assert (passed.same, passed.identical) == (True, False)
     (note,) = schedules.notes(near, changed, BufferPair.compare)
     assert note.startswith("out: forward and shuffled:1 differ within the buffer's rule in 1 of 3 elements, at most by")
+
+
+def test_the_smallest_switch_is_told_with_its_schedule_and_accesses(tmp_path: Path) -> None:
+    other = dump(tmp_path / "schedule", "out.1", [2.0, 1.0, 3.0])
+    words, name = "running block 1 before block 0 is enough", "blocks:1,0"
+    accesses = {"out": ("a and b",), "else": ("c and d",)}
+    run = ScheduleRun("reverse", {"out": "x"}, {"out": other}, "", {"out": words}, {"out": name}, accesses)
+    changed = outcome(tmp_path, run)
+    (failed,) = schedules.comparisons(case(), changed, changed.dumps[0], BufferPair.compare)
+    assert failed.message.endswith(f"; {words}: --schedule {name}")
+    assert [one.message for one in failed.findings if one.pattern == "order of accesses"] == ["a and b"]
+
+
+def test_conflicting_accesses_are_a_note(tmp_path: Path) -> None:
+    def noted(survey: ConflictSurvey) -> str:
+        own = dump(tmp_path, "out.1", [1.0])
+        seen = Observations(schedules=(), conflicts=survey)
+        (note,) = schedules.notes(
+            case(), Outcome("fake/double", "done", dumps=(own,), observations=seen), BufferPair.compare
+        )
+        return note
+
+    assert noted(ConflictSurvey(0)) == "no two accesses conflict: no schedule can change the result"
+    assert (
+        noted(ConflictSurvey(0, ("textures",))) == "no two accesses that were watched conflict; not watched: textures"
+    )
+    assert noted(ConflictSurvey(2, (), "a and b")).startswith("2 pairs of accesses conflict and are exchanged")
 
 
 def test_a_fault_under_one_schedule_fails(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ extern "C" __global__ void copies(int *lucky, int *right, const int *x)
 """
 JOB = """\
 source: ../kernels/luck.cu
-schedules: 5
+schedules: 6
 buffers:
   next: {dtype: int32, shape: [1], fill: zeros}
   x: {dtype: int32, shape: [32], fill: ones}
@@ -113,8 +113,27 @@ def test_every_kind_of_luck_shows_and_no_correct_twin_does(shop: Workshop) -> No
         "lucky_lanes": "running thread 1 before thread 0 is enough",
         "lucky_copies": "the arrival of the asynchronous copies is enough",
     }
-    assert any("data race on `s[" in text and "luck.cu:12" in text for text in case["schedules"][0]["accesses"])
-    assert [run["name"] for run in case["schedules"]] == ["reverse", "lockstep", "shuffled:1", "shuffled:2"]
+    accesses = case["schedules"][0]["accesses"]
+    assert "data race on `s[" in accesses["lucky_warps"][0]
+    assert "luck.cu:12" in accesses["lucky_warps"][0]
+    (order,) = accesses["lucky_blocks"]
+    first, second = (f"atomic access by thread (0,0,0) of block ({block},0,0) at luck.cu:4" for block in (0, 1))
+    assert order == f"order of accesses to `next[0]`: {first} and {second}"
+    names = ["reverse", "lockstep", "adversarial", "shuffled:1", "shuffled:2"]
+    assert [run["name"] for run in case["schedules"]] == names
+    adversarial = case["schedules"][2]
+    assert sorted(adversarial["dumps"]) == sorted(failing)
+    assert case["conflicts"]["pairs"] == 5 + 3 + 31 + 1
+    assert "unwatched" not in case["conflicts"]
+
+
+def test_the_smallest_switch_replays_by_its_name(shop: Workshop) -> None:
+    lucky, usual = dumped(ran(shop, "--schedule", "blocks:1,0")), dumped(ran(shop, "--schedule", "forward"))
+    assert [int(line) for line in lucky["lucky_blocks"].splitlines()[1:]] == [1, 0, 2, 3, 4, 5]
+    assert {name for name in usual if lucky[name] != usual[name]} == {"lucky_blocks"}
+    first = dumped(ran(shop, "--schedule", "adversarial"))
+    assert first == dumped(ran(shop, "--schedule", "adversarial"))
+    assert [int(line) for line in first["lucky_blocks"].splitlines()[1:]] == [5, 4, 3, 2, 1, 0]
 
 
 def test_a_schedule_replays_and_the_usual_one_is_the_run_without(shop: Workshop) -> None:
@@ -142,5 +161,5 @@ def test_bad_options(shop: Workshop, options: list[str], message: str) -> None:
 def test_a_bad_number_of_schedules_is_told_with_its_line(tmp_path: Path) -> None:
     made = Workshop(tmp_path)
     made.write("kernels/luck.cu", KERNELS)
-    made.write("configs/luck.yaml", JOB.replace("schedules: 5", "schedules: 0"))
+    made.write("configs/luck.yaml", JOB.replace("schedules: 6", "schedules: 0"))
     assert "luck.yaml:2: schedules" in made.fails(2, "check")

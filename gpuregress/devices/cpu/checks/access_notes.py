@@ -31,6 +31,7 @@ class AccessNote:
         space: "" for a generic address.
         count: bytes.
         site: the number of its site.
+        commutes: whether it is an atomic operation that may change places with others of the module's usual kind.
     """
 
     instruction: Instruction
@@ -38,6 +39,7 @@ class AccessNote:
     space: str
     count: int
     site: int
+    commutes: bool = False
 
     @property
     def is_strong(self) -> bool:
@@ -68,15 +70,20 @@ class AccessNote:
         strong = layout.STRONG | self.scope << layout.LEVEL_SHIFT if self.is_strong else 0
         is_copy = self.instruction.opcode == "cp" and self.action == "write"
         copied = layout.IN_FLIGHT if is_copy else 0
+        copied |= layout.SAME_VALUE if self.commutes else 0
         return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong | copied
 
 
 def rules(emitter: Services) -> RaceRules:
     """The subroutines of the module's checks."""
     assert emitter.unit.granules is not None
-    checks = emitter.unit.schedule.instruments.checks
+    wanted = emitter.unit.schedule.instruments
     return RaceRules(
-        emitter.unit, emitter.unit.granules, races="races" in checks, uninitialized="uninitialized" in checks
+        emitter.unit,
+        emitter.unit.granules,
+        races="races" in wanted.checks,
+        uninitialized="uninitialized" in wanted.checks,
+        conflicts=wanted.conflicts,
     )
 
 

@@ -68,10 +68,13 @@ class RaceRules:
         shifts: state space → log2 of the bytes of a granule there.
         races: whether races are looked for.
         uninitialized: whether reads of memory that nobody has written are looked for.
+        conflicts: whether two strong accesses are reported, too, where nothing orders them.
     """
 
-    def __init__(self, unit: Unit, shifts: dict[str, int], *, races: bool, uninitialized: bool) -> None:
-        self.unit, self.races, self.uninitialized = unit, races, uninitialized
+    def __init__(
+        self, unit: Unit, shifts: dict[str, int], *, races: bool, uninitialized: bool, conflicts: bool = False
+    ) -> None:
+        self.unit, self.races, self.uninitialized, self.conflicts = unit, races, uninitialized, conflicts
         self.shifts = {**shifts, _CLUSTER: shifts["shared"]}
 
     def _function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
@@ -203,7 +206,7 @@ class RaceRules:
         # A plain write before an atomic operation of the same thread is kept for those of others.
         is_update = access.action == WRITE and access.is_strong
         fine = where.is_old(b, write) if is_update else where.is_ordered(b, write)
-        if access.is_strong:
+        if access.is_strong and not self.conflicts:
             strong = b.and_(write, i64(layout.STRONG | layout.HAS_PLAIN))
             near = b.icmp_unsigned(">=", write, where.turn)
             fine = b.or_(fine, b.and_(near, b.icmp_unsigned("==", strong, i64(layout.STRONG))))
@@ -261,13 +264,13 @@ class RaceRules:
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self._is_void(b, write, where), b.not_(filled))
             with b.if_then(void, likely=False):
-                self._report(b, where, layout.UNINITIALIZED, i64(0))
+                self._report(b, where, i64(layout.UNINITIALIZED), i64(0))
         is_write = access.action == WRITE
         if self.races:
             if self.unit.has_copies and space != "global":
                 with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
                     with flying:
-                        self._report(b, where, layout.UNARRIVED, write)
+                        self._report(b, where, i64(layout.UNARRIVED), write)
                     with still:
                         self._conflict(b, access, where, write, is_other_write=True)
             else:
@@ -289,6 +292,7 @@ class RaceRules:
         self, b: ir.IRBuilder, access: CellAccess, where: _Place, other: ir.Value, *, is_other_write: bool
     ) -> None:
         """Report a race with an access that nothing orders before this one, unless both are strong enough."""
+        kind: ir.Value = i64(layout.RACE)
         apart = self._is_unordered(b, where, other)
         if access.is_strong:
             near = b.icmp_unsigned(">=", other, where.turn)
@@ -298,15 +302,24 @@ class RaceRules:
             for epoch in (other, where.epoch) if is_other_write else (where.epoch,):
                 scope = b.and_(epoch, i64(layout.LEVEL_MASK))
                 wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(least)))
-            apart = b.and_(apart, b.not_(b.and_(both, b.or_(near, wide))))
+            exempt = b.and_(both, b.or_(near, wide))
+            if self.conflicts:
+                kind = b.select(exempt, i64(layout.ORDERED_BY_LUCK), kind)
+                exempt = b.and_(exempt, self._commute(b, other, where.epoch))
+            apart = b.and_(apart, b.not_(exempt))
         if access.action == WRITE and not access.is_strong and is_other_write:
             # Two plain writes of one value: compute-sanitizer does not count them either.
             same = b.icmp_unsigned("!=", b.and_(where.epoch, i64(layout.SAME_VALUE)), i64(0))
             apart = b.and_(apart, b.not_(same))
         with b.if_then(apart, likely=False):
-            self._report(b, where, layout.RACE, other)
+            self._report(b, where, kind, other)
 
-    def _report(self, b: ir.IRBuilder, where: _Place, kind: int, other: ir.Value) -> None:
+    def _commute(self, b: ir.IRBuilder, *epochs: ir.Value) -> ir.Value:
+        """Whether two strong accesses are atomic operations of one kind, whose results nobody reads."""
+        flags = i64(layout.STRONG | layout.SAME_VALUE)
+        return b.and_(*(b.icmp_unsigned("==", b.and_(epoch, flags), flags) for epoch in epochs))
+
+    def _report(self, b: ir.IRBuilder, where: _Place, kind: ir.Value, other: ir.Value) -> None:
         types = (POINTER, I64, I64, I64, I64)
         function, is_new = self._function("check.report", ir.VoidType(), types)
         if is_new:
@@ -322,7 +335,7 @@ class RaceRules:
                 inner.store(word, at(inner, launch, layout.REPORT + 8 * index))
             raw_call(inner, machine, CHECK_REPORT, at(inner, launch, layout.REPORT), machine)
             inner.ret_void()
-        b.call(function, (where.machine, i64(kind), where.address, where.epoch, other))
+        b.call(function, (where.machine, kind, where.address, where.epoch, other))
 
     def _note_write(
         self, b: ir.IRBuilder, access: CellAccess, where: _Place, cell: ir.Value, second: ir.Value, write: ir.Value

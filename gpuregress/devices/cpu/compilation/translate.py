@@ -10,6 +10,7 @@ from itertools import pairwise
 from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
 from gpuregress.devices.cpu.builder.initializers import variable_facts
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
+from gpuregress.devices.cpu.checks.commuting_atomics import usual_kind
 from gpuregress.devices.cpu.checks.granules import granules, synchronizes
 from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
@@ -56,6 +57,8 @@ def translate(
     if {"races", "uninitialized"} & set(unit.schedule.instruments.checks):
         unit.granules = granules(unit.functions.values())
         unit.synchronizes = synchronizes(unit.functions.values())
+        if unit.schedule.instruments.conflicts:
+            unit.commuting = usual_kind(unit.functions.values())
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)

@@ -42,7 +42,8 @@ class DynamicChecks(LaunchInstrument):
         launch.machine.checks = shadow.address
         first = launch.arenas[0].checks
         launch.machine.block_checks, launch.machine.cluster_checks = first.address, first.alone
-        found = self._found = LaunchFindings(launch.machine, shadow, launch.scene)
+        keeps = launch.wanted.conflicts
+        found = self._found = LaunchFindings(launch.machine, shadow, launch.scene, keeps_conflicts=keeps)
         launch.bulk.noted = BulkNotes(launch.machine, shadow, granules)
         launch.calls[CHECK_REPORT] = lambda _arguments: found.take(CHECK_REPORT)
         launch.calls[CHECK_ORDER] = lambda _arguments: found.take(CHECK_ORDER)
@@ -66,7 +67,8 @@ class DynamicChecks(LaunchInstrument):
             findings, exchange = (*findings, *found.of_exchange(exchange)), ""
         if "leaks" in launch.wanted.checks:
             findings += leaks(launch.space.heap, launch.programs)
-        return replace(report, findings=findings, exchange=exchange, unwatched=self._note(launch))
+        report = replace(report, findings=findings, exchange=exchange, unwatched=self._note(launch))
+        return report if found is None else replace(report, conflicts=found.conflicts, conflicts_cut=found.is_cut)
 
     def _note(self, launch: InstrumentedLaunch) -> str:
         """What the checks did not watch in the launch that ends."""

@@ -19,19 +19,18 @@ from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.analysis.strides import Stride, Strides
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.checks.commuting_atomics import commuting_kind, registers_read
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register
-from gpuregress.devices.cpu.ptx.types import INDEX_BITS, size
+from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 from gpuregress.devices.cpu.schedule.vectorised_rows import Access, Rows
 
 _WIDEST_STEP = 64
 """Bytes between neighbours beyond which a thread alone uses the cache better than a row does."""
 _LARGEST_BODY = 256
-_COMMUTATIVE = frozenset(["add", "min", "max", "and", "or", "xor"])
-_PLAIN_ATOMIC = _COMMUTATIVE.union(["relaxed", "gpu", "cta", "sys", "global", "shared"])
 
 _PRODUCTS = frozenset([Arithmetic.MULTIPLY, Arithmetic.MULTIPLY_ADD])
 _LINEAR = _PRODUCTS.union(
@@ -156,7 +155,7 @@ class _Planner:
         loops = [item for item in innermost_loops(self.flow) if (item.number, True) in blocks and item.number]
         if not loops:
             return None
-        self._read = {name for item in self.flow.statements for name in effects.reads(item)}
+        self._read = registers_read(self.flow.statements)
         self._live = Liveness(self.flow.statements, self.flow.blocks, (), ()).live_in
         plans = [item for item in map(self._loop, loops) if item is not None]
         while plans:
@@ -211,25 +210,8 @@ class _Planner:
     def _admits(self, item: Instruction) -> bool:
         facts = info(item)
         if facts.memory is MemoryEffect.UPDATE:
-            return bool(self._commuting(item))
+            return bool(commuting_kind(item, self._read))
         return facts.vectorizes and not effects.may_change_between_reads(item) and not is_ordered(item)
-
-    def _commuting(self, item: Instruction) -> str:
-        """The kind of an atomic operation on integers whose result nobody reads: it commutes with those of its kind."""
-        words = [word for word in item.modifiers if word in _COMMUTATIVE]
-        if item.opcode not in ("atom", "red") or not words or "async" in item.modifiers or lanes(item) > 1:
-            return ""
-        if type_of(item) not in INDEX_BITS or not self._unread(item):
-            return ""
-        if not _PLAIN_ATOMIC.union((type_of(item),)).issuperset(item.modifiers):
-            return ""
-        return f"{words[0]}.{type_of(item)}"
-
-    def _unread(self, item: Instruction) -> bool:
-        if not effects.sets(item):
-            return True
-        names = {name.partition("@")[0] for name in effects.sets(item)}
-        return names.isdisjoint(self._read)
 
     def _needed(self, loop: InnermostLoop, kept: set[str]) -> tuple[set[str] | None, set[str]]:
         """The kept registers that addresses and the predicate are computed from, and the addresses that are data."""
@@ -357,14 +339,14 @@ class _Planner:
         if facts.crosses_blocks or facts.control not in {Control.NEXT, Control.BRANCH, Control.LEAVE}:
             return False
         if facts.memory is MemoryEffect.UPDATE:
-            return bool(self._commuting(item))
+            return bool(commuting_kind(item, self._read))
         if facts.memory is MemoryEffect.NONE:
             return not facts.observes_threads and facts.result is not ResultKind.VARYING
         return item.opcode in ("ld", "ldu", "st") and "async" not in item.modifiers and not is_ordered(item)
 
     def _effect(self, item: Instruction) -> str:
         if info(item).memory is MemoryEffect.UPDATE:
-            return self._commuting(item)
+            return commuting_kind(item, self._read)
         return "" if info(item).memory is MemoryEffect.READ else "write"
 
     def _possible(self, item: Instruction) -> frozenset[Variable] | None:

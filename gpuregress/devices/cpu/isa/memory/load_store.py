@@ -20,6 +20,7 @@ from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
 from gpuregress.devices.cpu.checks.access_notes import UNSHARED, AccessNote, note_access
+from gpuregress.devices.cpu.checks.commuting_atomics import commuting_kind, registers_read
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
@@ -73,7 +74,10 @@ def watch_access(emitter: Services, access: MemoryAccess, *, same: ir.Value | No
     """
     if emitter.unit.granules is None or access.space in UNSHARED:
         return
-    note = AccessNote(access.instruction, access.action, access.space, access.count, access_site(emitter, access))
+    kind = emitter.unit.commuting
+    commutes = bool(kind) and commuting_kind(access.instruction, registers_read(emitter.flow.statements)) == kind
+    site = access_site(emitter, access)
+    note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes)
     note_access(emitter, note, address_value(emitter, access.address), same)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gpuregress.devices.cpu.runtime import faults
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.checks.causality import Causality, cluster_numbers
+from gpuregress.devices.cpu.runtime.checks.conflicts import ConflictLog
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.devices.cpu.runtime.faults import FaultContext
 from gpuregress.devices.cpu.runtime.heap.device_heap import DeviceHeap
@@ -23,6 +24,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
 )
 from gpuregress.devices.cpu.runtime.program import ModuleFacts, Site
 from gpuregress.records import CheckFinding, Dim3
+from gpuregress.records.instrumentation.schedules import Conflict
 
 _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
@@ -62,9 +64,17 @@ class LaunchFindings:
         machine: the launch's.
         shadow: the state that compiled code reports to.
         scene: gives the launch's facts, when a report comes.
+        keeps_conflicts: whether each pair of conflicting blocks, warps and threads is kept.
     """
 
-    def __init__(self, machine: Machine, shadow: ShadowMemory, scene: Callable[[], FaultContext]) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        shadow: ShadowMemory,
+        scene: Callable[[], FaultContext],
+        *,
+        keeps_conflicts: bool = False,
+    ) -> None:
         self._machine, self._shadow, self._scene = machine, shadow, scene
         self._found: dict[tuple[object, ...], CheckFinding] = {}
         self._counts: dict[tuple[object, ...], int] = {}
@@ -73,7 +83,9 @@ class LaunchFindings:
             (getattr(machine, f"{name}_x"), getattr(machine, f"{name}_y"), getattr(machine, f"{name}_z"))
             for name in ("grid", "cluster")
         )
-        self._causality = Causality(machine, shadow, cluster_numbers(grid, sides))
+        cluster = cluster_numbers(grid, sides)
+        self._causality = Causality(machine, shadow, cluster)
+        self._log = ConflictLog(shadow.block_at, cluster) if keeps_conflicts else None
 
     def take(self, number: int = CHECK_REPORT) -> None:
         """Take a report from the launch's state.
@@ -85,11 +97,15 @@ class LaunchFindings:
             self._causality.take()
             return
         kind, address, epoch, other = self._shadow.report
-        if kind == layout.RACE and self._causality.is_ordered(other, epoch):
+        if kind in (layout.RACE, layout.ORDERED_BY_LUCK) and self._causality.is_ordered(other, epoch):
             return
         self._reports += 1
         if self._reports >= _MOST_REPORTS:
             self._shadow.stop()
+        if self._log is not None and kind != layout.UNINITIALIZED:
+            self._log.add(kind, address, epoch, other)
+        if kind == layout.ORDERED_BY_LUCK:
+            return
         sites = layout.epoch_site(epoch), layout.epoch_site(other)
         key = (kind, *sites)
         self._counts[key] = self._counts.get(key, 0) + 1
@@ -104,6 +120,28 @@ class LaunchFindings:
         """The findings, races first, in the order in which they came."""
         keys = sorted(self._found, key=lambda key: key[0] != layout.RACE)
         return tuple(_counted(self._found[key], self._counts[key]) for key in keys)
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """The conflicting accesses that were kept."""
+        return () if self._log is None else self._log.all(self._told)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there were more reports, or more conflicts, than are looked at."""
+        return self._reports >= _MOST_REPORTS or (self._log is not None and self._log.is_cut)
+
+    def _told(self, kind: int, address: int, epoch: int, other: int) -> tuple[str, str]:
+        """Both accesses of a report in words, and their source lines."""
+        earlier, later = self._access(other), self._access(epoch)
+        if kind != layout.ORDERED_BY_LUCK:
+            found = self._race(kind, address, earlier, later)
+            return found.message, found.lines
+        element = self._element(later.site, address)
+        who = _triple("thread", later.thread) if earlier.block == later.block else later.who
+        first = f"{earlier.action} by {earlier.who} at {earlier.site.where}"
+        second = f"{later.action} by {who} at {later.site.where}"
+        return f"order of accesses to {element}: {first} and {second}", f"{earlier.site.where}, {later.site.where}"
 
     def of_exchange(self, text: str) -> tuple[CheckFinding, ...]:
         """The finding of an exchange between lanes, unless a race at the same lines tells it already.

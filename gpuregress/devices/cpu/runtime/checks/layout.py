@@ -23,7 +23,7 @@ HAS_PLAIN = 1 << 3
 IN_FLIGHT = 1 << 4
 """An asynchronous copy that has not arrived."""
 SAME_VALUE = 1 << 5
-"""The write stored what memory held already."""
+"""The write stored what memory held already; an atomic operation: it may change places with others of its kind."""
 
 CELL_SHIFT = 4
 """A cell has two words in the first plane (write, reader) and two in the second (plain write, other reader)."""
@@ -79,8 +79,8 @@ BLOCK_BYTES = CLUSTER_FENCED + 4 * 1024
 READS, WRITES, ACQUIRES, RELEASES, FENCE = 1, 2, 4, 8, 16
 """Bits of a strong access or a fence, as it is told to Python."""
 
-RACE, UNINITIALIZED, UNARRIVED = range(3)
-"""Kinds of a report; UNARRIVED: of an asynchronous copy."""
+RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK = range(4)
+"""Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race."""
 
 SHADOW_SHIFT = 4
 """A row of the table of regions has two words: the cells, and the distance of the second plane. The cells are aligned,

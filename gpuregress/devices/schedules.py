@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.cpu.runtime.machine_layout import AT_ANY_WAIT, AT_ONCE, LATEST
 from gpuregress.records import SM_90
 from gpuregress.records.instrumentation.schedules import (
+    AT_ANY_WAIT,
+    AT_ISSUE,
+    AT_WAIT,
     BLOCKS,
     COPIES,
     FORWARD,
-    LANES,
     LOCKSTEP,
     REVERSE,
     SHUFFLED,
-    SWITCH,
+    THREADS,
     WARPS,
+    Switch,
+    switches_in,
 )
 
 _BLOCKS, _WARPS, _LANES = range(3)
+_Pairs = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,8 @@ class NamedSchedule:
     """A schedule of `gpuregress.records.instrumentation.schedules`.
 
     Attributes:
-        name: `forward` is the usual order; or one that `part_of` or `switch_of` makes.
+        name: `forward` is the usual order; or one that `part_of` makes. `adversarial` has no order of its own: its
+            switches are spelled when the conflicting accesses are known.
     """
 
     name: str = FORWARD
@@ -46,25 +52,27 @@ class NamedSchedule:
         return self.name == LOCKSTEP
 
     @property
-    def arrival(self) -> int:
-        """When asynchronous copies arrive: a value of the machine's `arrival`."""
+    def arrival(self) -> str:
+        """When asynchronous copies arrive: `AT_WAIT`, `AT_ISSUE` or `AT_ANY_WAIT`."""
         if not self._permutes(COPIES):
-            return LATEST
+            return AT_WAIT
         if self._base == REVERSE:
-            return AT_ONCE
-        return (AT_ONCE, AT_ANY_WAIT, LATEST)[self._seed % 3] if self._is_shuffled else LATEST
+            return AT_ISSUE
+        if self._is_shuffled:
+            return (AT_ISSUE, AT_ANY_WAIT, AT_WAIT)[self._seed % 3]
+        return next((one.arrival for one in self._switches if one.part == COPIES), AT_WAIT)
 
     def blocks(self, total: int) -> Sequence[int] | None:
         """Return the blocks' linear numbers in the order in which they run; None for the usual one."""
         if not self._permutes(BLOCKS):
             return None
-        if self._base == SWITCH:
-            switched: list[int] = _switched(np.arange(total, dtype=np.uint32), self._switch, 1).tolist()
-            return switched
         if self._is_shuffled:
             order: list[int] = np.argsort(_hashes(self._seed, _BLOCKS, total), kind="stable").tolist()
             return order
-        return range(total - 1, -1, -1) if self._base == REVERSE else None
+        if self._base == REVERSE:
+            return range(total - 1, -1, -1)
+        pairs = self._pairs(BLOCKS)
+        return switched(total, pairs) if pairs else None
 
     def threads(self, count: int) -> npt.NDArray[np.uint32]:
         """Return the numbers of a block's threads in the order in which they run, shape (count,).
@@ -75,16 +83,37 @@ class NamedSchedule:
         warps, lanes = numbers // SM_90.warp_size, numbers.astype(np.uint64)
         ranks = warps.astype(np.uint64)
         if self._permutes(WARPS):
-            if self._base == SWITCH:
-                return _switched(numbers, self._switch, SM_90.warp_size)
             ranks = ranks.max() - ranks if self._base == REVERSE else ranks
             ranks = _hashes(self._seed, _WARPS, int(warps[-1]) + 1)[warps] if self._is_shuffled else ranks
-        if self._permutes(LANES):
-            if self._base == SWITCH:
-                return _switched(numbers, self._switch, 1)
+            if pairs := self._pairs(WARPS):
+                ranks = np.argsort(switched(int(warps[-1]) + 1, pairs)).astype(np.uint64)[warps]
+        if self._permutes(THREADS):
             lanes = lanes.max() - lanes if self._base == REVERSE else lanes
             lanes = _hashes(self._seed, _LANES, count) if self._is_shuffled else lanes
+            if pairs := self._pairs(THREADS):
+                lanes = np.argsort(switched(count, pairs)).astype(np.uint64)
         return numbers[np.lexsort((lanes, warps, ranks))]
+
+    def chain(self, part: str, count: int) -> list[Switch]:
+        """Return switches that have one order of a part only: this schedule's.
+
+        Args:
+            part: one of `PARTS`.
+            count: of blocks, or of threads in a block.
+        """
+        if part == COPIES:
+            return [] if self.arrival == AT_WAIT else [Switch(COPIES, arrival=self.arrival)]
+        order: Iterable[int] = self.blocks(count) or range(count)
+        if part != BLOCKS:
+            order = self.threads(count).tolist()
+        if part == WARPS:
+            order = dict.fromkeys(number // SM_90.warp_size for number in order)
+        numbers = list(order)
+        return [
+            Switch(part, *pair)
+            for pair in itertools.pairwise(numbers)
+            if part != THREADS or pair[0] // SM_90.warp_size == pair[1] // SM_90.warp_size
+        ]
 
     @property
     def _is_shuffled(self) -> bool:
@@ -96,23 +125,46 @@ class NamedSchedule:
 
     def _permutes(self, part: str) -> bool:
         """Whether a part of the schedule is not the usual one."""
-        only = self.name.partition("/")[2].partition("/")[0]
-        return only in ("", part)
+        return self.name.partition("/")[2] in ("", part)
 
     @property
-    def _switch(self) -> int:
-        """The number of the first of the two neighbours that are exchanged."""
-        return int(self.name.rpartition("/")[2])
+    def _switches(self) -> tuple[Switch, ...]:
+        return switches_in(self._base) or ()
+
+    def _pairs(self, part: str) -> _Pairs:
+        return [(one.first, one.second) for one in self._switches if one.part == part]
 
     @property
     def _seed(self) -> int:
         return int(self._base.removeprefix(SHUFFLED))
 
 
-def _switched(numbers: npt.NDArray[np.uint32], first: int, size: int) -> npt.NDArray[np.uint32]:
-    """Exchange two neighbouring groups of numbers."""
-    start, middle, end = (size * number for number in (first, first + 1, first + 2))
-    return np.concatenate((numbers[:start], numbers[middle:end], numbers[start:middle], numbers[end:]))
+def switched(total: int, pairs: _Pairs) -> list[int]:
+    """Return the numbers below `total` in the order nearest to the usual one that has the first of each pair first.
+
+    A number that must run before another one is moved to the place directly before it. Pairs with a number that there
+    is not are left out.
+    """
+    before: dict[int, list[int]] = {}
+    for first, second in sorted(pairs):
+        if max(first, second) < total:
+            before.setdefault(second, []).append(first)
+    if not before:
+        return list(range(total))
+    order: list[int] = []
+    is_done = bytearray(total)
+    for number in range(total):
+        path = [number]
+        while path:
+            waiting = [one for one in before.pop(path[-1], ()) if not is_done[one]]
+            if waiting:
+                path += reversed(waiting)
+                continue
+            last = path.pop()
+            if not is_done[last]:
+                is_done[last] = 1
+                order.append(last)
+    return order
 
 
 def _hashes(seed: int, stream: int, count: int) -> npt.NDArray[np.uint64]:

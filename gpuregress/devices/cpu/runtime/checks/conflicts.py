@@ -1,0 +1,65 @@
+"""Conflicting accesses of a launch: those that only the order of its blocks, warps and lanes orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.records import SM_90
+from gpuregress.records.instrumentation.schedules import BLOCKS, COPIES, THREADS, WARPS, Conflict
+
+MOST_PAIRS = 4_096
+"""Of blocks, warps or threads: those behind are not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    part: str
+    earlier: int
+    later: int
+
+
+@dataclass(slots=True)
+class ConflictLog:
+    """The pairs of blocks, warps and threads of one launch whose accesses conflict.
+
+    Attributes:
+        block_at: the linear number of the block that ran at a stamp.
+        cluster: the number of the cluster of a block.
+        is_cut: whether there were more pairs than are kept.
+    """
+
+    block_at: Callable[[int], int]
+    cluster: Callable[[int], int]
+    is_cut: bool = False
+    _found: dict[_Pair, tuple[int, int, int, int]] = field(default_factory=dict)
+
+    def add(self, kind: int, address: int, epoch: int, other: int) -> None:
+        """Note a report of the check of races: its words."""
+        pair = self._pair(kind, epoch, other)
+        if len(self._found) < MOST_PAIRS:
+            self._found.setdefault(pair, (kind, address, epoch, other))
+        else:
+            self.is_cut = self.is_cut or pair not in self._found
+
+    def all(self, describe: Callable[[int, int, int, int], tuple[str, str]]) -> tuple[Conflict, ...]:
+        """Return the conflicts in the order in which they came.
+
+        Args:
+            describe: the words of a report → both accesses in words, and their source lines.
+        """
+        return tuple(
+            Conflict(pair.part, pair.earlier, pair.later, *describe(*report)) for pair, report in self._found.items()
+        )
+
+    def _pair(self, kind: int, epoch: int, other: int) -> _Pair:
+        if kind == layout.UNARRIVED:
+            return _Pair(COPIES, 0, 0)
+        blocks = [self.block_at(layout.epoch_stamp(one)) for one in (other, epoch)]
+        if blocks[0] != blocks[1]:
+            clusters = [self.cluster(block) for block in blocks]
+            return _Pair(BLOCKS if clusters[0] != clusters[1] else "", *clusters)
+        threads = [layout.epoch_thread(one) for one in (other, epoch)]
+        warps = [thread // SM_90.warp_size for thread in threads]
+        return _Pair(WARPS, *warps) if warps[0] != warps[1] else _Pair(THREADS, *threads)

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.devices.cpu.runtime.checks import conflicts, layout
+from gpuregress.devices.cpu.runtime.checks.conflicts import ConflictLog
+
+
+def epoch(stamp: int, thread: int) -> int:
+    return stamp << layout.STAMP_SHIFT | thread << layout.THREAD_SHIFT
+
+
+def logged(*reports: tuple[int, int, int]) -> list[tuple[str, int, int]]:
+    """The conflicts of reports (kind, epoch, other epoch), where stamp 10 B + … is of block B, two to a cluster."""
+    log = ConflictLog(lambda stamp: stamp // 10, lambda block: block // 2)
+    for kind, later, earlier in reports:
+        log.add(kind, 0, later, earlier)
+    return [(one.part, one.earlier, one.later) for one in log.all(lambda *_report: ("", ""))]
+
+
+def test_the_widest_part_that_differs_is_what_orders_two_accesses() -> None:
+    assert logged((layout.RACE, epoch(50, 0), epoch(10, 0))) == [("blocks", 0, 2)]
+    assert logged((layout.RACE, epoch(11, 70), epoch(10, 3))) == [("warps", 0, 2)]
+    assert logged((layout.ORDERED_BY_LUCK, epoch(11, 35), epoch(10, 33))) == [("threads", 33, 35)]
+    assert logged((layout.UNARRIVED, epoch(11, 5), epoch(10, 5))) == [("copies", 0, 0)]
+    assert logged((layout.RACE, epoch(10, 0), epoch(0, 0))) == [("", 0, 0)]
+
+
+def test_each_pair_is_kept_once_and_their_number_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conflicts, "MOST_PAIRS", 2)
+    log = ConflictLog(lambda stamp: stamp, lambda block: block)
+    for later in (1, 1, 2, 2):
+        log.add(layout.RACE, 0, epoch(later, 0), epoch(0, 0))
+    assert not log.is_cut
+    log.add(layout.RACE, 0, epoch(3, 0), epoch(0, 0))
+    assert log.is_cut
+    assert len(log.all(lambda *_report: ("", ""))) == 2
