@@ -94,7 +94,7 @@ def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparis
 
 def _surveyed(survey: ConflictSurvey) -> str:
     """What the adversarial schedule exchanges, or why there is nothing to exchange."""
-    left = f"; not watched: {'; '.join(survey.unwatched)}" if survey.unwatched else ""
+    left = "".join(f"; {text}" for text in survey.unwatched)
     if survey.pairs:
         pairs = "pairs of accesses conflict and are" if survey.pairs != 1 else "pair of accesses conflicts and is"
         return f"{survey.pairs:,} {pairs} exchanged by the adversarial schedule, as {survey.first}{left}"

@@ -145,7 +145,7 @@ class ConflictSurvey(Sparse):
     Attributes:
         pairs: of blocks, warps or threads with conflicting accesses, and the asynchronous copies that are not waited
             for.
-        unwatched: what was not watched, in words; empty: all memory was.
+        unwatched: sentences on what was not watched; empty: all memory was.
         first: the first conflict in words, "" where there is none.
     """
 

@@ -25,7 +25,7 @@ _MOST_ACCESSES = 3
 _FAULT = ""
 """Stands for a fault among the buffers."""
 _NO_CONFLICT = "no two accesses that were watched conflict"
-_CUT = "there are more conflicting accesses than are kept"
+_CUT = "further pairs of accesses conflict, which are not kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class ScheduleRuns:
         try:
             self.memory(schedules.BY_WARP, filled, reports)
         except KernelFault as fault:
-            return reports, f"the launches behind a fault: {fault}"
+            return reports, f"nothing was watched behind a fault: {fault}"
         finally:
             device.instrument(Instruments())
         return reports, ""
@@ -205,4 +205,4 @@ def _accesses(known: Adversary, smallest: Smallest | None) -> Iterator[str]:
     if not known.conflicts:
         yield _NO_CONFLICT
     if not told and known.survey.unwatched:
-        yield f"not watched: {'; '.join(known.survey.unwatched)}"
+        yield "; ".join(known.survey.unwatched)

@@ -68,7 +68,7 @@ def test_conflicting_accesses_are_a_note(tmp_path: Path) -> None:
 
     assert noted(ConflictSurvey(0)) == "no two accesses conflict: no schedule can change the result"
     assert (
-        noted(ConflictSurvey(0, ("textures",))) == "no two accesses that were watched conflict; not watched: textures"
+        noted(ConflictSurvey(0, ("races of textures are not watched",))) == "no two accesses that were watched conflict; races of textures are not watched"
     )
     assert noted(ConflictSurvey(2, (), "a and b")).startswith("2 pairs of accesses conflict and are exchanged")
 
