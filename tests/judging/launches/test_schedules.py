@@ -67,9 +67,8 @@ def test_conflicting_accesses_are_a_note(tmp_path: Path) -> None:
         return note
 
     assert noted(ConflictSurvey(0)) == "no two accesses conflict: no schedule can change the result"
-    assert (
-        noted(ConflictSurvey(0, ("races of textures are not watched",))) == "no two accesses that were watched conflict; races of textures are not watched"
-    )
+    text = "races of textures are not watched"
+    assert noted(ConflictSurvey(0, (text,))) == f"no two accesses that were watched conflict; {text}"
     assert noted(ConflictSurvey(2, (), "a and b")).startswith("2 pairs of accesses conflict and are exchanged")
 
 
