@@ -10,6 +10,8 @@ import signal
 import sys
 from typing import NoReturn
 
+from gpuregress.workers import early_start
+
 INTERRUPTED = 130
 COLLECT_EVERY = 50_000
 """Objects between two searches for garbage. Python's own 700 cost a twentieth of the time in which modules load, and
@@ -22,6 +24,7 @@ def run() -> NoReturn:
     try:
         _take_signals()
         gc.set_threshold(COLLECT_EVERY)
+        early_start.begin(sys.argv[1:])
         from gpuregress.cli import main  # noqa: PLC0415 - ^C while it loads is no traceback either
 
         main(prog_name="gpuregress")
@@ -31,6 +34,7 @@ def run() -> NoReturn:
         code = INTERRUPTED
         with contextlib.suppress(OSError, AttributeError):
             sys.stderr.write("gpuregress: interrupted\n")
+    early_start.drop()
     atexit._run_exitfuncs()  # noqa: SLF001 - a coverage tool's data, a temporary folder: what Python itself would call
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or its reader has left

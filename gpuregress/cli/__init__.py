@@ -13,11 +13,10 @@ from typing import Any
 
 import click
 
-# numpy's BLAS starts a thread a core, and each spins for 2^26 cycles before it sleeps: on a host with many cores they
-# take all of them from the start of a run. 2^4 cycles let them sleep at once; workers inherit it.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-# pydantic looks for plugins in every installed distribution, 20 ms and more, and no model of ours has one.
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+from gpuregress.workers import early_start
+
+for _name, _value in early_start.LIBRARIES.items():
+    os.environ.setdefault(_name, _value)
 
 COMMANDS: dict[str, str] = {
     "run": "runs",

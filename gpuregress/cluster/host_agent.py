@@ -24,8 +24,9 @@ from gpuregress.devices.cpu.parallel import cores
 from gpuregress.errors import HarnessError
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Outcome, Task
+from gpuregress.workers.early_start import gpu_environment
 from gpuregress.workers.pool import WorkerPool
-from gpuregress.workers.worker_process import DeviceSlot, gpu_environment
+from gpuregress.workers.worker_process import DeviceSlot
 
 WATCH_S = 0.2
 IDLE_S = 60.0

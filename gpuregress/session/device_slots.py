@@ -16,7 +16,8 @@ from gpuregress.devices.cpu.parallel import cores
 from gpuregress.devices.cuda import nvml, prerequisites
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.frozen import dataclass
-from gpuregress.workers.worker_process import DeviceSlot, gpu_environment
+from gpuregress.workers.early_start import gpu_environment
+from gpuregress.workers.worker_process import DeviceSlot
 
 if TYPE_CHECKING:
     from gpuregress.cluster.members import Devices

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -16,16 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress.frozen import dataclass
-from gpuregress.workers import exit_cause, watchdog
+from gpuregress.workers import early_start, exit_cause, watchdog
 from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
 
 if TYPE_CHECKING:
     from gpuregress.records import Task  # records, which the first worker is started without
 
-# -P: a random.py or types.py in the user's folder must not stand in for Python's own.
-_COMMAND = (sys.executable, "-P", "-m", "gpuregress.workers.child")
-_GPU_COMMAND = (sys.executable, "-S", "-P", str(Path(__file__).with_name("start.py")))
 _TAIL_BYTES = 16_384
 _TAIL_LINES = 20
 
@@ -43,18 +38,6 @@ class DeviceSlot:
     device: str
     label: str
     environment: Mapping[str, str] = field(default_factory=dict)
-
-
-def gpu_environment(number: int, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables by which a worker sees one GPU only, as cuda:0.
-
-    Args:
-        number: of the GPU among those that the environment makes visible.
-        environment: the user's own CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER are respected.
-    """
-    visible = [entry.strip() for entry in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.strip()]
-    card = visible[number] if number < len(visible) else str(number)
-    return {"CUDA_VISIBLE_DEVICES": card, "CUDA_DEVICE_ORDER": environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID")}
 
 
 def death_of(code: int | None) -> str:
@@ -101,22 +84,17 @@ class Worker:
         self.began = 0.0
         self._captured = captured
         self._before_task = 0
-        command = command or (_GPU_COMMAND if slot.device.startswith("cuda") else _COMMAND)
-        ours, theirs = socket.socketpair()
-        arguments = [*command, "--channel", str(theirs.fileno()), slot.device]
-        if after_fault:
-            arguments.append("--after-fault")
-        with theirs, captured.open("wb") as sink:
-            self.process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=sink,
-                pass_fds=(theirs.fileno(), *passed),
-                start_new_session=True,
-                env={**os.environ, **slot.environment},
-            )
-        self.channel = Channel(ours)
+        is_usual = command is None and not after_fault and not passed
+        early = early_start.take(slot.device, slot.environment) if is_usual else None
+        if early is not None:
+            started, printed = early
+            self._captured = Path(f"/proc/self/fd/{printed}")  # open for as long as this process lives
+        else:
+            with captured.open("wb") as sink:
+                started = early_start.start(
+                    slot.device, slot.environment, sink.fileno(), command, after_fault=after_fault, passed=passed
+                )
+        self.process, self.channel = started.process, Channel(started.connection)
         self.watch.enter(Phase.STARTING, time.monotonic())
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.workers.watchdog import Phase
-from gpuregress.workers.worker_process import DeviceSlot, Worker, death_of, gpu_environment
+from gpuregress.workers.worker_process import DeviceSlot, Worker, death_of
 from tests.waiting import is_running, wait_until
 
 
@@ -66,9 +66,3 @@ def test_one_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path) ->
     assert parent.end(grace_s=0.1)
     assert parent.process.returncode == -signal.SIGKILL
     wait_until(lambda: not is_running(int(parent.tail()[0])))
-
-
-def test_a_worker_sees_one_gpu_of_those_that_the_user_left_visible() -> None:
-    assert gpu_environment(1, {})["CUDA_VISIBLE_DEVICES"] == "1"
-    chosen = gpu_environment(1, {"CUDA_VISIBLE_DEVICES": "4, 6", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"})
-    assert chosen == {"CUDA_VISIBLE_DEVICES": "6", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
