@@ -31,7 +31,9 @@ _MOST = 1_000_000
     metavar="N",
     help="Try at most N inputs.  [default: 200, or no limit with --time]",
 )
-@click.option("--time", "seconds", type=values.SECONDS, metavar="T", help="Try inputs for this long: 60s, 5min.")
+@click.option(
+    "--time", "seconds", type=values.SECONDS, metavar="T", help="Try inputs, and shrink failures, for this long: 60s."
+)
 @click.option(
     "--keep",
     type=values.NonEmpty(),
@@ -129,7 +131,10 @@ def _failure(one: FuzzFinding) -> Iterator[str]:
     also = f", and {one.also} others" if one.also else ""
     yield f"    with {one.inputs}{also}"
     yield from (f"    smaller: {change}" for change in one.changes)
-    if one.stopped:
+    if not one.path:
+        yield f"    no job is written: {one.stopped}"
+    elif one.stopped:
         yield f"    a smaller one may exist: {one.stopped}"
-    yield f"    {one.path}{' (was there already)' if one.is_known else ''}"
+    if one.path:
+        yield f"    {one.path}{' (was there already)' if one.is_known else ''}"
     yield ""

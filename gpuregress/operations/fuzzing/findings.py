@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,11 +15,14 @@ from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.operations import shrink
 from gpuregress.operations.fuzzing.trials import Tried
+from gpuregress.operations.shrinking.failure import Failure
 from gpuregress.operations.shrinking.numbers import Job
 from gpuregress.operations.shrinking.reduction import Reduction
 from gpuregress.operations.shrinking.trials import JobFolder, Trial, Trials
 from gpuregress.records.statuses import headline
 from gpuregress.spec import load
+
+NOT_AGAIN = "it did not fail when it was run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,8 @@ class FuzzFinding:
         grade: of their data: `own`, `ordinary`, `special` or `extreme`.
         also: how many other inputs failed in this way.
         changes: what the search for the smallest case made smaller or plainer.
-        path: the job, relative to the project where it is in it; "" where it could not be written.
+        path: the job, relative to the project where it is in it; "" where none was written, for the failure did not
+            come again.
         text: the job.
         is_known: whether that file was there already.
         stopped: why the search for the smallest case ended early, "" where it did not.
@@ -72,17 +77,22 @@ class FindingWriter:
         scratch: a temporary folder.
         target: the folder of the new jobs.
         stop: ends the search for a smallest case, not the writing.
-        listen: receives a line for each step.
+        confirms: runs a job, and tells whether it fails in a way.
     """
 
     def __init__(
-        self, folder: JobFolder, scratch: Path, target: Path, stop: StopSignal, listen: Callable[[str], None]
+        self,
+        folder: JobFolder,
+        scratch: Path,
+        target: Path,
+        stop: StopSignal,
+        confirms: Callable[[Job, Failure], bool],
     ) -> None:
-        self._folder, self._scratch, self._target = folder, scratch, target
-        self._stop, self._listen = stop, listen
+        self._folder, self._scratch, self._target = dataclasses.replace(folder, coverage=False), scratch, target
+        self._stop, self._confirms = stop, confirms
 
     def write(self, job: str, tried: Tried, also: int, limit_s: float, seed: int) -> FuzzFinding:
-        """Shrink a failure and write it as a job.
+        """Shrink a failure and write it as a job, if that fails so once more.
 
         Args:
             job: the fuzzed job's name.
@@ -100,32 +110,44 @@ class FindingWriter:
         job_alone = {name: item for name, item in planned.job.items() if compares_orders or name != "schedules"}
         first = Trial(job_alone, planned.case, failed)
         trials = Trials(self._folder, self._scratch / "shrinking", self._stop)
-        search = Reduction(trials, first, failed, time.monotonic() + limit_s, self._listen)
+        search = Reduction(trials, first, failed, time.monotonic() + limit_s, lambda _line: None)
         stopped = ""
         try:
             search.run()
         except GpuregressError as error:
             stopped = one_line(str(error))
         stopped = stopped or search.stopped
-        best = search.best.failure or failed
-        names = {**search.case.parameters, "seed": search.case.seed}
-        moved = shrink.moved(search.job, self._folder.path.parent, self._target.absolute(), names)
         changes = tuple(f"{name}: {before} → {after}" for name, (before, after) in search.changes.items())
-        head = (f"Found by `gpuregress fuzz {job} --seed {seed}`.", best.message, f"Inputs: {planned.candidate.words}")
-        more = (*(f"Made smaller: {one}" for one in changes), *((f"Not the smallest: {stopped}",) if stopped else ()))
-        path, text, is_known = self._written(job, moved, (*head, *more))
-        return FuzzFinding(
-            failed.status,
-            one_line(best.message),
-            planned.candidate.words,
-            planned.candidate.grade,
-            also,
-            changes,
-            self._shown(path),
-            text,
-            is_known,
-            stopped,
+        best, moved = search.best, self._moved(search.best)
+        doubt = self._doubt(moved, failed)
+        if doubt == NOT_AGAIN and changes:
+            stopped = "the smaller ones did not fail again"
+            best, moved, changes = first, self._moved(first), ()
+            doubt = self._doubt(moved, failed)
+        message = (best.failure or failed).message
+        found = FuzzFinding(
+            failed.status, one_line(message), planned.candidate.words, planned.candidate.grade, also, changes, "", ""
         )
+        if doubt == NOT_AGAIN:
+            return dataclasses.replace(found, stopped=doubt)
+        head = (f"Found by `gpuregress fuzz {job} --seed {seed}`.", message, f"Inputs: {planned.candidate.words}")
+        smaller = (f"Made smaller: {one}" for one in changes)
+        more = (f"Not the smallest: {stopped}",) if stopped else ()
+        path, text, is_known = self._written(job, moved, (*head, *smaller, *more, *((doubt,) if doubt else ())))
+        return dataclasses.replace(found, path=self._shown(path), text=text, is_known=is_known, stopped=stopped)
+
+    def _moved(self, trial: Trial) -> Job:
+        """The job of a trial with its paths from the folder of the new jobs."""
+        assert trial.case is not None
+        names = {**trial.case.parameters, "seed": trial.case.seed}
+        return shrink.moved(trial.job, self._folder.path.parent, self._target.absolute(), names)
+
+    def _doubt(self, job: Job, failed: Failure) -> str:
+        """Run a job once more; "" where it fails in the same way, else why it may not."""
+        try:
+            return "" if self._confirms(job, failed) else NOT_AGAIN
+        except GpuregressError as error:
+            return f"Not confirmed: {one_line(str(error))}"
 
     def _shown(self, path: Path) -> str:
         root = self._folder.project.root.resolve()

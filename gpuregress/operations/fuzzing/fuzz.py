@@ -20,6 +20,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.fuzzing import findings
 from gpuregress.operations.fuzzing.candidates import Candidate, Space
+from gpuregress.operations.fuzzing.confirmation import Confirmation
 from gpuregress.operations.fuzzing.findings import FindingWriter, FuzzFinding
 from gpuregress.operations.fuzzing.guidance import Corpus
 from gpuregress.operations.fuzzing.trials import FuzzTrials, PlannedInput, Tried
@@ -38,6 +39,9 @@ _GIVE_UP = 2_000
 
 _MOST_REASONS = 3
 _SHRINK_S = 60.0
+_LEAST_SHRINK_S = 1.0
+_SHRINK_SHARE = 0.4
+"""Of the request's time, for shrinking, once there is a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class FuzzRequest:
         selector: a job, or cases of one.
         seed: of the random part.
         limit: the most inputs; None: `LIMIT`, or no limit beside `seconds`.
-        seconds: the time for trying inputs; None: no limit.
+        seconds: the time for trying inputs and shrinking failures; None: no limit.
         target: the folder of jobs for failures; None: `fuzz` in the project's folder of jobs.
         keep: parameters and buffers that stay as they are.
         schedules: the number of schedules whose results are compared; 1: none are.
@@ -124,13 +128,18 @@ def fuzz(
             project, Path(cases[0].path), options, scratch / "runs", coverage=True, checks=request.checks
         )
         campaign = _Campaign(request, cases, folder, stop, listen)
-        campaign.run(start + request.seconds if request.seconds is not None else None)
+        deadline = start + request.seconds if request.seconds is not None else None
+        campaign.run(deadline)
         target = request.target or project.configs / "fuzz"
-        writer = FindingWriter(folder, scratch, target, stop, lambda _line: None)
-        found = [
-            writer.write(cases[0].job, tried, also, _SHRINK_S, request.seed)
-            for tried, also in findings.grouped(campaign.failures)
-        ]
+        writer = FindingWriter(folder, scratch, target, stop, Confirmation(folder, target).fails)
+        found: list[FuzzFinding] = []
+        kinds = list(findings.grouped(campaign.failures))
+        for number, (tried, also) in enumerate(kinds):
+            limit_s = _SHRINK_S
+            if deadline is not None:
+                share_s = (deadline - time.monotonic()) / (len(kinds) - number)
+                limit_s = min(limit_s, max(_LEAST_SHRINK_S, share_s))
+            found.append(writer.write(cases[0].job, tried, also, limit_s, request.seed))
         return campaign.report(tuple(found), time.monotonic() - start, interrupted=campaign.interrupted or stop.is_set)
 
 
@@ -176,7 +185,7 @@ class _Campaign:
             self._run_own()
             limit = self._request.limit or (LIMIT if deadline is None else None)
             candidates = self._candidates()
-            while (limit is None or self._tried < limit) and (deadline is None or time.monotonic() < deadline):
+            while (limit is None or self._tried < limit) and not self._is_late(deadline):
                 self._stop.check()
                 batch = self._batch(candidates, _BATCH if limit is None else min(_BATCH, limit - self._tried))
                 if not batch:
@@ -186,6 +195,13 @@ class _Campaign:
                 self._listen(Advanced(self._tried, limit or self._tried, f"{len(self.failures)} failures"))
         except Interrupted:
             self.interrupted = True
+
+    def _is_late(self, deadline: float | None) -> bool:
+        """Whether the time for inputs is over; with a failure, some of the time is left for shrinking."""
+        if deadline is None:
+            return False
+        reserved_s = _SHRINK_SHARE * (self._request.seconds or 0.0) if self.failures else 0.0
+        return time.monotonic() >= deadline - reserved_s
 
     def _run_own(self) -> None:
         """Run the job's own cases: where they fail, no other input says more."""

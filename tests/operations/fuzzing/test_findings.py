@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
 from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.fuzzing import findings
@@ -41,7 +42,7 @@ def test_a_job_is_written_once_and_never_overwritten(shop: Workshop, tmp_path_fa
     target = shop.root / "configs/fuzz"
     target.mkdir()
     (target / "j-1.yaml").write_text("# mine\n")
-    writer = FindingWriter(folder, scratch, target, StopSignal(), lambda _line: None)
+    writer = FindingWriter(folder, scratch, target, StopSignal(), lambda _job, _kind: True)
     one = failed(Candidate(0).with_contents(NAN), Failure("timeout", message="over its limit"))
     done = writer.write("j", one, 2, 0.0, 7)
     assert (done.path, done.also, done.is_known) == ("configs/fuzz/j-2.yaml", 2, False)
@@ -54,3 +55,20 @@ def test_a_job_is_written_once_and_never_overwritten(shop: Workshop, tmp_path_fa
     again = writer.write("j", one, 0, 0.0, 8)
     assert (again.path, again.is_known) == ("configs/fuzz/j-2.yaml", True)
     assert len(list(target.iterdir())) == 2
+
+
+def test_a_failure_that_does_not_come_again_is_told_and_not_written(shop: Workshop, tmp_path_factory: Any) -> None:
+    scratch = Path(tmp_path_factory.mktemp("scratch"))
+    folder = JobFolder(find(shop.root), shop.root / "configs/j.yaml", RunOptions("cpu"), scratch / "runs")
+    target = shop.root / "configs/fuzz"
+    writer = FindingWriter(folder, scratch, target, StopSignal(), lambda _job, _kind: False)
+    done = writer.write("j", failed(Candidate(0), Failure("timeout", message="over its limit")), 0, 0.0, 7)
+    assert (done.path, done.text, done.stopped) == ("", "", findings.NOT_AGAIN)
+    assert not target.exists()
+
+    def interrupted(_job: Any, _kind: Failure) -> bool:
+        raise Interrupted("interrupted")
+
+    writer = FindingWriter(folder, scratch, target, StopSignal(), interrupted)
+    done = writer.write("j", failed(Candidate(0), Failure("timeout", message="over its limit")), 0, 0.0, 7)
+    assert "# Not confirmed: interrupted\n" in done.text
