@@ -7,6 +7,7 @@ only, so it judges none of them. Nothing is written but jobs for failures.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import time
 from collections import Counter
@@ -175,6 +176,7 @@ class _Campaign:
         self._seen: set[tuple[object, ...]] = set()
         self._chance = random.Random(request.seed)  # noqa: S311 - to be repeated, not secret
         self._tried = self._infeasible = self._not_run = self._reached = 0
+        self._input_s = 0.0
         self._reasons: Counter[str] = Counter()
         self.failures: list[Tried] = []
         self.interrupted = False
@@ -185,23 +187,31 @@ class _Campaign:
             self._run_own()
             limit = self._request.limit or (LIMIT if deadline is None else None)
             candidates = self._candidates()
-            while (limit is None or self._tried < limit) and not self._is_late(deadline):
+            while (limit is None or self._tried < limit) and self._left_s(deadline) > 0.0:
                 self._stop.check()
-                batch = self._batch(candidates, _BATCH if limit is None else min(_BATCH, limit - self._tried))
+                size = self._size(deadline) if limit is None else min(self._size(deadline), limit - self._tried)
+                batch = self._batch(candidates, size)
                 if not batch:
                     return
+                start = time.monotonic()
                 for tried in self._trials.run(batch):
                     self._take(tried)
+                self._input_s = (time.monotonic() - start) / len(batch)
                 self._listen(Advanced(self._tried, limit or self._tried, f"{len(self.failures)} failures"))
         except Interrupted:
             self.interrupted = True
 
-    def _is_late(self, deadline: float | None) -> bool:
-        """Whether the time for inputs is over; with a failure, some of the time is left for shrinking."""
+    def _left_s(self, deadline: float | None) -> float:
+        """The time left for inputs; with a failure, some of the time is for shrinking."""
         if deadline is None:
-            return False
+            return math.inf
         reserved_s = _SHRINK_SHARE * (self._request.seconds or 0.0) if self.failures else 0.0
-        return time.monotonic() >= deadline - reserved_s
+        return deadline - reserved_s - time.monotonic()
+
+    def _size(self, deadline: float | None) -> int:
+        """The number of inputs of the next batch: those for which there is time, at most `_BATCH`."""
+        left_s = self._left_s(deadline)
+        return _BATCH if left_s >= _BATCH * self._input_s else max(1, int(left_s / self._input_s))
 
     def _run_own(self) -> None:
         """Run the job's own cases: where they fail, no other input says more."""
