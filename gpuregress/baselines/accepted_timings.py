@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpuregress.records import AcceptedTiming, Case, Costs, DeviceInfo, LineCost, MadeOf, Outcome
-from gpuregress.records.instrumentation.costs import MEASURES, by_line
+from gpuregress.records.instrumentation.costs import MEASURES, by_line, total
 
 CPU = "cpu"
 _LONGEST_TEXT = 120
@@ -57,7 +57,7 @@ def _measured(case: Case, outcome: Outcome, facts: MadeOf, *, is_timed: bool) ->
 
 
 def line_costs(costs: Costs) -> tuple[LineCost, ...]:
-    """The costs of each line, with its text as it is now."""
+    """The costs of each line, with its text as it is now; those of code without a line come last, in no file."""
     found: list[LineCost] = []
     texts: dict[str, list[str]] = {}
     for (path, line), counts in by_line(costs).items():
@@ -65,6 +65,9 @@ def line_costs(costs: Costs) -> tuple[LineCost, ...]:
         text = lines[line - 1].strip() if line <= len(lines) else ""
         kept = {name: counts[name] for name in MEASURES if counts.get(name)}
         found.append(LineCost(Path(path).name, line, text[:_LONGEST_TEXT], kept))
+    rest = total(item for item in costs.instructions if not item.path)
+    if any(rest.values()):
+        found.append(LineCost("", 0, "", {name: rest[name] for name in MEASURES if rest.get(name)}))
     return tuple(found)
 
 

@@ -102,3 +102,5 @@ def summary(costs: Costs) -> Iterator[str]:
     yield from (f"{words}: {counts[name]:,}" for name, words in rest.items() if counts.get(name))
     if costs.uncounted:
         yield f"not all is counted: {costs.uncounted}"
+    if costs.left_out:
+        yield f"not counted: {'; '.join(costs.left_out)}"

@@ -29,7 +29,8 @@ def lines(summary: RunSummary, root: Path, *, verbose: bool = False) -> Iterator
     yield from _totals(whole, summary, root)
     found = coverage_report.gaps(whole)
     if not found:
-        yield "coverage: nothing is left out"
+        has_lines = any(one.lines for one in whole.files)
+        yield "coverage: nothing is left out" if has_lines else "coverage: the code has no source lines of the project"
         return
     shown = found if verbose else found[:_MOST_GAPS]
     texts = {gap.path: coverage_report.source_lines(gap.path) for gap in shown}

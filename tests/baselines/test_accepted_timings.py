@@ -1,7 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from gpuregress.baselines import accepted_timings
-from gpuregress.records import AcceptedTiming, DeviceInfo, MadeOf, Observations, Outcome, Timing
+from gpuregress.records import (
+    AcceptedTiming,
+    Costs,
+    DeviceInfo,
+    InstructionCost,
+    LineCost,
+    MadeOf,
+    Observations,
+    Outcome,
+    Timing,
+)
 from tests import fakes
 
 CASE = fakes.case("double")
@@ -33,3 +45,14 @@ def test_old_samples_of_a_case_that_is_timed_no_more_are_dropped() -> None:
     old = {"NVIDIA H200": AcceptedTiming("1.2", (9.0,)), "cpu": AcceptedTiming("1.2", instructions={"k": 1})}
     assert list(accepted_timings.updated(old, CASE, Outcome("c", "done", device=H200), MadeOf("5eed"))) == ["cpu"]
     assert accepted_timings.updated(old, CASE, Outcome("c", "done"), MadeOf("5eed")) == old
+
+
+def test_costs_without_a_line_are_kept_as_one(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text("first\n  second\n")
+    items = [InstructionCost("k", path, line, 1, "ld", "load.global", {"sectors": 3, "sectors.global": 3})
+             for path, line in ((str(source), 2), ("", 0), ("", 0))]  # fmt: skip
+    assert accepted_timings.line_costs(Costs(tuple(items))) == (
+        LineCost("a.cu", 2, "second", {"sectors": 3}),
+        LineCost("", 0, "", {"sectors": 6}),
+    )

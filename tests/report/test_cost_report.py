@@ -55,3 +55,7 @@ def test_the_summary_has_a_line_for_each_kind_of_cost() -> None:
         "barriers that warps come to: 7",
         "not all is counted: something",
     ]
+
+
+def test_what_is_not_counted_is_told() -> None:
+    assert list(cost_report.summary(Costs(left_out=("a (k.cu:1)", "b"))))[-1] == "not counted: a (k.cu:1); b"

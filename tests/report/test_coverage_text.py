@@ -36,6 +36,11 @@ def test_full_coverage_says_so() -> None:
     )
 
 
+def test_code_without_source_lines_is_not_called_covered() -> None:
+    (*_, last) = coverage_text.lines(covered(FileCoverage("/p/k.cu")), ROOT)
+    assert last == "coverage: the code has no source lines of the project"
+
+
 def test_few_gaps_are_shown_unless_all_are_wanted() -> None:
     many = covered(FileCoverage("/p/k.cu", tuple((line, 0) for line in range(1, 100))))
     short, full = (list(coverage_text.lines(many, ROOT, verbose=verbose)) for verbose in (False, True))

@@ -5,15 +5,19 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from gpuregress.baselines import accepted_timings
-from gpuregress.records import Baseline, Case, CostComparison, LineCost, Outcome
+from gpuregress.records import Baseline, Case, CostComparison, InstructionCost, LineCost, Outcome
+from gpuregress.records.instrumentation.costs import total
 
 _HINTS = {
     "bank_conflicts": "lanes of a warp want different words of one bank",
     "divergent_branches": "lanes of a warp go both ways at a branch",
     "atomic_conflicts": "lanes of a warp update one address",
+    "barriers": "warps wait more often for their block",
 }
+_FEWER_LANES, _PARTED = 0.9, 0.25
 _DEVICE_ACTIONS = {"load": "read", "store": "write", "atomic": "update"}
 
 
@@ -40,7 +44,13 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
         advice = f"`{shlex.join(['gpuregress', 'accept', case.name])}` keeps this run's"
         return (CostComparison("", f"cost: not compared, for no costs were accepted; {advice}"),)
     now = accepted_timings.line_costs(seen)
-    return tuple(_of_measure(name, limit, before.costs, now, outcome) for name, limit in limits.items())
+    found = [_of_measure(name, limit, before.costs, now, outcome) for name, limit in limits.items()]
+    return tuple(sorted(found, key=_growth, reverse=True))
+
+
+def _growth(one: CostComparison) -> float:
+    """How many times as great a cost is that fails; 0 for one that does not. The greatest one is told first."""
+    return (one.actual or 0) / (one.expected or 0.5) if one.fails else 0
 
 
 def _of_measure(
@@ -57,11 +67,26 @@ def _of_measure(
             actual=actual,
             limit=limit,
         )
-    old, line = max(_pairs(before, now), key=lambda pair: _grown(measure, *pair))
-    text = f"{line.file}:{line.line}: {_change(measure, old.counts, line, outcome)}"
+    old, line = _worse(measure, before, now)
+    place = f"{line.file}:{line.line}" if line.file else "code without a source line"
+    text = f"{place}: {_change(measure, old.counts, line, outcome)}"
     times = f", {actual / expected:.3g} times as many" if expected else ""
     text += f" (all {words}: {expected:,} → {actual:,}{times}; `cost:` allows {limit:g})"
     return CostComparison(measure, text, fails=True, expected=expected, actual=actual, limit=limit)
+
+
+def _worse(measure: str, before: Sequence[LineCost], now: Sequence[LineCost]) -> tuple[LineCost, LineCost]:
+    """The line whose cost has grown most, before and now.
+
+    Of lines that diverge, the one that diverged least before: a branch that parts a warp has all that follows it
+    executed more often, and so more branches that diverge anyway.
+    """
+    pairs = list(_pairs(before, now))
+    most = max(_grown(measure, *pair) for pair in pairs)
+    if measure == "divergent_branches":
+        parted = [pair for pair in pairs if _grown(measure, *pair) >= _PARTED * most]
+        return max(parted, key=lambda pair: pair[1].counts[measure] / (pair[0].counts.get(measure, 0) or 0.5))
+    return next(pair for pair in pairs if _grown(measure, *pair) == most)
 
 
 def _grown(measure: str, old: LineCost, new: LineCost) -> int:
@@ -81,24 +106,56 @@ def _pairs(before: Sequence[LineCost], now: Sequence[LineCost]) -> Iterator[tupl
 
 
 def _change(measure: str, old: Mapping[str, int], line: LineCost, outcome: Outcome) -> str:
+    """The change of a line's cost with its reason, as far as the counts tell it."""
     new = line.counts
-    requests = old.get("requests", 0), new.get("requests", 0)
-    if measure == "sectors" and all(requests):
-        each = [counts.get("sectors", 0) / count for counts, count in zip((old, new), requests, strict=True)]
-        if each[1] > each[0]:
-            action = _action(line, outcome)
-            hint = f"neighbouring threads no longer {action} neighbouring addresses"
-            return f"{each[0]:.3g} → {each[1]:.3g} sectors for each request; {hint}"
+    each = [counts.get("sectors", 0) / counts["requests"] for counts in (old, new) if counts.get("requests")]
+    if measure == "sectors" and len(each) == 2 and each[1] > each[0]:
+        return f"{each[0]:.3g} → {each[1]:.3g} sectors for each request; {_sector_reason(line, each[1], outcome)}"
     text = f"{old.get(measure, 0):,} → {new.get(measure, 0):,} {measure.replace('_', ' ')}"
+    if measure == "sectors" and len(each) == 2:
+        text += f"; {new['requests']:,} requests instead of {old['requests']:,}, each of {each[1]:.3g} sectors"
+    if measure == "instructions" and (lanes := _lost_lanes(old, new)):
+        text += f"; {lanes}"
     return f"{text}; {_HINTS[measure]}" if measure in _HINTS else text
+
+
+def _sector_reason(line: LineCost, each: float, outcome: Outcome) -> str:
+    """Why the requests of a line need more sectors."""
+    action, sums = _action(line, outcome), _sums(line, outcome)
+    if 2 * sums.get("sectors.local", 0) > sums.get("sectors", 0):
+        return "local memory: registers were spilt, or an array is indexed at run time"
+    if each <= sums.get("bytes.memory", 0) / (32 * max(1, sums.get("requests", 0))) + 1:
+        return f"the addresses that neighbouring threads {action} no longer begin at a multiple of 32 bytes"
+    return f"neighbouring threads no longer {action} neighbouring addresses"
+
+
+def _lost_lanes(old: Mapping[str, int], new: Mapping[str, int]) -> str:
+    """The lanes that take part in an instruction before and now, where they are fewer; else ""."""
+    counts = [one for one in (old, new) if one.get("instructions")]
+    lanes = [one.get("thread_instructions", 0) / one["instructions"] for one in counts]
+    if len(lanes) < 2 or lanes[1] > _FEWER_LANES * lanes[0]:
+        return ""
+    return f"{lanes[0]:.3g} → {lanes[1]:.3g} lanes take part in each, for lanes of a warp go different ways"
+
+
+def _items(line: LineCost, outcome: Outcome) -> Iterator[InstructionCost]:
+    costs = outcome.observations.costs
+    for item in costs.instructions if costs is not None else ():
+        if item.line == line.line and Path(item.path).name == line.file:
+            yield item
+
+
+def _sums(line: LineCost, outcome: Outcome) -> dict[str, int]:
+    """The counts of a line; `bytes.memory` are those of instructions with requests for global or local memory."""
+    items = list(_items(line, outcome))
+    memory = sum(item.counts.get("bytes", 0) for item in items if item.counts.get("requests"))
+    return {**total(items), "bytes.memory": memory}
 
 
 def _action(line: LineCost, outcome: Outcome) -> str:
     """What most sectors of a line are for: read, write or update."""
-    costs = outcome.observations.costs
     sums: dict[str, int] = {}
-    for item in costs.instructions if costs is not None else ():
-        if item.line == line.line and item.path.endswith(line.file):
-            kind = item.kind.partition(".")[0]
-            sums[kind] = sums.get(kind, 0) + item.counts.get("sectors", 0)
+    for item in _items(line, outcome):
+        kind = item.kind.partition(".")[0]
+        sums[kind] = sums.get(kind, 0) + item.counts.get("sectors", 0)
     return _DEVICE_ACTIONS.get(max(sums, key=lambda kind: sums[kind], default=""), "access")

@@ -55,12 +55,14 @@ class Costs(Sparse):
     Attributes:
         instructions: that were compiled, in the order of the code.
         contention: kernel → the most updates of one address by atomic operations of one launch.
-        uncounted: why they are not all there, in words; "" where they are.
+        uncounted: why they cannot be compared, in words: rows were lost; "" where they can.
+        left_out: what is never counted of the instructions that were executed, with its lines.
     """
 
     instructions: tuple[InstructionCost, ...] = ()
     contention: Mapping[str, int] = field(default_factory=dict)
     uncounted: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ def merged(parts: Iterable[Costs]) -> Costs:
     found: dict[tuple[str, str, int, int, str], InstructionCost] = {}
     contention: dict[str, int] = {}
     uncounted: dict[str, None] = {}
+    left_out: dict[str, None] = {}
     for part in parts:
         for item in part.instructions:
             key = (item.kernel, item.path, item.line, item.ptx_line, item.mnemonic)
@@ -125,7 +128,8 @@ def merged(parts: Iterable[Costs]) -> Costs:
             contention[kernel] = max(most, contention.get(kernel, 0))
         if part.uncounted:
             uncounted[part.uncounted] = None
-    return Costs(tuple(found.values()), contention, "; ".join(uncounted))
+        left_out |= dict.fromkeys(part.left_out)
+    return Costs(tuple(found.values()), contention, "; ".join(uncounted), tuple(left_out))
 
 
 def by_line(costs: Costs) -> dict[tuple[str, int], dict[str, int]]:

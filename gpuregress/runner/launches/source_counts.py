@@ -59,7 +59,7 @@ def located_costs(costs: Costs, kernel: str, source: Source) -> Costs:
     paths = {name: path_of(name, source) for name in names}
     items = tuple(_placed(item, kernel, paths) for item in costs.instructions)
     contention = dict.fromkeys([kernel] * bool(costs.contention), max(costs.contention.values(), default=0))
-    return cost_records.merged((Costs(items, contention, costs.uncounted),))
+    return cost_records.merged((Costs(items, contention, costs.uncounted, costs.left_out),))
 
 
 def _placed(item: InstructionCost, kernel: str, paths: dict[str, str]) -> InstructionCost:
@@ -72,8 +72,10 @@ def _moved(one: FileCoverage, path: str) -> FileCoverage:
 
 
 def path_of(name: str, source: Source) -> str:
-    """The path of a file of the project, "" for a library's."""
+    """The path of a file of the project, "" for a library's. A file without a name is the PTX itself."""
     main = Path(source.path)
+    if not name:
+        return source.path if main.suffix == ".ptx" else ""
     if Path(name).name == main.name and Path(name).parent in (Path(), main.parent):
         return source.path
     folders = (main.parent, *map(Path, source.include))

@@ -90,3 +90,55 @@ def test_nothing_is_passed_over_in_silence(source: Path) -> None:
     assert "not all is counted: lost" in _compare(dataclasses.replace(seen, uncounted="lost"), (_line(3, 16),))[0]
     assert "a GPU counts none" in _compare(seen, (_line(3, 16),), device=H200)[0]
     assert _compare(seen, None, {}) == []
+
+
+def _grew(before: Mapping[str, int], now: Mapping[str, int], limits: Mapping[str, float], source: Path) -> list[str]:
+    kind = "load.local" if now.get("sectors.local") else "load.global"
+    seen = Costs((InstructionCost("k", str(source), 3, 1, "ld", kind, now),))
+    return _compare(seen, (LineCost("a.cu", 3, "v = x[i];", before),), limits)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ({"sectors": 16}, {"sectors": 20, "bytes": 512}, "no longer begin at a multiple of 32 bytes"),
+        ({"sectors": 16}, {"sectors": 40, "bytes": 512}, "no longer read neighbouring addresses"),
+        ({"sectors": 16}, {"sectors": 40, "sectors.local": 30}, "4 → 10 sectors for each request; local memory: "),
+        (
+            {"sectors": 16},
+            {"sectors": 32, "requests": 8},
+            "16 → 32 sectors; 8 requests instead of 4, each of 4 ",
+        ),
+    ],
+)
+def test_the_reason_of_further_sectors(
+    source: Path, before: Mapping[str, int], now: Mapping[str, int], told: str
+) -> None:
+    (text,) = _grew({"requests": 4, **before}, {"requests": 4, **now}, LIMITS, source)
+    assert text.startswith("True a.cu:3: ")
+    assert told in text
+
+
+def test_fewer_lanes_are_told_and_the_greatest_growth_comes_first(source: Path) -> None:
+    before = {"instructions": 10, "thread_instructions": 320, "barriers": 1}
+    now = {"instructions": 20, "thread_instructions": 320, "barriers": 3}
+    first, second = _grew(before, now, {"instructions": 1.1, "barriers": 1}, source)
+    assert "1 → 3 barriers; warps wait more often for their block" in first
+    assert "10 → 20 instructions; 32 → 16 lanes take part in each" in second
+
+
+def test_the_branch_that_parts_warps_is_named(source: Path) -> None:
+    items = [
+        InstructionCost("k", str(source), line, 1, "bra", "control", {"divergent_branches": count})
+        for line, count in ((1, 40), (3, 80))
+    ]
+    before = (LineCost("a.cu", 1, "first", {}), LineCost("a.cu", 3, "v = x[i];", {"divergent_branches": 40}))
+    (text,) = _compare(Costs(tuple(items)), before, {"divergent_branches": 1})
+    assert text.startswith("True a.cu:1: 0 → 40 divergent branches")
+
+
+def test_code_without_a_line_counts(source: Path) -> None:
+    known = _seen(source, 3, 16).instructions
+    rest = InstructionCost("k", "", 0, 9, "ld.global.f32", "load.global", {"sectors": 40, "requests": 4})
+    (text,) = _compare(Costs((*known, rest)), (_line(3, 16),))
+    assert text.startswith("True code without a source line: 0 → 40 sectors (all sectors: 16 → 56, ")

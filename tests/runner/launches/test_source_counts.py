@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuregress.records import Coverage, FileCoverage, Source
-from gpuregress.runner.launches.source_counts import located
+from gpuregress.runner.launches.source_counts import located, path_of
 
 
 def test_files_of_the_project_get_paths_and_libraries_are_left_out(tmp_path: Path) -> None:
@@ -17,3 +17,8 @@ def test_files_of_the_project_get_paths_and_libraries_are_left_out(tmp_path: Pat
         str(tmp_path / "include" / "h.cuh"),
         str(tmp_path / "k.cu"),
     ]
+
+
+def test_code_without_a_line_is_the_ptx_itself(tmp_path: Path) -> None:
+    assert path_of("", Source(str(tmp_path / "k.ptx"))) == str(tmp_path / "k.ptx")
+    assert path_of("", Source(str(tmp_path / "k.cu"))) == ""

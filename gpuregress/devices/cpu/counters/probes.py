@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, convert
 from gpuregress.devices.cpu.counters.bounds import IndexBound, find_bounds
 from gpuregress.devices.cpu.counters.loop_plan import CountedLoop, CountedLoops, plan_loops
-from gpuregress.devices.cpu.counters.traces import Traces
+from gpuregress.devices.cpu.counters.traces import Traces, source_places
 from gpuregress.devices.cpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Label
 from gpuregress.devices.cpu.ptx.types import is_signed
@@ -218,8 +218,8 @@ class Probes:
         for item in self._flow.statements[start:end]:
             if unguarded and _is_predicated(item):
                 continue
-            if not isinstance(item, Label) and not _is_inserted(item) and item.source is not None:
-                found[item.source.inner or ((item.source.file, item.source.line, 0),)] = None
+            if not isinstance(item, Label) and not _is_inserted(item):
+                found[source_places(item)] = None
         return tuple(found)
 
     def _bump(self, emitter: Services, counter: int) -> None:

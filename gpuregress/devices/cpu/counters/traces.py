@@ -32,6 +32,8 @@ _OPCODES = frozenset(["ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix"])
 _FACTOR, _STEP = 0x5851_F42D_4C95_7F2D, 0x1405_7B7E_F767_814F
 """Knuth's multiplier of a linear congruential generator (MMIX), and an odd number."""
 _HEADER = 2
+_BULK = "sectors of bulk copies"
+_SENT = "requests of asynchronous stores"
 
 
 class Traces:
@@ -147,7 +149,7 @@ class Traces:
     def _stretch(self, start: int, statements: list[tuple[int, Instruction | Call]]) -> tuple[int, Stretch]:
         key = (self._name, start)
         if key not in self._unit.stretches:
-            instructions = tuple(_instruction(item) for _, item in statements)
+            instructions = tuple(_instruction(self._unit, item) for _, item in statements)
             accesses = tuple(one for at_, (_, item) in enumerate(statements) for one in _accesses(at_, item))
             last = statements[-1][1]
             is_branch = isinstance(last, Instruction) and info(last).control is Control.BRANCH
@@ -170,10 +172,36 @@ def _build_row(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
     return row
 
 
-def _instruction(item: Instruction | Call) -> TracedInstruction:
-    chain = () if item.source is None else item.source.inner or ((item.source.file, item.source.line, 0),)
+def source_places(item: Instruction | Call) -> tuple[tuple[str, int, int], ...]:
+    """The place of an instruction, (file, line, column), and of the calls that it is inlined into, innermost first.
+
+    An instruction without a source line has its line of the PTX, in a file without a name.
+    """
+    source = item.source
+    return (("", item.ptx_line, 0),) if source is None else source.inner or ((source.file, source.line, 0),)
+
+
+def _instruction(unit: Unit, item: Instruction | Call) -> TracedInstruction:
     mnemonic = item.mnemonic if isinstance(item, Instruction) else "call"
-    return TracedInstruction(mnemonic, instruction_class(item), item.ptx_line, instruction_count(item), chain)
+    kind, count, uncounted = instruction_class(item), instruction_count(item), _uncounted(item)
+    site = unit.site(item) if uncounted in (_BULK, _SENT) else -1
+    return TracedInstruction(mnemonic, kind, item.ptx_line, count, source_places(item), site, uncounted)
+
+
+def _uncounted(item: Instruction | Call) -> str:
+    """What an instruction does that is not counted, in words."""
+    if not isinstance(item, Instruction):
+        return ""
+    words, family = (item.opcode, *item.modifiers), info(item).family
+    if family.startswith("texture.") and info(item).memory is not MemoryEffect.NONE:
+        return "accesses of textures and surfaces"
+    if words[:2] == ("wgmma", "mma_async"):
+        return "matrices that wgmma reads from shared memory"
+    if words[0] == "wmma" and words[1] in ("load", "store"):
+        return "accesses of wmma.load and wmma.store"
+    if words[0] == "cp" and "bulk" in words and info(item).memory is MemoryEffect.COPY:
+        return _BULK
+    return _SENT if words[0] in ("st", "red") and "async" in words else ""
 
 
 def _addresses(item: Instruction) -> list[tuple[Address, str]]:

@@ -27,10 +27,12 @@ class ExactCosts(LaunchInstrument):
         launch.calls[TRACE_FULL] = trace.full
         launch.calls[TRACE_FLUSH] = lambda _arguments: trace.flush()
 
-    def after(self, launch: InstrumentedLaunch, report: LaunchReport) -> LaunchReport:  # noqa: ARG002 - the protocol's
+    def after(self, launch: InstrumentedLaunch, report: LaunchReport) -> LaunchReport:
         """Add the costs."""
         trace, self._trace = self._trace, None
-        return report if trace is None else replace(report, costs=trace.costs())
+        if trace is None:
+            return report
+        return replace(report, costs=trace.costs(launch.bulk.moved, launch.kernel.uncounted))
 
     def clear(self) -> None:
         """Forget the traces of a launch that did not end."""

@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gpuregress.devices.cpu.counters import traces
 from gpuregress.devices.cpu.device import CpuDevice
 from gpuregress.records import Costs, Instruments, LaunchShape
 from gpuregress.records.instrumentation.costs import total
 from tests.devices.bench import as_bytes
+from tests.devices.cpu.analysis.kernels import instruction
 from tests.devices.cpu.running import compile_text
 
 SOURCE = r"""
@@ -102,3 +104,18 @@ def test_iterations_of_nested_loops_are_kept_apart(costs: dict[str, Costs]) -> N
     # Each outer iteration takes three of the inner one: the lanes with one wait for those with three.
     assert loads["requests"] == 2 * 2 * 3
     assert loads["thread_instructions"] % (64 * 4) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], %r3;", "sectors of bulk copies"),
+        ("wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1}, [%rd1], %r2;", "accesses of wmma.load and wmma.store"),
+        ("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", "accesses of textures and surfaces"),
+        ("ld.global.u32 %r1, [%rd1];", ""),
+    ],
+)
+def test_what_is_not_counted_of_an_instruction(text: str, told: str) -> None:
+    item = instruction(text)
+    assert traces._uncounted(item) == told
+    assert traces.source_places(item) == (("", item.ptx_line, 0),)

@@ -111,6 +111,11 @@ class _Store:
     reduction: tuple[str, str]
     data: Bytes | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes that are written."""
+        return len(self.source) if self.order is None else self.order.size
+
     def read(self) -> None:
         if self.data is None:
             self.data = self.source.copy() if self.order is None else self.source[self.order]
@@ -153,6 +158,9 @@ class BulkCopies:
         shared: the shared variables of the program.
         mnemonics: of each site, by its number.
         in_cluster: whether the launch is one in clusters, of one block or more.
+
+    Attributes:
+        moved: number of a site → bytes that its copies have moved.
     """
 
     def __init__(
@@ -167,6 +175,8 @@ class BulkCopies:
         self._machine, self._space = machine, space
         self._shared = [(item.address, machine.dynamic_size if item.size < 0 else item.size) for item in shared]
         self._mnemonics, self._in_cluster = mnemonics, in_cluster
+        self.moved: dict[int, int] = {}
+        self._moving = -1
         self._loads: dict[int, list[_Load]] = {}
         self._groups: dict[tuple[int, int], _Groups] = {}
         self.noted: Noted | None = None
@@ -190,6 +200,7 @@ class BulkCopies:
             KernelFault: it is wrong otherwise.
         """
         mnemonic = self._mnemonics[site]
+        self._moving = site
         form = form_of(tuple(mnemonic.split(".")[1:]))
         assert form is not None, "refused before it was compiled"
         self._machine.bulk_copies = 1
@@ -216,6 +227,7 @@ class BulkCopies:
         Raises:
             KernelFault: the launch has no clusters.
         """
+        self._moving = site
         self._check_cluster(self._mnemonics[site])
         machine, words = self._machine, self._mnemonics[site].split(".")
         machine.bulk_copies = 1
@@ -224,8 +236,12 @@ class BulkCopies:
         data = np.frombuffer(b"".join(value.to_bytes(8, "little")[:width] for value in values), np.uint8)
         block, other = (max(host for host in self._shared_hosts() if host <= item) for item in (target, barrier))
         barrier += block - other
+        self._count(len(data))
         reduction = (words[-2], type_) if words[0] == "red" else ("", "")
         self._add(barrier, _Load(target, data, block, reduction, is_store=True))
+
+    def _count(self, size: int) -> None:
+        self.moved[self._moving] = self.moved.get(self._moving, 0) + size
 
     def _add(self, barrier: int, load: _Load) -> None:
         self._loads.setdefault(barrier, []).append(load)
@@ -332,6 +348,7 @@ class BulkCopies:
             stored.reshape(-1, CHUNK)[places] = data.reshape(-1, CHUNK)
             data, places = stored, None
         load = _Load(host, data, block, (form.reduction, form.type), places)
+        self._count(len(data))
         self._add(signalled, load)
 
     def _source(self, form: BulkForm, address: int, size: int) -> Bytes:
@@ -385,6 +402,7 @@ class BulkCopies:
             region, start = self._in_global(target, size, "write", CHUNK)
             memory = self._view_of_shared(source, size, CHUNK)
             store = _Store(memory, region, slice(start, start + size), None, (form.reduction, form.type))
+        self._count(store.size)
         if self._at_once:
             store.write()
         else:

@@ -17,6 +17,8 @@ class TracedInstruction:
         kind: its class.
         ptx_line: of the compiled code.
         count: PTX instructions that it stands for: a batch of matrix instructions is one statement.
+        site: number of the fault site of a copy that a unit of its own makes; -1 for another instruction.
+        uncounted: what it does that is not counted, in words.
         chain: (file, line, column) of the code and of the calls that it is inlined into, innermost first.
     """
 
@@ -25,6 +27,8 @@ class TracedInstruction:
     ptx_line: int
     count: int
     chain: tuple[tuple[str, int, int], ...]
+    site: int = -1
+    uncounted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

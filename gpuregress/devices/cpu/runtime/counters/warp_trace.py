@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ _FLUSH_WORDS, _MOST_WORDS = 1 << 23, 1 << 27
 """Words after which rows are combined at the next change of the warp; and those that one warp may need."""
 _SHIFT = np.uint64(REGION_SHIFT)
 _SHARED, _LOCAL = (np.uint64(window >> REGION_SHIFT) for window in (SHARED_WINDOW, LOCAL_WINDOW))
+_WAITING = "loops that wait for other threads"
 _GENERIC = ("shared", "local", "global")
 
 
@@ -79,18 +82,29 @@ class WarpTrace:
         self._words = 0
         self._machine.trace_flush = 0
 
-    def costs(self) -> Costs:
-        """The costs of the launch, with files as the compiler names them."""
+    def costs(self, moved: Mapping[int, int] = MappingProxyType({}), waiting: Sequence[str] = ()) -> Costs:
+        """The costs of the launch, with files as the compiler names them.
+
+        Args:
+            moved: number of a site → bytes that its bulk copies have moved.
+            waiting: source lines of the loops that wait for other threads, which are not traced.
+        """
         self.flush()
+        rest, left_out = dict(moved), {_WAITING: dict.fromkeys(waiting)} if waiting else {}
         items: list[InstructionCost] = []
         for number, stretch in enumerate(self._stretches):
             for at, one in enumerate(stretch.instructions):
                 counts = {name: count for (index, name), count in self._totals[number].items() if index == at and count}
+                if one.site in rest:
+                    counts["bytes"] = counts.get("bytes", 0) + rest.pop(one.site)
                 path, line, _ = one.chain[-1] if one.chain else ("", 0, 0)
+                if one.uncounted and counts:
+                    left_out.setdefault(one.uncounted, {})[f"{Path(path).name or 'PTX'}:{line}"] = None
                 items.append(InstructionCost("", path, line, one.ptx_line, one.mnemonic, one.kind, counts, one.chain))
         most = max(self._atomics.values(), default=0)
         lost = "a warp executes too many instructions between two waits" if self._lost else ""
-        return Costs(tuple(items), {"": most} if most else {}, lost)
+        told = tuple(f"{what} ({', '.join(lines)})" for what, lines in left_out.items())
+        return Costs(tuple(items), {"": most} if most else {}, lost, told)
 
     # --- one stretch --------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ def test_a_copy_arrives_at_its_mbarrier_alone() -> None:
     block = _Block()
     block.load(2048, 64)
     assert block.machine.pending_loads == 1
+    assert block.copies.moved == {0: 64}
     block.copies.arrive(block.memory.ctypes.data + 1032)
     assert not block.memory.any()
     block.copies.arrive(block.memory.ctypes.data + 1024)

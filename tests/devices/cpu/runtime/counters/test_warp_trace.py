@@ -77,3 +77,19 @@ def test_a_warp_with_too_many_rows_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(4):
         trace.full(machine.trace)
     assert "too many instructions" in trace.costs().uncounted
+
+
+def test_bulk_copies_add_bytes_and_what_is_not_counted_is_told() -> None:
+    machine = Machine()
+    items = [
+        TracedInstruction(name, "copy", at, 1, CHAIN, site, "sectors of bulk copies")
+        for at, (name, site) in enumerate((("cp.async.bulk", 4), ("cp.async.bulk", 5)))
+    ]
+    trace = warp_trace.WarpTrace(machine, [Stretch("k", True, (item,), ()) for item in items])
+    trace.full(machine.trace)
+    head = (ctypes.c_uint64 * 2).from_address(machine.trace)
+    (ctypes.c_uint64 * 2).from_address(head[0])[:] = [32, 0]
+    head[0] += 16
+    costs = trace.costs({4: 96}, ("k.cu:9",))
+    assert [one.counts.get("bytes", 0) for one in costs.instructions] == [96, 0]
+    assert costs.left_out == ("loops that wait for other threads (k.cu:9)", "sectors of bulk copies (k.cu:3)")
