@@ -10,6 +10,7 @@ from pathlib import Path
 from gpuregress.baselines import accepted_timings
 from gpuregress.records import Baseline, Case, CostComparison, InstructionCost, LineCost, Outcome
 from gpuregress.records.instrumentation.costs import total
+from gpuregress.records.instrumentation.schedules import FORWARD
 
 _HINTS = {
     "bank_conflicts": "lanes of a warp want different words of one bank",
@@ -35,6 +36,8 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
     if accepted_timings.key_of(outcome.device) != accepted_timings.CPU:
         return (CostComparison("", "cost: not compared, for a GPU counts none; the cpu device does"),)
     seen = outcome.observations.costs
+    if seen is None and case.settings.schedules[:1] not in ((), (FORWARD,)):
+        return (CostComparison("", f"cost: not compared, for it is counted in the schedule {FORWARD} only"),)
     if seen is None:
         return (CostComparison("", "cost: not compared, for nothing was counted"),)
     if seen.uncounted:

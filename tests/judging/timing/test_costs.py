@@ -119,6 +119,12 @@ def test_the_reason_of_further_sectors(
     assert told in text
 
 
+def test_another_schedule_counts_nothing() -> None:
+    case = dataclasses.replace(fakes.case(), settings=CaseSettings(cost=LIMITS, schedules=("reverse",)))
+    (found,) = costs.compare(case, Outcome(case.name, "done", device=CPU), None)
+    assert (found.message, found.fails) == ("cost: not compared, for it is counted in the schedule forward only", False)
+
+
 def test_fewer_lanes_are_told_and_the_greatest_growth_comes_first(source: Path) -> None:
     before = {"instructions": 10, "thread_instructions": 320, "barriers": 1}
     now = {"instructions": 20, "thread_instructions": 320, "barriers": 3}
