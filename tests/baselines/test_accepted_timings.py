@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from gpuregress.baselines import accepted_timings
 from gpuregress.records import (
     AcceptedTiming,
+    CaseSettings,
     Costs,
     DeviceInfo,
     InstructionCost,
