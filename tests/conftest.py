@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import functools
 import gc
+import importlib
+import os
 import signal
 import sys
 import uuid
@@ -27,8 +30,24 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
+ROOT = Path(__file__).parents[1]
+
 DEADLINE_S = 600
 """Ten times what the slowest test takes on a busy machine."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Before all tests are collected, let each process of xdist import a part of the modules that the others do not.
+    Rewriting their assertions takes longer than all else of a collection, and its result is kept as byte code.
+    """  # fmt: skip
+    number, count = (os.environ.get(f"PYTEST_XDIST_{name}", "") for name in ("WORKER", "WORKER_COUNT"))
+    if not number or session.config.args != session.config.getini("testpaths"):
+        return
+    modules = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py"))
+    for path in modules[int(number.removeprefix("gw")) :: int(count)]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # the collection tells what is wrong
+            importlib.import_module(".".join(path.with_suffix("").parts))
 
 
 @pytest.hookimpl(trylast=True)
@@ -118,7 +137,7 @@ def shop(tmp_path: Path) -> workshop.Workshop:
 def fake_shop(shop: workshop.Workshop, monkeypatch: pytest.MonkeyPatch) -> workshop.Workshop:
     """A project whose cases run on the fake device: everything but the device is real."""
     command = (sys.executable, "-m", "tests.fake_worker")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # `tests` is found from any folder
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # `tests` is found from any folder
     monkeypatch.setattr("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command))
     return shop
 
