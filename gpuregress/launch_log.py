@@ -33,6 +33,7 @@ VERSION = 1
 
 _BEGIN = re.compile(
     r"begin ([0-9]{1,18}) (\S+) (\S+) (\S+) (.*?)(?: constant=<([0-9]{1,18})>)? seed=(-?[0-9]{1,40})(?: variant=(\S+))?"
+    r"(?: schedule=(\S+))?"
 )
 _END = re.compile(r"end ([0-9]{1,18}) ([0-9]{1,18}(?:\.[0-9]{1,9})?|inf|nan) ms")
 _FAULT = re.compile(r"fault ([0-9]{1,18}) (.*)")
@@ -54,6 +55,7 @@ class LaunchBegin:
         seed: the job's.
         constant: bytes of the `__constant__` variables of the kernel's module.
         variant: the case's variant that it runs; empty: its own build.
+        schedule: of `--schedule` or `--schedules`; empty: the usual one.
     """
 
     number: int
@@ -64,12 +66,14 @@ class LaunchBegin:
     seed: int
     constant: int = 0
     variant: str = ""
+    schedule: str = ""
 
     @property
     def text(self) -> str:
-        """The call, its constant memory, its seed and its variant, as the log has them."""
+        """The call, its constant memory, its seed, its variant and its schedule, as the log has them."""
         constant = f" constant=<{self.constant}>" if self.constant else ""
-        return f"{self.call}{constant} seed={self.seed}{f' variant={self.variant}' if self.variant else ''}"
+        variant = f" variant={self.variant}" if self.variant else ""
+        return f"{self.call}{constant} seed={self.seed}{variant}{f' schedule={self.schedule}' if self.schedule else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,15 @@ class LaunchLog:
         self._append("\n".join(lines))
 
     def begin(
-        self, number: int, device: str, case: str, call: str, seed: int, constant: int = 0, variant: str = ""
+        self,
+        number: int,
+        device: str,
+        case: str,
+        call: str,
+        seed: int,
+        constant: int = 0,
+        variant: str = "",
+        schedule: str = "",
     ) -> None:
         """Write that a launch comes next.
 
@@ -173,11 +185,12 @@ class LaunchLog:
             seed: the job's.
             constant: bytes of constant memory; left out where there are none.
             variant: of the case; left out where it is the case's own build.
+            schedule: left out where it is the usual one.
         """
         now = datetime.now(UTC)
         time = f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03d}Z"
         texts = _escape(device, " "), _escape(case, " "), _escape(call)
-        of = LaunchBegin(number, time, *texts, seed, constant, _escape(variant, " ") if variant else "")
+        of = LaunchBegin(number, time, *texts, seed, constant, _escape(variant, " ") if variant else "", schedule)
         self._append(f"begin {number} {time} {of.device} {of.case} {of.text}")
 
     def end(self, number: int, elapsed_ms: float) -> None:
@@ -286,9 +299,11 @@ def _dim3(size: tuple[int, int, int]) -> str:
 
 def _parse(line: str) -> Event | None:
     if match := _BEGIN.fullmatch(line):
-        number, time, device, case, call, constant, seed, variant = match.groups()
+        number, time, device, case, call, constant, seed, variant, schedule = match.groups()
         texts = _unescape(device), _unescape(case), _unescape(call)
-        return LaunchBegin(int(number), time, *texts, int(seed), int(constant or 0), _unescape(variant or ""))
+        return LaunchBegin(
+            int(number), time, *texts, int(seed), int(constant or 0), _unescape(variant or ""), schedule or ""
+        )
     if match := _END.fullmatch(line):
         return LaunchEnd(int(match[1]), float(match[2]))
     if match := _FAULT.fullmatch(line):

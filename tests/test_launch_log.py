@@ -66,6 +66,15 @@ def test_the_variant_stands_after_the_seed(path: Path) -> None:
     assert (begin.call, begin.variant) == (CALL, "fmad=off,arch=sm_90")
 
 
+def test_the_schedule_stands_last(path: Path) -> None:
+    with closing(LaunchLog(path)) as log:
+        log.begin(1, "cpu", "c", CALL, 42, variant="fmad=off", schedule="blocks:1,0+copies:issue")
+        log.begin(2, "cpu", "c", CALL, 42, schedule="reverse")
+    first, second = launch_log.read(path).unfinished
+    assert (first.variant, first.schedule) == ("fmad=off", "blocks:1,0+copies:issue")
+    assert (second.variant, second.schedule, second.text) == ("", "reverse", f"{CALL} seed=42 schedule=reverse")
+
+
 def test_a_launch_that_was_stopped_to_run_again_is_not_to_blame(path: Path) -> None:
     with closing(LaunchLog(path)) as log:
         log.begin(1, "cpu", "c", CALL, 0)

@@ -170,7 +170,7 @@ class _CaseRun:
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         self.was, self.labels = self.case.initial_buffers, self.case.kernel_labels
         main = self._main_schedule(filled)
-        has_choice = self.device.follow(main)
+        has_choice = self._follow(main)
         orders = [self._order(main, 0)]
         self.device.instrument(self.case.settings.instruments)
         is_timed, is_instrumented = self.case.settings.timing is not None, self.case.settings.instruments.any
@@ -199,9 +199,9 @@ class _CaseRun:
             self._run(filled, self._compare_poisons, poison=COMPLEMENT)
         if has_choice and self.case.settings.schedules:
             self._run_schedules(filled)
-        self.device.follow(schedules.FORWARD)
+        self._follow(schedules.FORWARD)
         self._write_references(filled)
-        self.device.follow(main)
+        self._follow(main)
         self._run_seeds(filled)
         self._run_variants(filled)
         if self.case.settings.twins and not self.observed.sticky:
@@ -427,6 +427,12 @@ class _CaseRun:
         chosen = self.device.vary(number)
         return chosen if main == schedules.FORWARD else self.case.settings.schedules[0]
 
+    def _follow(self, schedule: str) -> bool:
+        """Choose the schedule of the runs that come; return whether there is a choice."""
+        is_usual = schedule == schedules.FORWARD
+        self.launcher.schedule = "" if is_usual else self.case.settings.schedules[0]
+        return self.device.follow(schedule)
+
     def _main_schedule(self, filled: Mapping[str, Array]) -> str:
         """The schedule of the first run; the adversarial one is spelled, by a run that watches all accesses."""
         main = next(iter(self.case.settings.schedules), schedules.FORWARD)
@@ -448,10 +454,11 @@ class _CaseRun:
     def _run_schedules(self, filled: Mapping[str, Array]) -> None:
         from gpuregress.runner.launches.schedule_runs import ComparedSchedules  # noqa: PLC0415 - few cases have any
 
-        compared = ComparedSchedules(self._schedule_runs, self.dumps, tuple(self.dumped))
+        elapsed_ms = sum(one.elapsed_ms for one in self.launches[: len(self.case.launches)])
+        compared = ComparedSchedules(self._schedule_runs, self.dumps, tuple(self.dumped), elapsed_ms / 1e3)
         compared.run(filled)
         wanted = schedules.ADVERSARIAL in self.case.settings.schedules
-        survey = self._schedule_runs.adversary(filled).survey if wanted else None
+        survey = self._schedule_runs.known.survey if wanted and self._schedule_runs.known is not None else None
         self.observed = replace(self.observed, schedules=tuple(compared.done), conflicts=survey)
 
     def _run_seeds(self, filled: Mapping[str, Array]) -> None:

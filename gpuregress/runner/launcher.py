@@ -23,6 +23,9 @@ from gpuregress.runner.arguments import EncodedMap, pack
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.poison import POISON
 
+WATCHING = "watching"
+"""Phase of launches whose accesses are all watched, which take long."""
+
 Array = npt.NDArray[np.generic]
 
 
@@ -78,6 +81,7 @@ class Launcher:
         seed: of the run under way; None: the case's own.
         variant: of the run under way; empty: the case's own build.
         phase: of the launches under way, where their code is optimised; that of a trusted kernel is another one.
+        schedule: of the launches under way; empty: the usual one.
         handles: address of a buffer → the texture or surface object that kernels are given in its place.
         maps: address of a buffer → the tensor map that kernels are given in its place.
     """
@@ -91,6 +95,7 @@ class Launcher:
     seed: int | None = None
     variant: str = ""
     phase: str = "launching"
+    schedule: str = ""
     handles: dict[int, int] = field(default_factory=dict)
     maps: dict[int, EncodedMap] = field(default_factory=dict)
 
@@ -174,7 +179,7 @@ class Launcher:
     ) -> Iterator[tuple[Launch, LaunchReport]]:
         """Run launches in order; a swap exchanges two entries of `memory` after the launch was yielded."""
         is_optimised = all(one.module.is_optimised for one in loaded)
-        self.entering(self.phase if is_optimised else "trying")
+        self.entering(self.phase if is_optimised or self.phase == WATCHING else "trying")
         for position, launch in enumerate(launches):
             self.position = position
             yield launch, self._launch(launch, loaded[launch.source], memory)
@@ -189,7 +194,8 @@ class Launcher:
         self.current = self.task.first_launch if self.current is None else self.current + 1
         constant = loaded.module.kernel(entry.mangled).constant
         seed = self.case.seed if self.seed is None else self.seed
-        self.log.begin(self.current, self.device_label, self.case.name, call, seed, constant, self.variant)
+        label, name = self.device_label, self.case.name
+        self.log.begin(self.current, label, name, call, seed, constant, self.variant, self.schedule)
         try:
             report = self.device.launch(loaded.module, entry.mangled, launch.shape, arguments)
         except GpuregressError as error:

@@ -22,6 +22,7 @@ from gpuregress.errors import GpuregressError, HarnessError, StorageError
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, Task, from_json
+from gpuregress.records.instrumentation.schedules import WATCHED_SLOWDOWN
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
 from gpuregress.workers.watchdog import LAUNCHES, Phase, Step
@@ -443,9 +444,10 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
 
 
 def _limit_s(task: Task, phase: Phase) -> float:
-    """The case's limit, but for launches that have one of their own."""
-    is_own = phase in (Phase.LAUNCHING, Phase.TRYING) and task.launch_limit_s > 0
-    return task.launch_limit_s if is_own else task.case.limits.timeout
+    """The case's limit, but for launches that have one of their own; longer where all accesses are watched."""
+    is_own = phase in (Phase.LAUNCHING, Phase.TRYING, Phase.WATCHING) and task.launch_limit_s > 0
+    limit = task.launch_limit_s if is_own else task.case.limits.timeout
+    return WATCHED_SLOWDOWN * limit if phase is Phase.WATCHING else limit
 
 
 def _user_functions(task: Task) -> str:
@@ -482,5 +484,5 @@ def _unfinished_launch(task: Task) -> tuple[int | None, str]:
         return None, ""
     for event in reversed(unfinished):
         if event.case == task.case.name:
-            return event.number, event.call
+            return event.number, event.call + (f" under the schedule {event.schedule}" if event.schedule else "")
     return None, ""

@@ -30,6 +30,7 @@ class Phase(enum.StrEnum):
     PREPARING = "preparing"
     LAUNCHING = "launching"
     TRYING = "trying"
+    WATCHING = "watching"
     REFERENCE = "launching the reference of"
     SAVING = "saving"
     COMPUTING = "computing"
@@ -38,7 +39,7 @@ class Phase(enum.StrEnum):
     KILLED = "killed"
 
 
-LAUNCHES = (Phase.LAUNCHING, Phase.TRYING, Phase.REFERENCE)
+LAUNCHES = (Phase.LAUNCHING, Phase.TRYING, Phase.WATCHING, Phase.REFERENCE)
 """Phases in which a kernel runs; in the last one a trusted kernel, not the case's own."""
 
 

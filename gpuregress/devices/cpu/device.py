@@ -341,8 +341,8 @@ class CpuDevice(base.Device):
         not_begun = 0
         start = time.perf_counter_ns()
         if facts.cooperative or facts.cluster != (1, 1, 1):
-            # A grid that waits for itself keeps its order.
-            clusters = None if facts.cooperative else sequence
+            # Repeats keep the order of a grid that waits for itself.
+            clusters = None if facts.cooperative and not module.schedule.permuted else sequence
             grid = CoResidentGrid(machine, facts, self._space, len(arena.shared), clusters)
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             arena, cluster = grid.arena, grid.cluster_blocks()

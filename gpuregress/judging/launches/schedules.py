@@ -40,9 +40,10 @@ def comparisons(
             message = found + _smallest(run, own.buffer)
             findings = (*compared.findings, *_accesses(run, own.buffer))
             return [dataclasses.replace(compared, message=message, findings=findings)]
-    results = len({own.digest, *(run.digests.get(own.buffer, own.digest) for run in runs)})
-    names = ", ".join((main, *(run.name for run in runs)))
-    rule = f"{len(runs) + 1} schedules ({names}), {results} different results, all the same under the buffer's rule"
+    ran = [run for run in runs if not run.left_out]
+    results = len({own.digest, *(run.digests.get(own.buffer, own.digest) for run in ran)})
+    names = ", ".join((main, *(run.name for run in ran)))
+    rule = f"{len(ran) + 1} schedules ({names}), {results} different results, all the same under the buffer's rule"
     return [Comparison(own.buffer, AGAINST, rule, same=True, identical=results == 1, of=own.count)]
 
 
@@ -83,6 +84,7 @@ def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparis
         return
     if outcome.observations.conflicts is not None:
         yield _surveyed(outcome.observations.conflicts)
+    yield from (f"the {run.name} schedule was left out: {run.left_out}" for run in runs if run.left_out)
     for own in outcome.dumps:
         for run in runs:
             if own.buffer in run.dumps:

@@ -18,6 +18,8 @@ BY_WARP = "by-warp"
 """The usual order, run as the other ones are: one warp up to a barrier before the next one begins."""
 SHUFFLED = "shuffled:"
 FORMS = "forward, reverse, lockstep, adversarial, shuffled:SEED, by-warp, or switches as blocks:1,0"
+WATCHED_SLOWDOWN = 40
+"""How much longer launches may take whose accesses are all watched."""
 MOST_SCHEDULES = 64
 """Of `--schedules` and of the key `schedules`."""
 
@@ -167,6 +169,7 @@ class ScheduleRun(Sparse):
             stands for the fault.
         replays: likewise, the name of the schedule with that change alone.
         accesses: likewise, those that may be responsible, in words.
+        left_out: why the case did not run under it, "" if it did.
     """
 
     name: str
@@ -176,3 +179,4 @@ class ScheduleRun(Sparse):
     switches: Mapping[str, str] = field(default_factory=dict)
     replays: Mapping[str, str] = field(default_factory=dict)
     accesses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    left_out: str = ""

@@ -16,12 +16,13 @@ from gpuregress.records import Conflict, ConflictSurvey, Dump, Instruments, Rule
 from gpuregress.records.instrumentation import schedules
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder, digest_of
-from gpuregress.runner.launcher import Launcher, thread_count
+from gpuregress.runner.launcher import WATCHING, Launcher, thread_count
 from gpuregress.runner.launches.schedule_search import ScheduleSearch, Smallest, adversary
 from gpuregress.runner.status_check import check_status
 
 Array = npt.NDArray[np.generic]
 _MOST_ACCESSES = 3
+_LONGEST_LABEL = 60
 _FAULT = ""
 """Stands for a fault among the buffers."""
 _NO_CONFLICT = "no two accesses that were watched conflict"
@@ -43,6 +44,10 @@ class Adversary:
     survey: ConflictSurvey
 
 
+_TOO_SLOW = "to watch all accesses of launches that take {:.1f} s may take minutes; --schedule adversarial does it"
+_UNKNOWN = Adversary("", (), ConflictSurvey(0, ("the accesses were not watched, for the launches take long",)))
+
+
 @dataclass(slots=True)
 class ScheduleRuns:
     """The runs of one case under schedules.
@@ -50,11 +55,12 @@ class ScheduleRuns:
     Attributes:
         launcher: of the case.
         poison: of outputs.
+        known: the adversarial schedule, once it was asked for.
     """
 
     launcher: Launcher
     poison: bytes
-    _adversary: Adversary | None = None
+    known: Adversary | None = None
 
     def adversary(self, filled: Mapping[str, Array]) -> Adversary:
         """Find the conflicting accesses in the order `by-warp`, and the schedule that exchanges them.
@@ -62,7 +68,7 @@ class ScheduleRuns:
         Args:
             filled: filled buffer → its contents.
         """
-        if self._adversary is None:
+        if self.known is None:
             reports, fault = self._watched(filled)
             found = dict.fromkeys(one for report in reports for one in report.conflicts)
             unwatched = [report.unwatched for report in reports if report.unwatched]
@@ -71,22 +77,24 @@ class ScheduleRuns:
             pairs = len({(one.part, one.earlier, one.later) for one in found})
             first = next((one.text for one in found), "")
             survey = ConflictSurvey(pairs, tuple(dict.fromkeys(unwatched)), first)
-            self._adversary = Adversary(schedules.named(adversary(found)), tuple(found), survey)
-        return self._adversary
+            self.known = Adversary(schedules.named(adversary(found)), tuple(found), survey)
+        return self.known
 
     def _watched(self, filled: Mapping[str, Array]) -> tuple[list[LaunchReport], str]:
-        device, reports = self.launcher.device, list[LaunchReport]()
+        device, reports, phase = self.launcher.device, list[LaunchReport](), self.launcher.phase
         device.instrument(Instruments(checks=("races",), conflicts=True))
+        self.launcher.phase = WATCHING
         try:
             self.memory(schedules.BY_WARP, filled, reports)
         except KernelFault as fault:
             return reports, f"nothing was watched behind a fault: {fault}"
         finally:
             device.instrument(Instruments())
+            self.launcher.phase = phase
         return reports, ""
 
     def memory(
-        self, name: str, filled: Mapping[str, Array], reports: list[LaunchReport] | None = None
+        self, name: str, filled: Mapping[str, Array], reports: list[LaunchReport] | None = None, *, label: str = ""
     ) -> Mapping[str, Memory]:
         """Run the case's launches under a schedule; return the buffers.
 
@@ -94,6 +102,7 @@ class ScheduleRuns:
             name: of the schedule.
             filled: filled buffer → its contents.
             reports: those of the launches are added.
+            label: the schedule in the log; not given: the name, unless it is long.
 
         Raises:
             KernelFault: of a launch.
@@ -101,6 +110,7 @@ class ScheduleRuns:
         launcher, case = self.launcher, self.launcher.case
         launcher.device.free_all()
         launcher.device.follow(name)
+        launcher.schedule = (label or name) if len(label or name) <= _LONGEST_LABEL else "switches"
         launcher.entering("preparing")
         loaded = launcher.load(thread_count(case.launches))
         memory = launcher.prepare(loaded, filled, self.poison)
@@ -120,12 +130,14 @@ class ComparedSchedules:
         runs: runs the case.
         folder: the case's dumps; those of a schedule go to a folder inside it.
         results: the dumps under the first schedule.
+        elapsed_s: of the launches under the first schedule.
         done: what came of each schedule.
     """
 
     runs: ScheduleRuns
     folder: DumpFolder
     results: Iterable[Dump]
+    elapsed_s: float
     done: list[ScheduleRun] = field(default_factory=list)
 
     def run(self, filled: Mapping[str, Array]) -> None:
@@ -135,6 +147,9 @@ class ComparedSchedules:
             filled: filled buffer → its contents.
         """
         for name in self.runs.launcher.case.settings.schedules[1:]:
+            if name == schedules.ADVERSARIAL and self._is_slow:
+                self.done.append(ScheduleRun(name, left_out=_TOO_SLOW.format(self.elapsed_s)))
+                continue
             try:
                 run = self._run(name, filled)
             except KernelFault as fault:
@@ -142,12 +157,17 @@ class ComparedSchedules:
             self.done.append(run)
         self._explain_first(filled)
 
+    @property
+    def _is_slow(self) -> bool:
+        """Whether it may take longer than the case's limit to watch all accesses."""
+        return self.elapsed_s * schedules.WATCHED_SLOWDOWN > self.runs.launcher.case.limits.timeout
+
     def _spelled(self, name: str, filled: Mapping[str, Array]) -> str:
         return self.runs.adversary(filled).name if name == schedules.ADVERSARIAL else name
 
     def _run(self, name: str, filled: Mapping[str, Array]) -> ScheduleRun:
         launcher, case = self.runs.launcher, self.runs.launcher.case
-        memory = self.runs.memory(self._spelled(name, filled), filled)
+        memory = self.runs.memory(self._spelled(name, filled), filled, label=name)
         launcher.entering("saving")
         folder = self.folder.within(f"schedule-{name.replace(':', '-')}")
         digests, dumps = {}, {}
@@ -170,7 +190,7 @@ class ComparedSchedules:
         number = next((at for at, run in enumerate(self.done) if run.fault or exact & run.dumps.keys()), None)
         if number is None:
             return
-        run, known = self.done[number], self.runs.adversary(filled)
+        run, known = self.done[number], _UNKNOWN if self._is_slow else self.runs.adversary(filled)
         search = ScheduleSearch(self.runs.launcher.case, lambda name: self._differing(name, filled))
         schedule = NamedSchedule(self._spelled(run.name, filled))
         wrong = [_FAULT] if run.fault else [buffer for buffer in run.dumps if buffer in exact]
@@ -202,7 +222,7 @@ def _accesses(known: Adversary, smallest: Smallest | None) -> Iterator[str]:
     explained = () if smallest is None else (one for one in known.conflicts if smallest.explains(one))
     told = tuple(one.text for one in itertools.islice(explained, _MOST_ACCESSES))
     yield from told or (one.text for one in known.conflicts[:_MOST_ACCESSES])
-    if not known.conflicts:
+    if not known.conflicts and known is not _UNKNOWN:
         yield _NO_CONFLICT
     if not told and known.survey.unwatched:
         yield "; ".join(known.survey.unwatched)

@@ -72,6 +72,17 @@ def test_conflicting_accesses_are_a_note(tmp_path: Path) -> None:
     assert noted(ConflictSurvey(2, (), "a and b")).startswith("2 pairs of accesses conflict and are exchanged")
 
 
+def test_a_schedule_that_was_left_out_is_a_note_and_not_counted(tmp_path: Path) -> None:
+    own = dump(tmp_path, "out.1", [1.0])
+    runs = (ScheduleRun("reverse", {"out": own.digest}), ScheduleRun("adversarial", left_out="it is slow"))
+    ended = Outcome("fake/double", "done", dumps=(own,), observations=Observations(schedules=runs))
+    (passed,) = schedules.comparisons(case(), ended, own, BufferPair.compare)
+    assert passed.rule.startswith("2 schedules (forward, reverse), 1 different results")
+    assert list(schedules.notes(case(), ended, BufferPair.compare)) == [
+        "the adversarial schedule was left out: it is slow"
+    ]
+
+
 def test_a_fault_under_one_schedule_fails(tmp_path: Path) -> None:
     broken = outcome(tmp_path, ScheduleRun("reverse", fault="trap: x"))
     (failed,) = schedules.comparisons(case(), broken, broken.dumps[0], BufferPair.compare)

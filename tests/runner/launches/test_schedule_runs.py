@@ -5,11 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from gpuregress.records import CaseSettings
+from gpuregress.runner.launches.schedule_runs import ComparedSchedules, ScheduleRuns
+from tests import fakes
 from tests.workshop import Workshop
+
+if TYPE_CHECKING:
+    from gpuregress.runner.dumps import DumpFolder
+    from gpuregress.runner.launcher import Launcher
 
 KERNELS = """\
 // $Revision: 1.0 $
@@ -143,6 +151,14 @@ def test_a_schedule_replays_and_the_usual_one_is_the_run_without(shop: Workshop)
     assert all(first[name] == usual[name] for name in first if name.startswith("right"))
     reverse = dumped(ran(shop, "--schedule", "reverse"))
     assert [int(line) for line in reverse["lucky_blocks"].splitlines()[1:]] == [5, 4, 3, 2, 1, 0]
+
+
+def test_the_adversarial_schedule_is_left_out_where_watching_takes_too_long() -> None:
+    case = fakes.case("double", settings=CaseSettings(schedules=("forward", "adversarial")))
+    runs = ScheduleRuns(cast("Launcher", SimpleNamespace(case=case)), b"")
+    compared = ComparedSchedules(runs, cast("DumpFolder", None), (), elapsed_s=case.limits.timeout)
+    compared.run({})
+    assert compared.done[0].left_out.startswith("to watch all accesses of launches that take 30.0 s")
 
 
 @pytest.mark.parametrize(
