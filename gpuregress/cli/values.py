@@ -18,6 +18,10 @@ else:
 MOST_REPEATS = 10_000
 MOST_SCHEDULES = 64
 MOST_RUNS = 1_000_000
+COUNT = click.IntRange(1, MOST_RUNS)
+"""A number of trials."""
+SEED = click.IntRange(0, MOST_RUNS)
+"""The seed of a sample or a search."""
 OWN_OPTIONS = ("html", "junit", "json")
 """Formats of reports that have an option of their own."""
 FORMATS = ("junit", "sarif", "tap", "codequality", "markdown", "github", "lcov", "json", "html")

@@ -55,9 +55,13 @@ class UserCodeProcess:
 
     Args:
         stop: set when the user asks to stop.
+
+    Attributes:
+        unanswered: calls that took too long, or during which the process died.
     """
 
     def __init__(self, stop: StopSignal) -> None:
+        self.unanswered = 0
         self._stop = stop
         self._process: Worker | None = None
         self._held = contextlib.ExitStack()
@@ -108,6 +112,7 @@ class UserCodeProcess:
             if answer.get("last"):
                 self._end()
             return _comparison_in(answer)
+        self.unanswered += 1
         message = f"{name} did not come back within {limit_s:g} s"
         if not alive:
             process.end(grace_s=0.5)

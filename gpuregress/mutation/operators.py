@@ -28,7 +28,10 @@ OPERATORS: Mapping[str, tuple[str, str, str]] = {
         "an update that is not atomic",
     ),
     "guard-dropped": (
-        "`if (i < n)` → `if (true)`, `if (i >= n) return;` → `if (false) return;`, `c ? a : b` → `a`",
+        (
+            "`if (i < n)` → `if (true)`, `if (i >= n) return;` → `if (false) return;`, `c ? a : b` → `a`, "
+            "each part of `i < n && j < m` alone"
+        ),
         "`@%p st` → `st`, a branch forward removed",
         "a missing bounds check",
     ),
@@ -48,7 +51,11 @@ OPERATORS: Mapping[str, tuple[str, str, str]] = {
         "the mask of `shfl.sync`, `vote.sync`, … as `65535`",
         "a mask that leaves lanes out",
     ),
-    "unsigned-signed": ("`unsigned` → `int`", "`.u32` → `.s32` where the sign matters", "a sign bit that counts"),
+    "unsigned-signed": (
+        "`unsigned` → `int`, in the definition of a type's name, too",
+        "`.u32` → `.s32` where the sign matters",
+        "a sign bit that counts",
+    ),
 }
 """Name → its forms in CUDA C++ and in PTX, and the mistake that it stands for."""
 

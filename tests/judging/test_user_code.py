@@ -52,6 +52,7 @@ def test_a_function_that_hangs_or_dies_fails_alone(process: UserCodeProcess, mod
     assert (hung.same, hung.of, hung.message) == (False, 2, "mine.py:hangs did not come back within 0.5 s")
     died = process.check(Check("python", f"{module}:dies"), fakes.case("double"), out)
     assert died.message.startswith("mine.py:dies: the process it ran in ")
+    assert process.unanswered == 2
     assert process.check(Check("python", f"{module}:good"), fakes.case("double"), out).same
 
 

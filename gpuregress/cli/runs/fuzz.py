@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from gpuregress.operations.fuzzing.findings import FuzzFinding
     from gpuregress.operations.fuzzing.fuzz import FuzzReport
 
-_MOST = 1_000_000
-"""Inputs, and seeds."""
-
 
 @click.command(
     "fuzz",
@@ -24,10 +21,10 @@ _MOST = 1_000_000
     epilog="Example: gpuregress fuzz reduce --time 60s",
 )
 @click.argument("job")
-@click.option("--seed", type=click.IntRange(0, _MOST), default=0, show_default=True, metavar="N", help="Of the search.")
+@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="Of the search.")
 @click.option(
     "--limit",
-    type=click.IntRange(1, _MOST),
+    type=values.COUNT,
     metavar="N",
     help="Try at most N inputs.  [default: 200, or no limit with --time]",
 )
@@ -43,7 +40,7 @@ _MOST = 1_000_000
 )
 @click.option(
     "--schedules",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(1, values.MOST_SCHEDULES),
     default=2,
     show_default=True,
     metavar="N",

@@ -12,9 +12,6 @@ from gpuregress.cli import console, context, values
 if TYPE_CHECKING:
     from gpuregress.operations.mutating.mutate import MutationReport, TriedMutant
 
-_MOST = 1_000_000
-"""Mutants of a sample, and its seeds."""
-
 
 @click.command(
     "mutate",
@@ -24,11 +21,11 @@ _MOST = 1_000_000
 @click.argument("job")
 @click.option(
     "--limit",
-    type=click.IntRange(1, _MOST),
+    type=values.COUNT,
     metavar="N",
     help="Try at most N mutants, a sample of all.  [default: all]",
 )
-@click.option("--seed", type=click.IntRange(0, _MOST), default=0, show_default=True, metavar="N", help="Of the sample.")
+@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="Of the sample.")
 @click.option("--min-score", type=values.SHARE, metavar="P", help="Exit with 1 below this score: 80%, or 0.8.")
 @click.option("--json", "target", metavar="F", type=values.REPORT, help="Write the results as JSON to F (- is stdout).")
 @click.option("--fresh", is_flag=True, help="Try every mutant again, also those whose result is known.")

@@ -292,11 +292,16 @@ class Campaign:
         self._listen(Advanced(len(self._results), len(self._chosen), f"{result.state}: {mutant.what}"))
 
     def _probe(self, number: int, attempt: int) -> None:
-        """Run a trap at the place of a survivor: where it is not met, the place was never executed."""
+        """Run a trap at the place of a survivor: where it is not met, the place was never executed.
+
+        A case that expects a trap would take it for its own.
+        """
         mutant = self._chosen[number]
-        if attempt >= len(mutant.probes):
+        cases = tuple(case.name for case in self._subject.cases if case.expect_fault != "trap")
+        if attempt >= len(mutant.probes) or not cases:
             return
         variation = self._variation(f"p{number}-{attempt}", mutant, mutant.probes[attempt])
+        variation = dataclasses.replace(variation, cases=cases)
         self._try(variation, partial(self._on_probe, number, attempt), is_needed=True)
 
     def _on_probe(self, number: int, attempt: int, result: TrialResult) -> None:

@@ -184,11 +184,14 @@ class MutantTrials:
         trial.task = None
         trial.seconds += outcome.seconds
         outcome = dataclasses.replace(outcome, case=case.name)
+        unanswered = self._user.unanswered
         reached = self._judge.verdict(case, task.programs, outcome)
         if reached.status in ("pass", "new", "skip"):
             self._note_pass(trial, case, outcome, reached)
         else:
-            self._end(trial, _noticed(reached, outcome))
+            result = _noticed(reached, outcome)
+            is_lost = self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
+            self._end(trial, dataclasses.replace(result, state="trouble") if is_lost else result)
         if not trial.members:
             shutil.rmtree(task.dumps, ignore_errors=True)
 

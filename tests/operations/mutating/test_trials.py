@@ -13,6 +13,7 @@ from gpuregress.errors import CompileError, GpuregressError
 from gpuregress.interrupts import StopSignal
 from gpuregress.judging import agreement
 from gpuregress.judging.agreement import GroupMember
+from gpuregress.judging.judge import Judge
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.operations.mutating.programs import Variation
 from gpuregress.operations.mutating.subject import Subject
@@ -187,6 +188,21 @@ def test_an_error_that_is_not_the_kernels_own_is_no_kill(
     refused = Observations(error=error)
     trials.settle(Outcome(taken(trials)[0].case.name, "error", message="no such form", observations=refused))
     assert [(one.state, one.reason) for one in results] == [(state, "no such form")]
+
+
+def test_a_function_of_the_job_that_does_not_answer_is_no_kill(
+    trials: MutantTrials, subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = trials._user
+
+    def slow(_judge: Judge, case: Case, *_arguments: object) -> Verdict:
+        user.unanswered += 1
+        return dataclasses.replace(verdict.skipped(case, ""), status="differ", reason="check.py:f did not come back")
+
+    monkeypatch.setattr(Judge, "verdict", slow)
+    results = tried(trials, variation(subject, "a"))
+    trials.settle(done(taken(trials)[0].case.name))
+    assert [one.state for one in results] == ["trouble"]
 
 
 def test_several_variations_are_tried_at_a_time_and_their_files_go(
