@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.devices.cpu.builder.address_resolution import field, set_field
+from gpuregress.devices.cpu.builder.address_resolution import field, in_space, set_field
 from gpuregress.devices.cpu.builder.python_calls import raw_call
 from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.services import Services
@@ -20,8 +20,14 @@ from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Register
 from gpuregress.devices.cpu.ptx.types import size
-from gpuregress.devices.cpu.runtime.counters.stretches import Access, Stretch, TracedAccess, TracedInstruction
-from gpuregress.devices.cpu.runtime.machine_layout import TRACE_FLUSH, TRACE_FULL
+from gpuregress.devices.cpu.runtime.counters.stretches import (
+    OTHER_BLOCK,
+    Access,
+    Stretch,
+    TracedAccess,
+    TracedInstruction,
+)
+from gpuregress.devices.cpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
 
 _KINDS: dict[MemoryEffect, Access] = {
     MemoryEffect.READ: "load",
@@ -118,6 +124,7 @@ class Traces:
         assert isinstance(statement, Instruction)
         for step, (address, space) in enumerate(_addresses(statement)):
             value = generic_address(emitter, address, space)
+            value = _marked(emitter, value) if emitter.view.clustered else value
             emitter.builder.store(value, at(emitter.builder, self._row, 8 * (column + step)))
 
     def take(self, emitter: Services) -> None:
@@ -170,6 +177,15 @@ def _build_row(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
     row = b.inttoptr(place, POINTER)
     b.store(field(b, machine, "trace_key"), row)
     return row
+
+
+def _marked(emitter: Services, address: ir.Value) -> ir.Value:
+    """Mark an address in the shared memory of another block of the cluster."""
+    b = emitter.builder
+    is_shared = in_space(b, address, "shared")
+    rank = b.lshr(b.sub(address, i64(SHARED_WINDOW)), i64(CLUSTER_SHIFT))
+    is_other = b.icmp_unsigned("!=", rank, emitter.view.field("cluster_rank"))
+    return b.select(b.and_(is_shared, is_other), b.or_(address, i64(OTHER_BLOCK)), address)
 
 
 def source_places(item: Instruction | Call) -> tuple[tuple[str, int, int], ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+OTHER_BLOCK = 1 << 63
+"""Bit of an address in a row: it is in the shared memory of another block of the cluster."""
 Access = Literal["load", "store", "atomic"]
 
 

@@ -110,7 +110,7 @@ def _distinct(rows: Words) -> int:
     return int(first.sum())
 
 
-def conflicts(addresses: Words, size: int, *, merges: bool = False) -> tuple[int, int]:
+def conflicts(addresses: Words, size: int, *, merges: bool = False, shares: bool = True) -> tuple[int, int]:
     """Passes over shared memory, and those of them that bank conflicts cause.
 
     A request of 8 bytes a lane is made in two halves of the warp, one of 16 bytes in four quarters. In each of them a
@@ -121,6 +121,7 @@ def conflicts(addresses: Words, size: int, *, merges: bool = False) -> tuple[int
         addresses: of the lanes, by request; aligned to the size.
         size: bytes that each lane accesses.
         merges: for a load.
+        shares: whether lanes that want the same word share it.
     """
     words = max(1, size >> 2)
     parts = [addresses]
@@ -138,7 +139,8 @@ def conflicts(addresses: Words, size: int, *, merges: bool = False) -> tuple[int
         all_words = [np.where(first == INACTIVE, INACTIVE, first + np.uint64(step)) for step in range(words)]
         wanted = np.sort(np.concatenate(all_words, axis=1), axis=1)
         fresh = wanted != INACTIVE
-        fresh[:, 1:] &= wanted[:, 1:] != wanted[:, :-1]
+        if shares:
+            fresh[:, 1:] &= wanted[:, 1:] != wanted[:, :-1]
         row, _ = np.nonzero(fresh)
         bank = (wanted[fresh] & np.uint64(_BANKS - 1)).astype(np.int64)
         load = np.bincount(row * _BANKS + bank, minlength=len(some) * _BANKS).reshape(-1, _BANKS)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.counters import warp_requests
-from gpuregress.devices.cpu.runtime.counters.stretches import Stretch, TracedAccess
+from gpuregress.devices.cpu.runtime.counters.stretches import OTHER_BLOCK, Stretch, TracedAccess
 from gpuregress.devices.cpu.runtime.counters.warp_requests import INACTIVE, LANES, WarpGroups, Words
 from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW, REGION_SHIFT, SHARED_WINDOW, Machine
 from gpuregress.records import Costs, InstructionCost
@@ -21,7 +21,8 @@ _FLUSH_WORDS, _MOST_WORDS = 1 << 23, 1 << 27
 _SHIFT = np.uint64(REGION_SHIFT)
 _SHARED, _LOCAL = (np.uint64(window >> REGION_SHIFT) for window in (SHARED_WINDOW, LOCAL_WINDOW))
 _WAITING = "loops that wait for other threads"
-_GENERIC = ("shared", "local", "global")
+_OTHER = np.uint64((OTHER_BLOCK | SHARED_WINDOW) >> REGION_SHIFT)
+_GENERIC = ("shared", "local", "global", "cluster")
 
 
 class WarpTrace:
@@ -141,8 +142,14 @@ class WarpTrace:
                 if space == "global":
                     self._contend(mine[here])
             self._count(number, at, f"requests.{space}", warp_requests.requests(mine))
+            if space == "cluster":
+                continue
             if space == "shared":
-                _, conflicts = warp_requests.conflicts(mine, size, merges=access.access == "load")
+                merges = access.access == "load"
+                # By an address of the cluster a card makes each update of a word apart: measured on an H200.
+                by_cluster = "shared::cluster" in self._stretches[number].instructions[at].mnemonic
+                shares = not (by_cluster and access.access == "atomic")
+                _, conflicts = warp_requests.conflicts(mine, size, merges=merges, shares=shares)
                 self._count(number, at, "bank_conflicts", conflicts)
                 continue
             found = warp_requests.sectors(mine, size) if space == "global" else _local_sectors(mine, size)
@@ -164,7 +171,8 @@ def _of(windows: Words, space: str) -> npt.NDArray[np.bool_]:
     """Whether addresses belong to a state space, by their windows."""
     shared: npt.NDArray[np.bool_] = windows == _SHARED
     local: npt.NDArray[np.bool_] = windows == _LOCAL
-    return {"shared": shared, "local": local}.get(space, ~(shared | local))
+    other: npt.NDArray[np.bool_] = windows == _OTHER
+    return {"shared": shared, "local": local, "cluster": other}.get(space, ~(shared | local | other))
 
 
 def _local_sectors(addresses: Words, size: int) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.devices.cpu.runtime.counters import warp_trace
-from gpuregress.devices.cpu.runtime.counters.stretches import Stretch, TracedAccess, TracedInstruction
+from gpuregress.devices.cpu.runtime.counters.stretches import OTHER_BLOCK, Stretch, TracedAccess, TracedInstruction
 from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW, SHARED_WINDOW, Machine
 
 CHAIN = (("k.cu", 3, 1),)
@@ -93,3 +93,18 @@ def test_bulk_copies_add_bytes_and_what_is_not_counted_is_told() -> None:
     costs = trace.costs({4: 96}, ("k.cu:9",))
     assert [one.counts.get("bytes", 0) for one in costs.instructions] == [96, 0]
     assert costs.left_out == ("loops that wait for other threads (k.cu:9)", "sectors of bulk copies (k.cu:3)")
+
+
+def test_another_blocks_shared_memory_has_no_conflicts_and_updates_by_cluster_share_no_word() -> None:
+    def conflicts(mnemonic: str, start: int, step: int) -> int:
+        item = TracedInstruction(mnemonic, "atomic.shared", 7, 1, CHAIN)
+        stretch = Stretch("k", True, (item,), (TracedAccess(0, "atomic", 4),))
+        counts = _traced(stretch, [(32 + lane, 0, start + step * lane) for lane in range(32)])
+        assert counts["requests.cluster" if start & OTHER_BLOCK else "requests.shared"] == 1
+        assert "sectors" not in counts
+        return counts.get("bank_conflicts", 0)
+
+    own, other = SHARED_WINDOW + 4096, (SHARED_WINDOW + 4096) | OTHER_BLOCK
+    assert [conflicts("atom.shared.add.u32", own, step) for step in (0, 4, 8, 128)] == [0, 0, 1, 31]
+    assert [conflicts("atom.shared::cluster.add.u32", own, step) for step in (0, 4, 8, 128)] == [31, 0, 1, 31]
+    assert [conflicts("atom.shared::cluster.add.u32", other, step) for step in (0, 128)] == [0, 0]
