@@ -319,23 +319,26 @@ class CpuDevice(base.Device):
         machine, arena = machines[0], self._arenas[0]
         mnemonics = [site.mnemonic for site in program.sites]
         bulk = BulkCopies(machine, self._space, program.shared, mnemonics, in_cluster=facts.in_cluster)
-        watched = InstrumentedLaunch(
-            module.schedule.instruments,
-            program,
-            facts,
-            [one.module_facts for one in self._modules],
-            launch,
-            machine,
-            self._arenas,
-            self._space,
-            bulk,
-            module.counters,
-            lambda: context_of(context=arena.context),
-        )
-        instruments = [one for one in self._instruments if one.serves(watched.wanted)]
-        for instrument in instruments:
-            instrument.before(watched)
-        calls = Syscalls(machine, self._space, facts.local_bytes, bulk, watched.calls)
+        wanted = module.schedule.instruments
+        instruments = [one for one in self._instruments if one.serves(wanted)] if wanted.any else []
+        watched: InstrumentedLaunch | None = None
+        if instruments:
+            watched = InstrumentedLaunch(
+                wanted,
+                program,
+                facts,
+                [one.module_facts for one in self._modules],
+                launch,
+                machine,
+                self._arenas,
+                self._space,
+                bulk,
+                module.counters,
+                lambda: context_of(context=arena.context),
+            )
+            for instrument in instruments:
+                instrument.before(watched)
+        calls = Syscalls(machine, self._space, facts.local_bytes, bulk, {} if watched is None else watched.calls)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()
         not_begun = 0
@@ -356,15 +359,18 @@ class CpuDevice(base.Device):
             status, machine = partition.run_parallel(function, machines)
             arena = self._arenas[machines.index(machine)]
         elapsed_ms = (time.perf_counter_ns() - start) / 1e6
-        report = LaunchReport(elapsed_ms, calls.output)
-        if not status:
-            report = _report(report, facts, machines, bulk, lambda: context_of(context=arena.context))
+        if status:
+            report = LaunchReport(elapsed_ms, calls.output)
+        else:
+            scene = functools.partial(context_of, context=arena.context)
+            report = _report(elapsed_ms, calls.output, facts, machines, bulk, scene)
         for instrument in instruments:
+            assert watched is not None
             report = instrument.after(watched, report)
         if status:
             self._interrupted = report
-            scene = context_of(context=arena.context, cluster=cluster, not_begun=not_begun, bad_access=calls.bad_access)
-            raise calls.fault(machine, scene)
+            whole = context_of(context=arena.context, cluster=cluster, not_begun=not_begun, bad_access=calls.bad_access)
+            raise calls.fault(machine, whole)
         return report
 
     def __enter__(self) -> Self:
@@ -383,13 +389,14 @@ def _host_memory() -> int:
 
 
 def _report(
-    report: LaunchReport,
+    elapsed_ms: float,
+    output: str,
     facts: KernelFacts,
     machines: Sequence[Machine],
     bulk: BulkCopies,
     scene: Callable[[], faults.FaultContext],
 ) -> LaunchReport:
-    """Add what every launch that came to its end counts."""
+    """The report of a launch that came to its end, without what instruments add."""
     reads = sum(item.inactive_reads for item in machines)
     counters = {"reads of lanes that take no part": reads} if reads else {}
     counters |= {"bulk copies to shared memory that no thread waited for": bulk.lost} if bulk.lost else {}
@@ -398,4 +405,4 @@ def _report(
     exchange = ""
     for item in machines if facts.watches_exchanges else ():
         exchange = exchange or lane_exchanges.describe(item, scene())
-    return replace(report, counters=counters, instructions=instructions, uncounted=facts.uncounted, exchange=exchange)
+    return LaunchReport(elapsed_ms, output, counters, instructions, facts.uncounted, exchange)

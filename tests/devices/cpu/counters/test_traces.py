@@ -43,6 +43,16 @@ extern "C" __global__ void nested(float* o, const float* x, int s) {
             a += x[k];
     o[threadIdx.x] = __shfl_xor_sync(~0u, a, 1);
 }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) mapped(float* o, const float* x, int other) {
+    __shared__ unsigned t[64];
+    unsigned rank, own = (unsigned)__cvta_generic_to_shared(t), there;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank ^ other));
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    asm volatile("red.shared::cluster.add.u32 [%0], 1;" :: "r"(there) : "memory");
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    o[threadIdx.x] = t[0];
+}
 """
 LINES = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(), 1)}
 Counts = Callable[[str], dict[str, int]]
@@ -50,9 +60,9 @@ Counts = Callable[[str], dict[str, int]]
 
 @pytest.fixture(scope="module")
 def costs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Costs]:
-    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "stride", "banks", "nested")
+    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "stride", "banks", "nested", "mapped")
     found: dict[str, Costs] = {}
-    for kernel, step, blocks in (("stride", 8, 2), ("banks", 32, 1), ("nested", 0, 1)):
+    for kernel, step, blocks in (("stride", 8, 2), ("banks", 32, 1), ("nested", 0, 1), ("mapped", 1, 2)):
         device = CpuDevice()
         device.instrument(Instruments(costs=True))
         module = device.load(program, 1, [program.entries[kernel].mangled])
@@ -72,6 +82,12 @@ def costs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Costs]:
 
 def _line(costs: Costs, text: str) -> dict[str, int]:
     return total(item for item in costs.instructions if item.line == LINES[text])
+
+
+def test_another_blocks_shared_memory_has_requests_of_its_own(costs: dict[str, Costs]) -> None:
+    counts = total(item for item in costs["mapped"].instructions if item.mnemonic.startswith("red."))
+    assert (counts["requests.cluster"], counts["atomic_conflicts"]) == (4, 124)
+    assert not {"requests.shared", "bank_conflicts", "sectors"} & counts.keys()
 
 
 def test_sectors_follow_the_stride(costs: dict[str, Costs]) -> None:
