@@ -125,7 +125,7 @@ class CpuDevice(base.Device):
         is_optimised = has_many or slow_programs.known(program)
         schedule = Schedule(
             self._order.last_first and self._schedule.is_usual,
-            proven_rows=has_many and not self._wanted.any and self._schedule.is_usual,
+            proven_rows=has_many and (self._wanted.only_checks or not self._wanted.any) and self._schedule.is_usual,
             is_optimised=is_optimised,
             card=program.card or SM_90.name,
             instruments=self._wanted,

@@ -58,6 +58,11 @@ class Instruments(Sparse):
         """Whether anything is watched or counted."""
         return bool(self.checks) or self.costs or self.coverage or self.accuracy
 
+    @property
+    def only_checks(self) -> bool:
+        """Whether there are dynamic checks, and nothing is counted."""
+        return bool(self.checks) and not (self.costs or self.coverage or self.accuracy)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding(Sparse):

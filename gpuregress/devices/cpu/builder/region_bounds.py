@@ -37,12 +37,16 @@ class MachineView:
         machine: pointer to the `Machine`.
         entry: a builder in the first block, which stays open until the function is done.
         clustered: whether it may run in a cluster of several blocks.
+
+    Attributes:
+        known: what other modules have loaded there, by their keys.
     """
 
     def __init__(self, unit: Unit, machine: ir.Value, entry: ir.IRBuilder, *, clustered: bool = False) -> None:
         self.unit, self.clustered = unit, clustered
         self.machine = machine
         self.entry = entry
+        self.known: dict[tuple[object, ...], object] = {}
         self._fields: dict[tuple[str, ir.Type], ir.Value] = {}
         self._limits: dict[tuple[int, int, int], ir.Value] = {}
         self._symbols: dict[str, tuple[ir.Value, ir.Value]] = {}

@@ -69,11 +69,15 @@ class Proven:
         branches: guarded branch → whether it is taken.
         escape: where a thread goes whose access is outside the region that it most likely points into; None: other
             regions are searched.
+        is_watched: whether the dynamic checks have examined the accesses of `pointers`.
+        reads_shared: whether shared memory is only read up to the next barrier of the block.
     """
 
     pointers: dict[tuple[Address, int], ir.Value] = field(default_factory=dict)
     branches: dict[int, bool] = field(default_factory=dict)
     escape: ir.Block | None = None
+    is_watched: bool = False
+    reads_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -12,6 +13,7 @@ from gpuregress.devices.cpu.builder.threads import linear_thread
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.checks import cluster_order, synchronization
 from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, RaceRules
+from gpuregress.devices.cpu.checks.region_flags import RegionFlags, is_quiet_address
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import SHARED_WINDOW
@@ -101,29 +103,46 @@ def epoch_of(emitter: Services, note: AccessNote) -> ir.Value:
     return b.or_(b.load(emitter.epoch, typ=I64), i64(note.flags))
 
 
-def note_access(emitter: Services, note: AccessNote, address: ir.Value, same: ir.Value | None) -> None:
+def note_access(
+    emitter: Services,
+    note: AccessNote,
+    address: ir.Value,
+    same: Callable[[], ir.Value] | None,
+    flags: RegionFlags | None = None,
+) -> None:
     """Build the check of an access.
 
     Args:
         emitter: the function's.
         note: the access.
         address: in its state space, i32 or i64.
-        same: whether memory holds what is written already, i1; None where that is not known.
+        same: builds whether memory holds what is written already, i1; None where that is not known.
+        flags: of the region that the address most likely points into.
     """
     b = emitter.builder
     wide = b.zext(address, I64) if address.type == I32 else address
+    if flags is not None and emitter.unit.schedule.is_optimised:
+        with b.if_then(b.not_(is_quiet_address(b, flags, wide))):
+            _check(emitter, note, wide, same)
+    else:
+        _check(emitter, note, wide, same)
+    if note.is_strong and emitter.unit.synchronizes:
+        place = b.add(wide, i64(SHARED_WINDOW)) if note.space == "shared" else wide
+        note_order(emitter, note.order, place, note.scope)
+
+
+def _check(emitter: Services, note: AccessNote, address: ir.Value, same: Callable[[], ir.Value] | None) -> None:
+    b = emitter.builder
     epoch = epoch_of(emitter, note)
     if same is not None:
-        flag = b.select(same, i64(layout.SAME_VALUE), i64(0))
+        flag = b.select(same(), i64(layout.SAME_VALUE), i64(0))
         epoch = b.or_(epoch, flag)
     action = READ if note.action == "read" else WRITE
     reads = note.action == "atomic access" and "exch" not in note.instruction.modifiers
     access = CellAccess(action, note.is_strong, reads, note.count)
-    function = rules(emitter).access(access, note.space)
-    b.call(function, (emitter.view.machine, wide, epoch))
-    if note.is_strong and emitter.unit.synchronizes:
-        place = b.add(wide, i64(SHARED_WINDOW)) if note.space == "shared" else wide
-        note_order(emitter, note.order, place, note.scope)
+    is_ordered = note.space == "shared" and note.action == "read" and emitter.proven.reads_shared
+    function = rules(emitter).access(access, note.space, is_ordered=is_ordered)
+    b.call(function, (emitter.view.machine, address, epoch))
 
 
 def note_order(emitter: Services, bits: int, address: ir.Value, scope: int) -> None:

@@ -10,7 +10,7 @@ thread writes next, one of the two is as far from it as any reader. Which access
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -77,7 +77,8 @@ class RaceRules:
         self.unit, self.races, self.uninitialized, self.conflicts = unit, races, uninitialized, conflicts
         self.shifts = {**shifts, _CLUSTER: shifts["shared"]}
 
-    def _function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
+    def function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
+        """A private function of the module, and whether it has just been declared."""
         declared = self.unit.module.globals.get(name)
         if declared is not None:
             return declared, False
@@ -88,10 +89,23 @@ class RaceRules:
 
     # --- an access ----------------------------------------------------------------------------------------------------
 
-    def access(self, access: CellAccess, space: str) -> ir.Function:
-        """The check `(machine, address, epoch)` of an access; a shared address is one in its window."""
-        function, is_new = self._function(access.name(space), ir.VoidType(), (POINTER, I64, I64))
-        if is_new:
+    def access(self, access: CellAccess, space: str, *, is_ordered: bool = False) -> ir.Function:
+        """The check `(machine, address, epoch)` of an access; a shared address is one in its window.
+
+        Args:
+            access: what is known of it.
+            space: "" for a generic address.
+            is_ordered: whether barriers order a read of shared memory behind all earlier and before all later writes.
+        """
+        name = access.name(space) + ".ordered" * is_ordered
+        function, is_new = self.function(name, ir.VoidType(), (POINTER, I64, I64))
+        if is_new and is_ordered:
+            b = open_function(function)
+            if self.uninitialized:
+                machine, address, epoch = function.args
+                self._note_initialized(b, access, self.shared_place(b, machine, address, epoch))
+            b.ret_void()
+        elif is_new:
             b = open_function(function)
             {"shared": self._shared, "global": self._global, "": self._generic}[space](b, access, *function.args)
         return function
@@ -113,14 +127,7 @@ class RaceRules:
     def _shared(
         self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
     ) -> None:
-        block, inside, space = field(b, machine, "block_checks", POINTER), address, "shared"
-        if self.unit.clustered:
-            inside, space = b.and_(address, i64((1 << CLUSTER_SHIFT) - 1)), _CLUSTER
-            block = self._owner(b, machine, address)
-        cells, plane = (_load(b, block, layout.BLOCK[name]) for name in ("cells", "plane"))
-        first = b.add(cells, b.shl(b.lshr(inside, i64(self.shifts["shared"])), i64(layout.CELL_SHIFT)))
-        where = self._place(b, machine, plane, address, epoch, space)
-        self._cells(b, access, first, where, ir.Constant(I1, 0))
+        self._cells(b, access, self.shared_place(b, machine, address, epoch), ir.Constant(I1, 0))
         b.ret_void()
 
     def _owner(self, b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
@@ -130,49 +137,65 @@ class RaceRules:
 
     def _place(
         self, b: ir.IRBuilder, machine: ir.Value, plane: ir.Value, address: ir.Value, epoch: ir.Value, space: str
-    ) -> _Place:
+    ) -> ShadowPlace:
         block, launch = field(b, machine, "block_checks", POINTER), field(b, machine, "checks", POINTER)
         if space == "shared":
-            start, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("start", "open"))
-            return _Place(machine, plane, address, epoch, start, start, open_, space)
-        turn, open_ = (_load(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
+            start, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("start", "open"))
+            return ShadowPlace(machine, plane, address, epoch, start, start, open_, space)
+        turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
         if space == _CLUSTER:
-            oldest = _load(b, self._owner(b, machine, address), layout.BLOCK["start"])
+            oldest = load_word(b, self._owner(b, machine, address), layout.BLOCK["start"])
         else:
-            oldest = _load(b, launch, layout.LAUNCH["oldest"])
-        return _Place(machine, plane, address, epoch, oldest, turn, open_, space)
+            oldest = load_word(b, launch, layout.LAUNCH["oldest"])
+        return ShadowPlace(machine, plane, address, epoch, oldest, turn, open_, space)
 
     def _global(
         self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
     ) -> None:
-        launch = field(b, machine, "checks", POINTER)
-        slot = b.lshr(address, i64(REGION_SHIFT))
-        number = b.and_(b.mul(slot, i64(GATHER)), i64((1 << SLOT_BITS) - 1))
-        table = b.inttoptr(_load(b, launch, layout.LAUNCH["shadow"]), POINTER)
-        row = at(b, table, b.shl(number, i64(layout.SHADOW_SHIFT)))
-        tagged, plane = _load(b, row, 0), _load(b, row, 8)
+        tagged, where = self.global_place(b, machine, address, epoch)
         with b.if_then(b.icmp_unsigned("==", tagged, i64(0)), likely=False):
-            b.store(i64(1), at(b, launch, layout.LAUNCH["heap_accesses"]))
+            b.store(i64(1), at(b, field(b, machine, "checks", POINTER), layout.LAUNCH["heap_accesses"]))
             b.ret_void()
-        flags = b.and_(tagged, i64(layout.REGION_FLAGS))
-        with b.if_then(b.icmp_unsigned("==", flags, i64(layout.REGION_FLAGS)), likely=True):
+        with b.if_then(has_flags(b, tagged, layout.REGION_FLAGS), likely=True):
             b.ret_void()
-        offset = b.sub(b.and_(address, i64((1 << REGION_SHIFT) - 1)), i64(MIDDLE))
-        filled = b.trunc(tagged, I1)
-        cells = b.and_(tagged, i64(~layout.REGION_FLAGS))
-        first = b.add(cells, b.shl(b.lshr(offset, i64(self.shifts["global"])), i64(layout.CELL_SHIFT)))
-        where = self._place(b, machine, plane, address, epoch, "global")
-        with b.if_then(b.icmp_unsigned("!=", b.and_(tagged, i64(layout.RACE_FREE)), i64(0))):
-            self._note_initialized(b, access, first, where)
+        with b.if_then(has_flags(b, tagged, layout.RACE_FREE)):
+            self._note_initialized(b, access, where)
             b.ret_void()
-        self._cells(b, access, first, where, filled)
+        self._cells(b, access, where, b.trunc(tagged, I1))
         b.ret_void()
 
-    def _note_initialized(self, b: ir.IRBuilder, access: CellAccess, first: ir.Value, where: _Place) -> None:
-        """Follow only what has been written: the region has no races, and is not initialised."""
-        for cell, address in self._each_cell(b, access, first, where):
+    def shared_place(self, b: ir.IRBuilder, machine: ir.Value, address: ir.Value, epoch: ir.Value) -> ShadowPlace:
+        """The place of an access to shared memory."""
+        block, space = field(b, machine, "block_checks", POINTER), "shared"
+        if self.unit.clustered:
+            block, space = self._owner(b, machine, address), _CLUSTER
+        cells, plane = (load_word(b, block, layout.BLOCK[name]) for name in ("cells", "plane"))
+        return replace(self._place(b, machine, plane, address, epoch, space), cells=cells)
+
+    def global_place(
+        self, b: ir.IRBuilder, machine: ir.Value, address: ir.Value, epoch: ir.Value
+    ) -> tuple[ir.Value, ShadowPlace]:
+        """The word of a region with its flags, and the place of an access there."""
+        row = region_row(b, field(b, machine, "checks", POINTER), address)
+        tagged, plane = load_word(b, row, 0), load_word(b, row, 8)
+        cells = b.and_(tagged, i64(~layout.REGION_FLAGS))
+        return tagged, replace(self._place(b, machine, plane, address, epoch, "global"), cells=cells)
+
+    def first_cell(self, b: ir.IRBuilder, where: ShadowPlace) -> ir.Value:
+        """A pointer to the first cell of an access."""
+        offset = where.address
+        if where.space == "global":
+            offset = b.sub(b.and_(offset, i64((1 << REGION_SHIFT) - 1)), i64(MIDDLE))
+        elif where.space == _CLUSTER:
+            offset = b.and_(offset, i64((1 << CLUSTER_SHIFT) - 1))
+        number = b.lshr(offset, i64(self.shifts[where.space]))
+        return b.inttoptr(b.add(where.cells, b.shl(number, i64(layout.CELL_SHIFT))), POINTER)
+
+    def _note_initialized(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace) -> None:
+        """Follow only what has been written: no races are possible, and the memory may not be initialised."""
+        for cell, address in self._each_cell(b, access, where):
             if (access.action == READ or access.reads) and self.uninitialized:
-                with b.if_then(b.icmp_unsigned("==", b.load(cell, typ=I64), i64(0)), likely=False):
+                with b.if_then(self.is_void(b, b.load(cell, typ=I64), where), likely=False):
                     no = ir.Constant(I1, 0)
                     slow = self._slow(access, where.space)
                     b.call(slow, (where.machine, cell, where.plane, address, where.epoch, no))
@@ -180,15 +203,16 @@ class RaceRules:
                 b.store(where.epoch, cell)
 
     def _each_cell(
-        self, b: ir.IRBuilder, access: CellAccess, first: ir.Value, where: _Place
+        self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace
     ) -> Iterator[tuple[ir.Value, ir.Value]]:
         """Each cell of an access, with its address."""
+        first = self.first_cell(b, where)
         for index in range(max(1, access.count >> self.shifts[where.space])):
-            cell = b.inttoptr(b.add(first, i64(index << layout.CELL_SHIFT)), POINTER)
+            cell = at(b, first, index << layout.CELL_SHIFT)
             yield cell, b.add(where.address, i64(index << self.shifts[where.space]))
 
-    def _cells(self, b: ir.IRBuilder, access: CellAccess, first: ir.Value, where: _Place, filled: ir.Value) -> None:
-        for cell, address in self._each_cell(b, access, first, where):
+    def _cells(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, filled: ir.Value) -> None:
+        for cell, address in self._each_cell(b, access, where):
             self._cell(b, access, cell, where, address, filled)
 
     def _cell(
@@ -196,12 +220,66 @@ class RaceRules:
         b: ir.IRBuilder,
         access: CellAccess,
         cell: ir.Value,
-        where: _Place,
+        where: ShadowPlace,
         address: ir.Value,
         filled: ir.Value,
     ) -> None:
-        """The quick way of a cell: everything in it is ordered before the access, or of the same thread."""
-        write, reader = _load(b, cell, 0), _load(b, cell, 8)
+        """Check one cell, the quick way where that suffices."""
+        if access.is_strong or (self.unit.has_copies and where.space != "global"):
+            self._touched_cell(b, access, cell, where, address, filled)
+            return
+        with b.if_else(self._is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
+            with quickest:
+                if access.action == READ:
+                    b.store(where.epoch, at(b, cell, 8))
+                else:
+                    b.store(where.epoch, cell)
+                    b.store(i64(0), at(b, cell, 8))
+            with other:
+                self._touched_cell(b, access, cell, where, address, filled)
+
+    def _is_untouched(
+        self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
+    ) -> ir.Value:
+        """Whether a cell was not touched since the block's last barrier, or the launch's start, and may be read."""
+        write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
+        limit = where.open if where.space == "shared" else where.oldest
+        holds = b.icmp_unsigned("<", b.select(b.icmp_unsigned("<", write, reader), reader, write), limit)
+        if access.action == READ and self.uninitialized:
+            holds = b.and_(holds, b.or_(filled, b.not_(self.is_void(b, write, where))))
+        return holds
+
+    def _touched_cell(
+        self,
+        b: ir.IRBuilder,
+        access: CellAccess,
+        cell: ir.Value,
+        where: ShadowPlace,
+        address: ir.Value,
+        filled: ir.Value,
+    ) -> None:
+        epoch = where.epoch
+        quick, noted, reader = self.quick(b, access, cell, where, filled)
+        with b.if_else(quick, likely=True) as (fast, slow):
+            with fast:
+                if access.action == READ:
+                    own = b.and_(epoch, i64(~layout.LEVEL_MASK)) if access.is_strong else epoch
+                    b.store(b.select(noted, reader, own), at(b, cell, 8))
+                else:
+                    b.store(epoch, cell)
+                    b.store(i64(0), at(b, cell, 8))
+            with slow:
+                b.call(self._slow(access, where.space), (where.machine, cell, where.plane, address, epoch, filled))
+
+    def quick(
+        self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
+    ) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """Whether the quick way suffices: all that the cell knows is ordered before the access, or of the same thread.
+
+        Returns:
+            that, i1; whether the cell has readers that stand for this one, too, i1; its reader, i64.
+        """
+        write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         epoch = where.epoch
         # A plain write before an atomic operation of the same thread is kept for those of others.
         is_update = access.action == WRITE and access.is_strong
@@ -211,7 +289,7 @@ class RaceRules:
             near = b.icmp_unsigned(">=", write, where.turn)
             fine = b.or_(fine, b.and_(near, b.icmp_unsigned("==", strong, i64(layout.STRONG))))
         if (access.action == READ or access.reads) and self.uninitialized:
-            void = b.and_(self._is_void(b, write, where), b.not_(filled))
+            void = b.and_(self.is_void(b, write, where), b.not_(filled))
             fine = b.and_(fine, b.not_(void))
         if self.unit.has_copies and where.space != "global":
             fine = b.and_(fine, b.not_(_is_in_flight(b, write, where.oldest)))
@@ -226,21 +304,10 @@ class RaceRules:
             noted = b.and_(b.icmp_unsigned(">=", reader, where.turn), b.or_(far, close))
             if access.is_strong:
                 noted = ir.Constant(I1, 0)
-            quick = b.and_(fine, b.or_(noted, free))
-        else:
-            quick = b.and_(fine, free)
-        with b.if_else(quick, likely=True) as (fast, slow):
-            with fast:
-                if access.action == READ:
-                    own = b.and_(epoch, i64(~layout.LEVEL_MASK)) if access.is_strong else epoch
-                    b.store(b.select(noted, reader, own), at(b, cell, 8))
-                else:
-                    b.store(epoch, cell)
-                    b.store(i64(0), at(b, cell, 8))
-            with slow:
-                b.call(self._slow(access, where.space), (where.machine, cell, where.plane, address, epoch, filled))
+            return b.and_(fine, b.or_(noted, free)), noted, reader
+        return b.and_(fine, free), ir.Constant(I1, 0), reader
 
-    def _is_void(self, b: ir.IRBuilder, write: ir.Value, where: _Place) -> ir.Value:
+    def is_void(self, b: ir.IRBuilder, write: ir.Value, where: ShadowPlace) -> ir.Value:
         """Whether nobody has written the cell: in shared memory, nobody of this block."""
         if where.space != "global":
             return b.icmp_unsigned("<", write, where.oldest)
@@ -252,7 +319,7 @@ class RaceRules:
         """The check of one cell in full: `(machine, cell, plane, address, epoch, is filled)`."""
         single = CellAccess(access.action, access.is_strong, access.reads, 1)
         name = f"{single.name(space)}.slow"
-        function, is_new = self._function(name, ir.VoidType(), (POINTER, POINTER, I64, I64, I64, I1))
+        function, is_new = self.function(name, ir.VoidType(), (POINTER, POINTER, I64, I64, I64, I1))
         if not is_new:
             return function
         function.attributes.add("noinline")
@@ -260,9 +327,9 @@ class RaceRules:
         b = open_function(function)
         where = self._place(b, machine, plane, address, epoch, space)
         second = at(b, cell, plane)
-        write, reader = _load(b, cell, 0), _load(b, cell, 8)
+        write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         if (access.action == READ or access.reads) and self.uninitialized:
-            void = b.and_(self._is_void(b, write, where), b.not_(filled))
+            void = b.and_(self.is_void(b, write, where), b.not_(filled))
             with b.if_then(void, likely=False):
                 self._report(b, where, i64(layout.UNINITIALIZED), i64(0))
         is_write = access.action == WRITE
@@ -276,11 +343,11 @@ class RaceRules:
             else:
                 self._conflict(b, access, where, write, is_other_write=True)
             with b.if_then(b.icmp_unsigned("!=", b.and_(write, i64(layout.HAS_PLAIN)), i64(0))):
-                self._conflict(b, access, where, _load(b, second, 0), is_other_write=True)
+                self._conflict(b, access, where, load_word(b, second, 0), is_other_write=True)
             if is_write:
                 self._conflict(b, access, where, reader, is_other_write=False)
                 with b.if_then(b.icmp_unsigned("!=", b.and_(reader, i64(layout.LEVEL_MASK)), i64(0))):
-                    self._conflict(b, access, where, _load(b, second, 8), is_other_write=False)
+                    self._conflict(b, access, where, load_word(b, second, 8), is_other_write=False)
         if is_write:
             self._note_write(b, access, where, cell, second, write)
         else:
@@ -289,7 +356,7 @@ class RaceRules:
         return function
 
     def _conflict(
-        self, b: ir.IRBuilder, access: CellAccess, where: _Place, other: ir.Value, *, is_other_write: bool
+        self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, other: ir.Value, *, is_other_write: bool
     ) -> None:
         """Report a race with an access that nothing orders before this one, unless both are strong enough."""
         kind: ir.Value = i64(layout.RACE)
@@ -319,16 +386,16 @@ class RaceRules:
         flags = i64(layout.STRONG | layout.SAME_VALUE)
         return b.and_(*(b.icmp_unsigned("==", b.and_(epoch, flags), flags) for epoch in epochs))
 
-    def _report(self, b: ir.IRBuilder, where: _Place, kind: ir.Value, other: ir.Value) -> None:
+    def _report(self, b: ir.IRBuilder, where: ShadowPlace, kind: ir.Value, other: ir.Value) -> None:
         types = (POINTER, I64, I64, I64, I64)
-        function, is_new = self._function("check.report", ir.VoidType(), types)
+        function, is_new = self.function("check.report", ir.VoidType(), types)
         if is_new:
             function.attributes.add("noinline")
             function.attributes.add("cold")
             machine, *words = function.args
             inner = open_function(function)
             launch = field(inner, machine, "checks", POINTER)
-            stopped = inner.icmp_unsigned("!=", _load(inner, launch, layout.LAUNCH["stop"]), i64(0))
+            stopped = inner.icmp_unsigned("!=", load_word(inner, launch, layout.LAUNCH["stop"]), i64(0))
             with inner.if_then(stopped):
                 inner.ret_void()
             for index, word in enumerate(words):
@@ -338,7 +405,7 @@ class RaceRules:
         b.call(function, (where.machine, kind, where.address, where.epoch, other))
 
     def _note_write(
-        self, b: ir.IRBuilder, access: CellAccess, where: _Place, cell: ir.Value, second: ir.Value, write: ir.Value
+        self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value, second: ir.Value, write: ir.Value
     ) -> None:
         epoch = where.epoch
         if access.is_strong:
@@ -354,7 +421,9 @@ class RaceRules:
         b.store(epoch, cell)
         b.store(i64(0), at(b, cell, 8))
 
-    def _note_read(self, b: ir.IRBuilder, where: _Place, cell: ir.Value, second: ir.Value, reader: ir.Value) -> None:
+    def _note_read(
+        self, b: ir.IRBuilder, where: ShadowPlace, cell: ir.Value, second: ir.Value, reader: ir.Value
+    ) -> None:
         epoch = where.epoch
         apart = self._is_unordered(b, where, reader)
         held = b.lshr(b.and_(reader, i64(layout.LEVEL_MASK)), i64(layout.LEVEL_SHIFT))
@@ -375,7 +444,7 @@ class RaceRules:
                 with b.if_then(alone):
                     b.store(bare, at(b, cell, 8))
 
-    def _is_unordered(self, b: ir.IRBuilder, where: _Place, other: ir.Value) -> ir.Value:
+    def _is_unordered(self, b: ir.IRBuilder, where: ShadowPlace, other: ir.Value) -> ir.Value:
         apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))
         # What is older is not of this block's shared memory.
         return b.and_(apart, b.icmp_unsigned(">=", other, where.oldest)) if where.space == _CLUSTER else apart
@@ -384,7 +453,7 @@ class RaceRules:
 
     def unordered(self, space: str) -> ir.Function:
         """`(machine, earlier epoch, epoch)` → whether no barrier of the block orders the two."""
-        function, is_new = self._function(f"check.unordered.{space}", I1, (POINTER, I64, I64))
+        function, is_new = self.function(f"check.unordered.{space}", I1, (POINTER, I64, I64))
         if not is_new:
             return function
         function.attributes.add("noinline")
@@ -393,25 +462,25 @@ class RaceRules:
         no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
         block = field(b, machine, "block_checks", POINTER)
         launch = field(b, machine, "checks", POINTER)
-        oldest = _load(b, block, layout.BLOCK["start"])
+        oldest = load_word(b, block, layout.BLOCK["start"])
         if space != "shared":
-            oldest = _load(b, launch, layout.LAUNCH["oldest"])
+            oldest = load_word(b, launch, layout.LAUNCH["oldest"])
         with b.if_then(b.icmp_unsigned("<", other, oldest)):
             b.ret(no)
         own, their = (b.lshr(b.and_(one, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT)) for one in (epoch, other))
         stamp = b.lshr(other, i64(layout.STAMP_SHIFT))
         if space != "shared":
-            with b.if_then(b.icmp_unsigned("<", other, _load(b, block, layout.BLOCK["turn"]))):
-                with b.if_then(b.icmp_unsigned("==", _load(b, launch, layout.LAUNCH["has_turns"]), i64(0))):
+            with b.if_then(b.icmp_unsigned("<", other, load_word(b, block, layout.BLOCK["turn"]))):
+                with b.if_then(b.icmp_unsigned("==", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))):
                     b.ret(yes)
                 whose = b.call(self._block_of(), (launch, stamp))
-                with b.if_then(b.icmp_unsigned("!=", whose, _load(b, block, layout.BLOCK["number"]))):
+                with b.if_then(b.icmp_unsigned("!=", whose, load_word(b, block, layout.BLOCK["number"]))):
                     if self.unit.clustered:
                         peer = b.call(cluster_order.peer(self.unit.module), (machine, whose))
                         with b.if_then(b.icmp_unsigned("!=", peer, ir.Constant(POINTER, None))):
                             b.ret(self._is_cluster_unordered(b, machine, peer, (their, stamp, own)))
                     b.ret(yes)
-        with b.if_then(b.icmp_unsigned("<", other, _load(b, block, layout.BLOCK["open"]))):
+        with b.if_then(b.icmp_unsigned("<", other, load_word(b, block, layout.BLOCK["open"]))):
             b.ret(no)
         with b.if_then(b.icmp_unsigned("==", own, their)):
             b.ret(no)
@@ -442,13 +511,13 @@ class RaceRules:
 
     def _block_of(self) -> ir.Function:
         """`(launch, stamp)` → the number of the block in whose turn the stamp is; by binary search."""
-        function, is_new = self._function("check.block_of", I64, (POINTER, I64))
+        function, is_new = self.function("check.block_of", I64, (POINTER, I64))
         if not is_new:
             return function
         launch, stamp = function.args
         b = open_function(function)
-        turns = b.inttoptr(_load(b, launch, layout.LAUNCH["turns"]), POINTER)
-        low, left = Cell(b, i64(0)), Cell(b, _load(b, launch, layout.LAUNCH["turn_count"]))
+        turns = b.inttoptr(load_word(b, launch, layout.LAUNCH["turns"]), POINTER)
+        low, left = Cell(b, i64(0)), Cell(b, load_word(b, launch, layout.LAUNCH["turn_count"]))
         limit = b.shl(b.add(stamp, i64(1)), i64(layout.STAMP_SHIFT))
         # The last turn that does not begin behind the stamp is in [low, low + left).
         with while_nonzero(b, left) as count:
@@ -464,7 +533,7 @@ class RaceRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class ShadowPlace:
     """An access as its check sees it.
 
     Attributes:
@@ -476,6 +545,7 @@ class _Place:
         turn: the first epoch of the block's turn.
         open: the first epoch behind the last barrier of all its threads; not before `turn`.
         space: `shared` or `global`.
+        cells: the address of the first cell of the space, or of the region, i64.
     """
 
     machine: ir.Value
@@ -486,6 +556,11 @@ class _Place:
     turn: ir.Value
     open: ir.Value
     space: str
+    cells: ir.Value | None = None
+
+    def of_thread(self, epoch: ir.Value) -> ShadowPlace:
+        """The same place for an epoch of another thread."""
+        return replace(self, epoch=epoch)
 
     def is_old(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
         """Whether an epoch is of an earlier launch, or before the block's last barrier."""
@@ -504,7 +579,21 @@ class _Place:
         return b.or_(self.is_old(b, other), self.is_of_thread(b, other))
 
 
-def _load(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
+def has_flags(b: ir.IRBuilder, tagged: ir.Value, flags: int) -> ir.Value:
+    """Whether a region's word has all of some flags."""
+    return b.icmp_unsigned("==", b.and_(tagged, i64(flags)), i64(flags))
+
+
+def region_row(b: ir.IRBuilder, launch: ir.Value, address: ir.Value) -> ir.Value:
+    """A pointer to the row of the region whose slot holds an address."""
+    slot = b.lshr(address, i64(REGION_SHIFT))
+    number = b.and_(b.mul(slot, i64(GATHER)), i64((1 << SLOT_BITS) - 1))
+    table = b.inttoptr(load_word(b, launch, layout.LAUNCH["shadow"]), POINTER)
+    return at(b, table, b.shl(number, i64(layout.SHADOW_SHIFT)))
+
+
+def load_word(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
+    """Load a 64-bit word of a record."""
     return b.load(at(b, base, offset), typ=I64)
 
 

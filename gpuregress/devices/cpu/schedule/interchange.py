@@ -407,7 +407,7 @@ class Interchange:
                 )
                 at.store(value, slot)
             self.rematerializer.rematerialize(emitter, plan.live)
-            emitter.proven = proven.of_thread(at, self._wide.get(at))
+            emitter.proven = proven.of_thread(at, self._wide.get(at), is_watched=False)
             emitter.proven.escape = escape
             emitter.lower_statements(plan.loop.body)
             at.position_at_end(emitter.builder.block)

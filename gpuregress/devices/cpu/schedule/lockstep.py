@@ -7,6 +7,7 @@ thread to thread are kept in rows of the block's context while the threads wait;
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from llvmlite import ir
@@ -19,18 +20,24 @@ from gpuregress.devices.cpu.builder.services import Proven, Services
 from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
 from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER, STEP, WARP, row
 from gpuregress.devices.cpu.builder.threads import dimension
+from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.checks import synchronization
+from gpuregress.devices.cpu.checks.access_notes import rules
+from gpuregress.devices.cpu.checks.barrier_intervals import shared_reads
+from gpuregress.devices.cpu.checks.row_rules import RowRules
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction
 from gpuregress.devices.cpu.ptx.types import size
+from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.schedule import interchange_plan
 from gpuregress.devices.cpu.schedule.idle_threads import idle_edges
 from gpuregress.devices.cpu.schedule.interchange import Interchange
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
-from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, plan
+from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, Rows, plan
+from gpuregress.devices.cpu.schedule.watched_rows import WatchedRow, shared_key
 from gpuregress.records import SM_90
 
 _UNCONTESTED = ContestedStores()
@@ -70,6 +77,7 @@ class Lockstep(BlockSchedule):
         super().__init__(body)
         self._contested = contested
         self._group = 0
+        self._reads_shared = False
         self._varying = frozenset() if uniformity is None else frozenset(uniformity.varying)
         self._waits = uniformity is not None
         self._uniform: dict[str, ir.Value] = {}
@@ -82,6 +90,10 @@ class Lockstep(BlockSchedule):
         """Build the regions from `b` on; control goes to `after` when all threads have exited."""
         self._count = self.thread_count()
         self._next = Cell(b, i32(0))
+        watched = self.unit.shared if self.unit.granules is not None else ()
+        self._complete = {key: Cell(b, ir.Constant(I1, 0)) for key in watched}
+        for cell in self._complete.values():
+            cell.set(ir.Constant(I1, 0), b)
         if self.body.emitter.watched.reads:
             self._wait_count = Cell(b, i32(0))
             self._wait_count.set(i32(0), b)
@@ -118,21 +130,63 @@ class Lockstep(BlockSchedule):
             self._branch_to_next(ir.IRBuilder(done), region, after)
             return
         self._group = self._lane_groups(region)
+        self._reads_shared = self._find_initialized(b, region)
         number, cells, heads = self._open_rows(b)
         done = self.llvm.append_basic_block("row_done")
         wants_rows = self.unit.schedule.proven_rows and not self._group
         rows = plan(self.body.emitter, self.rematerializer, region.index) if wants_rows else None
-        if rows is None:
+        watch = None if rows is None else self._watch(rows)
+        if rows is None or (watch is None and self.unit.granules is not None):
             if not self._interchanged(b, number, cells, done):
                 self._threads(b, number, cells, done)
         else:
             tid = {name: cell.get(b) for name, cell in cells.items()}
             proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
             proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
-            b.cbranch(proven.holds, proven_row, checked_row)
+            if watch is None:
+                b.cbranch(proven.holds, proven_row, checked_row)
+            else:
+                within = self.llvm.append_basic_block("row_within_bounds")
+                first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
+                b.cbranch(proven.holds, within, checked_row)
+                watch.build(ir.IRBuilder(within), first, proven_row, checked_row)
             self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
             self._threads(ir.IRBuilder(checked_row), number, cells, done)
         self._branch_to_next(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+
+    def _find_initialized(self, b: ir.IRBuilder, region: _Region) -> bool:
+        """Whether the dynamic checks know that a region only reads shared memory, between barriers of the block.
+
+        Then the shared variables that it reads are looked through once, if its threads read more than these have.
+        """
+        unit, emitter = self.unit, self.body.emitter
+        is_open = unit.granules is None or unit.has_copies or unit.clustered
+        reads = None if is_open else shared_reads(emitter.flow, region.index)
+        if reads is None or unit.granules is None or not unit.schedule.proven_rows:
+            return reads is not None
+        counts = Counter(
+            shared_key(emitter, item.operands[1]) for item in reads if isinstance(item.operands[1], Address)
+        )
+        check = RowRules(rules(emitter)).is_initialized()
+        for key, complete in self._complete.items():
+            if not counts[key]:
+                continue
+            variable = unit.shared[key]
+            size_ = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
+            cells = b.lshr(size_, i64(unit.granules["shared"]))
+            accesses = b.mul(b.zext(self._count, I64), i64(counts[key]))
+            pays = b.icmp_unsigned("<=", cells, accesses)
+            with b.if_then(b.and_(pays, b.not_(complete.get(b)))):
+                start, step = i64(unit.shared_starts[key]), i64(1 << layout.CELL_SHIFT)
+                complete.set(b.call(check, (self.view.machine, start, step, cells)), b)
+        return True
+
+    def _watch(self, rows: Rows) -> WatchedRow | None:
+        """The dynamic checks of a region's rows as a whole, if that is possible."""
+        if self.unit.granules is None:
+            return None
+        watch = WatchedRow(self.body.emitter, rows, self._complete, reads_shared=self._reads_shared)
+        return watch if watch.analyze() else None
 
     def _order_memory(self, b: ir.IRBuilder, region: _Region) -> None:
         """Tell the dynamic checks that all threads have met, where the wait orders their accesses."""
@@ -147,7 +201,7 @@ class Lockstep(BlockSchedule):
     def _interchanged(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
         """Build the row with its loops interchanged with the loop over its threads, where that is legal."""
         schedule, start = self.unit.schedule, self._current.index
-        if not schedule.proven_rows or schedule.last_first or self._group:
+        if not schedule.proven_rows or schedule.last_first or self._group or self.unit.granules is not None:
             return False
         loops = interchange_plan.plan(self.body, self.rematerializer, start)
         if loops is None:
@@ -244,7 +298,9 @@ class Lockstep(BlockSchedule):
         tid_x = b.trunc(wide, I32)
         self.index = b.add(first, tid_x, flags=("nuw", "nsw"))
         body.start_thread(b, tid | {"tid_x": tid_x}, self.index if self._waits else None)
-        emitter.proven = Proven() if row is None else row.of_thread(b, wide)
+        is_watched = self.unit.granules is not None
+        emitter.proven = Proven() if row is None else row.of_thread(b, wide, is_watched=is_watched)
+        emitter.proven.reads_shared = self._reads_shared
         before = emitter.counted(b) if idle else i64(0)
         emitter.detours = dict.fromkeys(idle, self._detour)
         self._lower_thread(b)
@@ -277,7 +333,8 @@ class Lockstep(BlockSchedule):
 
     def _idle_edges(self, row: ProvenRow | None) -> set[tuple[int, int]]:
         schedule = self.unit.schedule
-        if row is not None or not self._waits or schedule.last_first or self._group or schedule.instruments.any:
+        counts = schedule.instruments.any and not schedule.instruments.only_checks
+        if row is not None or not self._waits or schedule.last_first or self._group or counts:
             return set()
         return idle_edges(self.body.emitter, self.rematerializer, self._varying, self._current.index)
 

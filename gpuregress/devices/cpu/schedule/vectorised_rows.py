@@ -71,13 +71,13 @@ class ProvenRow:
     accesses: tuple[tuple[Access, ir.Value], ...]
     branches: dict[int, bool]
 
-    def of_thread(self, b: ir.IRBuilder, tid_x: ir.Value) -> Proven:
+    def of_thread(self, b: ir.IRBuilder, tid_x: ir.Value, *, is_watched: bool) -> Proven:
         """Return the facts proven for one of the row's threads; `tid_x` is an i64."""
         pointers = {
             (item.address, item.count): at(b, first, b.mul(tid_x, i64(item.step))) if item.step else first
             for item, first in self.accesses
         }
-        return Proven(pointers, self.branches)
+        return Proven(pointers, self.branches, is_watched=is_watched)
 
 
 class RowValues(Protocol):
@@ -105,6 +105,8 @@ class Rows:
     widened: set[tuple[str, bool]] = field(default_factory=set)
     ordered: set[tuple[str, bool]] = field(default_factory=set)
     first_values: dict[object, ir.Value] = field(default_factory=dict)
+    touched: list[tuple[int, bool]] = field(default_factory=list)
+    """Statements that access memory, with whether each thread of a proven row executes them."""
 
     # --- looking at the code ------------------------------------------------------------------------------------------
 
@@ -112,20 +114,28 @@ class Rows:
         """Whether the code from a statement on to the next waits can be proven at all."""
         flow = self.emitter.flow
         pending, seen = [(number, start)], {number}
+        is_certain = True
         while pending:
             number, start = pending.pop()
             for index in range(start, flow.blocks[number].end):
                 if not self._admits(index):
                     return False
+                if self._is_watchable(index):
+                    self.touched.append((index, is_certain))
                 if index in flow.waits:
                     break
             else:
                 following = self._following(number)
                 if any(item <= number for item in following):
                     return False
+                is_certain = is_certain and len(following) < 2
                 pending += [(item, flow.blocks[item].start) for item in following if item not in seen]
                 seen.update(following)
         return bool(self.accesses)
+
+    def _is_watchable(self, index: int) -> bool:
+        statement = self.emitter.flow.statements[index]
+        return _is_access(statement) and isinstance(statement, Instruction) and space_of(statement) != "param"
 
     def _admits(self, index: int) -> bool:
         statement = self.emitter.flow.statements[index]

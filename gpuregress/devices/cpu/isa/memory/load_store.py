@@ -8,7 +8,7 @@ PTX ISA manual, 9.7.9 "Data Movement".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -21,6 +21,7 @@ from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
 from gpuregress.devices.cpu.checks.access_notes import UNSHARED, AccessNote, note_access
 from gpuregress.devices.cpu.checks.commuting_atomics import commuting_kind, registers_read
+from gpuregress.devices.cpu.checks.region_flags import flags_of
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
@@ -64,21 +65,27 @@ def host_pointer(emitter: Services, access: MemoryAccess, *, is_watched: bool = 
     return pointer
 
 
-def watch_access(emitter: Services, access: MemoryAccess, *, same: ir.Value | None = None) -> None:
+def watch_access(emitter: Services, access: MemoryAccess, *, same: Callable[[], ir.Value] | None = None) -> None:
     """Show an access to the dynamic checks, where there are any.
 
     Args:
         emitter: the function's.
         access: what the instruction does.
-        same: whether memory holds what is written already, i1.
+        same: builds whether memory holds what is written already, i1.
     """
-    if emitter.unit.granules is None or access.space in UNSHARED:
+    if emitter.unit.granules is None or access.space in UNSHARED or is_watched_in_row(emitter, access):
         return
     kind = emitter.unit.commuting
     commutes = bool(kind) and commuting_kind(access.instruction, registers_read(emitter.flow.statements)) == kind
     site = access_site(emitter, access)
     note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes)
-    note_access(emitter, note, address_value(emitter, access.address), same)
+    flags = flags_of(emitter, access.address) if access.space in ("", "global") else None
+    note_access(emitter, note, address_value(emitter, access.address), same, flags)
+
+
+def is_watched_in_row(emitter: Services, access: MemoryAccess) -> bool:
+    """Whether the dynamic checks have examined an access together with those of the threads beside."""
+    return emitter.proven.is_watched and emitter.proven_pointer(access.address, access.count) is not None
 
 
 def _host_pointer(emitter: Services, access: MemoryAccess) -> ir.Value:
@@ -397,10 +404,10 @@ def store(emitter: Services, instruction: Instruction) -> None:
     pointer = pointer_for(emitter, instruction, address, "write", is_watched=False)
     values = [emitter.read(item, type_name) for item in elements(source)]
     if emitter.unit.granules is not None and isinstance(address, Address):
-        same = _same_values(emitter, pointer, values, size(type_name))
         count = len(values) * size(type_name)
         access = MemoryAccess(instruction, address, space_of(instruction), count, "write")
-        watch_access(emitter, access, same=same)
+        if not is_watched_in_row(emitter, access):
+            watch_access(emitter, access, same=lambda: _same_values(emitter, pointer, values, size(type_name)))
     for index, value in enumerate(values):
         where = at(emitter.builder, pointer, size(type_name) * index)
         emitter.builder.store(value, where, align=size(type_name))

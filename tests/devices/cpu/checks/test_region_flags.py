@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.devices.cpu.compilation.translate import translate
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.runtime.program import Schedule
+from gpuregress.records import Instruments
+
+_TEXT = """
+.version 8.0
+.target sm_90
+.address_size 64
+.global .b32 table[4];
+.visible .entry k(.param .u64 p){{
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [p];
+  {body}
+  ret;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "flags", "comparisons"),
+    [
+        ("ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1+4], %r1;", 1, 2),
+        ("ld.global.u32 %r1, [table]; st.global.u32 [%rd1+4], %r1;", 2, 2),
+        ("ld.global.u64 %rd2, [%rd1]; st.global.u32 [%rd2], %r1;", 1, 1),
+        ("ld.local.u32 %r1, [%rd1];", 0, 0),
+    ],
+)
+def test_flags_are_loaded_once_for_each_pointer(body: str, flags: int, comparisons: int) -> None:
+    """Where the pointer is loaded from memory, the check looks its region up itself."""
+    schedule = Schedule(instruments=Instruments(("races",)), proven_rows=False)
+    unit, _ = translate(parse(_TEXT.format(body=body)), ["k"], schedule)
+    text = str(unit.module.globals["kernel_0.body"])
+    assert text.count("18446744073709551615") == flags
+    assert text.count('call void @"check.') - text.count('call void @"check.begin_turn"') == comparisons + (
+        flags == 1 and comparisons == 1
+    )
