@@ -301,7 +301,8 @@ class RaceRules:
             far = b.icmp_unsigned(">=", level, i64(layout.SAME_BLOCK << layout.LEVEL_SHIFT))
             warp = b.icmp_unsigned("==", b.lshr(b.xor(reader, epoch), i64(layout.THREAD_SHIFT + 5)), i64(0))
             close = b.and_(warp, b.icmp_unsigned("!=", level, i64(0)))
-            noted = b.and_(b.icmp_unsigned(">=", reader, where.turn), b.or_(far, close))
+            here = b.and_(b.icmp_unsigned(">=", reader, where.turn), b.not_(where.is_old(b, reader)))
+            noted = b.and_(here, b.or_(far, close))
             if access.is_strong:
                 noted = ir.Constant(I1, 0)
             return b.and_(fine, b.or_(noted, free)), noted, reader

@@ -110,6 +110,7 @@ class Interchange:
         tid: dict[str, ir.Value],
         begin: Callable[[ir.IRBuilder, ir.Value, ir.Block], None],
         done: ir.Block,
+        allowed: ir.Value | None = None,
     ) -> None:
         """Build the code of one row.
 
@@ -119,12 +120,14 @@ class Interchange:
             tid: `tid_y` and `tid_z`.
             begin: builds the region's code for the thread of a number, which ends at a block.
             done: where to go when all threads have come to their next waits.
+            allowed: whether the loops may be interchanged; None: they may.
         """
         self._first, self._tid, self._done = first, tid, done
         self._width = dimension(self.view, "block_x")
         wide = b.icmp_unsigned(">=", self._width, i32(SHORTEST_ROW))
         pays = b.icmp_signed(">", self._credit.get(b), i32(0))
-        self._parking = Cell(b, b.and_(b.and_(wide, pays), self._are_distinct(b)))
+        parks = b.and_(b.and_(wide, pays), self._are_distinct(b))
+        self._parking = Cell(b, parks if allowed is None else b.and_(parks, allowed))
         self._single = Cell(b, ir.Constant(I1, 0))
         self._from, self._iterations = Cell(b, i32(0)), Cell(b, i32(0))
         self._place, self._x, self._wide = Cell(b, i32(0)), Cell(b, i32(0)), Cell(b, i64(0))
@@ -407,7 +410,7 @@ class Interchange:
                 )
                 at.store(value, slot)
             self.rematerializer.rematerialize(emitter, plan.live)
-            emitter.proven = proven.of_thread(at, self._wide.get(at), is_watched=False)
+            emitter.proven = proven.of_thread(at, self._wide.get(at), is_watched=self.body.unit.granules is not None)
             emitter.proven.escape = escape
             emitter.lower_statements(plan.loop.body)
             at.position_at_end(emitter.builder.block)

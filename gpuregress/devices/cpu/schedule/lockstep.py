@@ -37,7 +37,7 @@ from gpuregress.devices.cpu.schedule.idle_threads import idle_edges
 from gpuregress.devices.cpu.schedule.interchange import Interchange
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, Rows, plan
-from gpuregress.devices.cpu.schedule.watched_rows import WatchedRow, shared_key
+from gpuregress.devices.cpu.schedule.watched_rows import SharedKey, WatchedRow, settled, shared_key
 from gpuregress.records import SM_90
 
 _UNCONTESTED = ContestedStores()
@@ -185,8 +185,12 @@ class Lockstep(BlockSchedule):
         """The dynamic checks of a region's rows as a whole, if that is possible."""
         if self.unit.granules is None:
             return None
-        watch = WatchedRow(self.body.emitter, rows, self._complete, reads_shared=self._reads_shared)
+        watch = WatchedRow(self.body.emitter, rows, self._settled_variables())
         return watch if watch.analyze() else None
+
+    def _settled_variables(self) -> dict[SharedKey, Cell] | None:
+        """Shared variable → whether the block has written all of it; None where the region may write any."""
+        return self._complete if self._reads_shared else None
 
     def _order_memory(self, b: ir.IRBuilder, region: _Region) -> None:
         """Tell the dynamic checks that all threads have met, where the wait orders their accesses."""
@@ -201,10 +205,14 @@ class Lockstep(BlockSchedule):
     def _interchanged(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
         """Build the row with its loops interchanged with the loop over its threads, where that is legal."""
         schedule, start = self.unit.schedule, self._current.index
-        if not schedule.proven_rows or schedule.last_first or self._group or self.unit.granules is not None:
+        if not schedule.proven_rows or schedule.last_first or self._group:
             return False
         loops = interchange_plan.plan(self.body, self.rematerializer, start)
         if loops is None:
+            return False
+        body = (item for plan in loops.loops for item in plan.loop.body)
+        allowed = None if self.unit.granules is None else settled(b, self.body.emitter, body, self._settled_variables())
+        if allowed is None and self.unit.granules is not None:
             return False
         self.uses_context = True
         first = number.get(b)
@@ -212,7 +220,7 @@ class Lockstep(BlockSchedule):
         varying = self._varying if self._waits else frozenset(self.body.emitter.flow.types)
         self._interchange = Interchange(self.body, self.rematerializer, loops, varying)
         end = self.llvm.append_basic_block("interchanged_row_done")
-        self._interchange.build(b, first, tid, self._begin_thread, end)
+        self._interchange.build(b, first, tid, self._begin_thread, end, allowed)
         self._interchange = None
         closing = ir.IRBuilder(end)
         number.set(closing.add(first, dimension(self.view, "block_x")), closing)

@@ -6,7 +6,7 @@ checks. Two accesses of different threads of the row must not meet, unless both 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -17,14 +17,14 @@ from gpuregress.devices.cpu.builder.structured import Cell, i64
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.checks import synchronization
-from gpuregress.devices.cpu.checks.access_notes import AccessNote, rules
+from gpuregress.devices.cpu.checks.access_notes import UNSHARED, AccessNote, rules
 from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess
 from gpuregress.devices.cpu.checks.region_flags import RegionFlags, flags_of
 from gpuregress.devices.cpu.checks.row_rules import RowAccess, RowRules
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, access_site
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Statement
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.schedule.vectorised_rows import Access, Rows
@@ -69,15 +69,13 @@ class WatchedRow:
     Args:
         emitter: the kernel's.
         rows: the region's.
-        reads_shared: whether the region only reads shared memory, between barriers of the block.
-        complete: shared variable → whether the block has written all of it; for such regions.
+        complete: shared variable → whether the block has written all of it; None where the region may write shared
+            memory, or is not between barriers of the block.
     """
 
-    def __init__(
-        self, emitter: Services, rows: Rows, complete: Mapping[SharedKey, Cell], *, reads_shared: bool
-    ) -> None:
+    def __init__(self, emitter: Services, rows: Rows, complete: Mapping[SharedKey, Cell] | None) -> None:
         self._emitter, self._rows = emitter, rows
-        self._complete, self._reads_shared = complete, reads_shared
+        self._complete, self._reads_shared = complete, complete is not None
         self._rules = RowRules(rules(emitter))
         self._touches: dict[tuple[Address, int], _Touch] = {}
 
@@ -137,7 +135,7 @@ class WatchedRow:
         }
         epoch = synchronization.now(b, view.machine, first)
         for touch in self._touches.values():
-            touch.settled = self._is_settled(b, touch)
+            touch.settled = _is_settled(b, self._emitter, touch.access.address, touch.flags, self._complete)
         holds = Cell(b, ir.Constant(I1, 1))
         for one, other in self._pairs():
             holds.set(b.and_(holds.get(b), self._do_not_meet(b, one, other)), b)
@@ -152,17 +150,6 @@ class WatchedRow:
                 with b.if_then(b.not_(touch.settled)):
                     self._note(b, touch, epoch)
         b.branch(proven)
-
-    def _is_settled(self, b: ir.IRBuilder, touch: _Touch) -> ir.Value:
-        if touch.flags is not None:
-            return touch.flags.is_quiet
-        if not self._reads_shared:
-            return ir.Constant(I1, 0)
-        if not rules(self._emitter).uninitialized:
-            return ir.Constant(I1, 1)
-        key = shared_key(self._emitter, touch.access.address)
-        complete = None if key is None else self._complete.get(key)
-        return ir.Constant(I1, 0) if complete is None else complete.get(b)
 
     def _do_not_meet(self, b: ir.IRBuilder, one: _Touch, other: _Touch) -> ir.Value:
         (low, end), (other_low, other_end) = self._extent(b, one), self._extent(b, other)
@@ -213,6 +200,55 @@ class WatchedRow:
         last = b.shl(b.sub(self._width, i64(1)), i64(layout.THREAD_SHIFT))
         for thread in (epoch, b.add(epoch, last)):
             b.call(check, (machine, first, b.or_(thread, i64(read))))
+
+
+def settled(
+    b: ir.IRBuilder, emitter: Services, body: Iterable[Statement], complete: Mapping[SharedKey, Cell] | None
+) -> ir.Value | None:
+    """Build whether no access of some code need be examined, i1.
+
+    Args:
+        b: where it is asked.
+        emitter: the kernel's.
+        body: the code.
+        complete: see `WatchedRow`.
+
+    Returns:
+        None where it is never so.
+    """
+    answer: ir.Value = ir.Constant(I1, 1)
+    for item in body:
+        if not isinstance(item, Instruction) or info(item).memory is MemoryEffect.NONE or space_of(item) in UNSHARED:
+            continue
+        if info(item).memory not in (MemoryEffect.READ, MemoryEffect.WRITE):
+            return None
+        address, space = item.operands[1 if info(item).memory is MemoryEffect.READ else 0], space_of(item)
+        if not isinstance(address, Address) or (space == "shared" and complete is None):
+            return None
+        flags = None if space == "shared" else flags_of(emitter, address)
+        if space != "shared" and flags is None:
+            return None
+        answer = b.and_(answer, _is_settled(b, emitter, address, flags, complete))
+    return answer
+
+
+def _is_settled(
+    b: ir.IRBuilder,
+    emitter: Services,
+    address: Address,
+    flags: RegionFlags | None,
+    complete: Mapping[SharedKey, Cell] | None,
+) -> ir.Value:
+    """Whether an access need not be examined: to a region that is quiet, or to a shared variable with flags None."""
+    if flags is not None:
+        return flags.is_quiet
+    if complete is None:
+        return ir.Constant(I1, 0)
+    if not rules(emitter).uninitialized:
+        return ir.Constant(I1, 1)
+    key = shared_key(emitter, address)
+    known = None if key is None else complete.get(key)
+    return ir.Constant(I1, 0) if known is None else known.get(b)
 
 
 def shared_key(emitter: Services, address: Address) -> SharedKey | None:

@@ -33,6 +33,11 @@ BODIES: dict[str, tuple[str, str]] = {
     "block_scope": ("atomicAdd_block(&z[b], 1);", ""),
     "matrix": (f"s[t] = s[t + 64] = t; __syncthreads(); {_MATRIX}", ""),
     "matrix_racy": (f"s[t] = s[t + 64] = t; {_MATRIX}", "(shared): "),
+    "read_again_racy": (
+        "s[t] = 1; __syncthreads(); int v = s[5]; __syncthreads(); if (t == 9) v += s[5]; if (t == 50) s[5] = v + t;"
+        " __syncthreads(); z[i] = v + s[t];",
+        "`s[5]` (shared): ",
+    ),
     "vectors": ("((int4*)z)[i] = ((int4*)y)[i & 15];", ""),
     "vectors_racy": ("if (b == 0 && t < 16) { ((int4*)z)[t] = make_int4(t, t, t, t); z[4 * t + 7] = 99; }", "`z["),
 }
