@@ -236,18 +236,42 @@ class RaceRules:
                     b.store(where.epoch, cell)
                     b.store(i64(0), at(b, cell, 8))
             with other:
-                self._touched_cell(b, access, cell, where, address, filled)
+                arguments = (where.machine, cell, where.plane, address, where.epoch, filled)
+                b.call(self._touched(access, where.space), arguments)
 
     def _is_untouched(
         self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
     ) -> ir.Value:
-        """Whether a cell was not touched since the block's last barrier, or the launch's start, and may be read."""
+        """Whether a cell was not touched since the block's last barrier, or the launch's start, and may be read.
+
+        A thread may write what it has just read itself.
+        """
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         limit = where.open if where.space == "shared" else where.oldest
-        holds = b.icmp_unsigned("<", b.select(b.icmp_unsigned("<", write, reader), reader, write), limit)
+        holds = b.icmp_unsigned("<", reader, limit)
+        if access.action == WRITE:
+            rest = i64(~(layout.SITE_MASK | layout.SAME_VALUE))
+            own = b.icmp_unsigned("==", b.and_(b.xor(reader, where.epoch), rest), i64(0))
+            holds = b.or_(holds, own)
+        holds = b.and_(holds, b.icmp_unsigned("<", write, limit))
         if access.action == READ and self.uninitialized:
             holds = b.and_(holds, b.or_(filled, b.not_(self.is_void(b, write, where))))
         return holds
+
+    def _touched(self, access: CellAccess, space: str) -> ir.Function:
+        """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
+        single = replace(access, count=1)
+        types = (POINTER, POINTER, I64, I64, I64, I1)
+        function, is_new = self.function(f"{single.name(space)}.touched", ir.VoidType(), types)
+        if is_new:
+            # Out of line: what comes before it is so short that LLVM puts it where the access is.
+            function.attributes.add("noinline")
+            machine, cell, plane, address, epoch, filled = function.args
+            b = open_function(function)
+            where = self._place(b, machine, plane, address, epoch, space)
+            self._touched_cell(b, single, cell, where, address, filled)
+            b.ret_void()
+        return function
 
     def _touched_cell(
         self,

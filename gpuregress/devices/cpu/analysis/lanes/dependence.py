@@ -364,7 +364,7 @@ class _Search:
             lost = [
                 header
                 for header in atom.headers
-                if block not in self._graph.loops[header].blocks and not self._uniform_loops.get(header, False)
+                if block not in self._graph.loops[header].blocks and not self._uniform_loops.get(header)
             ]
             return of_atom(Atom(f"{atom.name}.left", atom.least, frozenset(), varies=True)) if lost else None
 
