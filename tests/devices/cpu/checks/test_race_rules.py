@@ -12,6 +12,8 @@ _REGISTERS = ", ".join(f'"=r"(r[{number}])' for number in range(8))
 _MATRIX = f"""unsigned r[8]; asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16"
     " {{%0, %1, %2, %3, %4, %5, %6, %7}}, [%8], 16;" : {_REGISTERS} : "r"((unsigned)__cvta_generic_to_shared(s)));
     z[i] = r[0] + r[7];"""
+READ_AGAIN = """s[t] = 1; __syncthreads(); int v = s[5]; __syncthreads(); if (t == 9) v += s[5];
+    if (t == 50) s[5] = v + t; __syncthreads(); z[i] = v + s[t];"""
 BODIES: dict[str, tuple[str, str]] = {
     "reversed": ("s[t] = y[i]; __syncthreads(); z[i] = s[63 - t];", ""),
     "reversed_racy": ("s[t] = y[i]; z[i] = s[63 - t];", "(shared): "),
@@ -33,11 +35,7 @@ BODIES: dict[str, tuple[str, str]] = {
     "block_scope": ("atomicAdd_block(&z[b], 1);", ""),
     "matrix": (f"s[t] = s[t + 64] = t; __syncthreads(); {_MATRIX}", ""),
     "matrix_racy": (f"s[t] = s[t + 64] = t; {_MATRIX}", "(shared): "),
-    "read_again_racy": (
-        "s[t] = 1; __syncthreads(); int v = s[5]; __syncthreads(); if (t == 9) v += s[5]; if (t == 50) s[5] = v + t;"
-        " __syncthreads(); z[i] = v + s[t];",
-        "`s[5]` (shared): ",
-    ),
+    "read_again_racy": (READ_AGAIN, "`s[5]` (shared): "),
     "vectors": ("((int4*)z)[i] = ((int4*)y)[i & 15];", ""),
     "vectors_racy": ("if (b == 0 && t < 16) { ((int4*)z)[t] = make_int4(t, t, t, t); z[4 * t + 7] = 99; }", "`z["),
 }
