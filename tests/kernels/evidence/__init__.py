@@ -1,0 +1,229 @@
+"""What is known of each kernel of `kernels/`, kept as tables, and the page docs/kernels.md that is made of them.
+
+    gpuregress audit --json audit.json
+    python -m tests.kernels.evidence audit.json        takes what an audit found: cases, checks, schedules, …
+    gpuregress mutate JOB --json mutants.json
+    python -m tests.kernels.evidence mutants.json …    takes the mutants of jobs
+    python -m tests.kernels.evidence                   writes the page
+
+`nsight.tsv` has the counters of Nsight Compute on a card, as docs/costs.md describes them; `planted/` the bugs.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.kernels.planted import ROOT as ROOT
+from tests.kernels.planted import planted_bugs
+
+FOLDER = Path(__file__).parent
+PAGE = ROOT / "docs" / "kernels.md"
+_NONE = "-"
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the folder: its columns, the first of which are the key of a row."""
+
+    name: str
+    columns: tuple[str, ...]
+    keys: int = 1
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return FOLDER / f"{self.name}.tsv"
+
+    def rows(self) -> list[Row]:
+        """The rows, in their order."""
+        with self.path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file, delimiter="\t"))
+
+    def text(self, rows: Iterable[Mapping[str, str]]) -> str:
+        """The file with these rows in the order of their keys."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, self.columns, delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=lambda row: [row[name] for name in self.columns[: self.keys]]))
+        return out.getvalue()
+
+    def update(self, rows: Iterable[Row]) -> None:
+        """Replace the rows with the same keys, and keep the others."""
+        known = {row[self.columns[0]]: row for row in (*(self.rows() if self.path.exists() else ()), *rows)}
+        self.path.write_text(self.text(known.values()), encoding="utf-8")
+
+
+EXAMINED = Table("examined", ("job", "source", "cases", "checks", "schedules", "coverage", "inputs"))
+MUTANTS = Table("mutants", ("job", "mutants", "tried", "killed", "timed_out", "survived", "not_counted", "reasons"))
+NSIGHT = Table("nsight", ("kernel", "job", "requests", "sectors", "bank_conflicts", "instructions"), 2)
+
+
+# --- what the commands of gpuregress say ----------------------------------------------------------------------
+
+
+def of_audit(report: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[Row]:
+    """The rows of `examined.tsv` that an audit's JSON gives.
+
+    Args:
+        report: the JSON.
+        sources: job → its kernels' files.
+    """
+    parts = {part["name"]: {one["job"]: one for one in part["jobs"]} for part in report["parts"]}
+    for job, cases in parts["cases"].items():
+        told = {name: _told(name, jobs[job]) for name, jobs in parts.items()}
+        yield {
+            "job": job,
+            "source": sources[job],
+            "cases": cases.get("done", "").removesuffix(" cases").removesuffix(" case"),
+            "checks": told["checks"],
+            "schedules": told["schedules"],
+            "coverage": told["coverage"],
+            "inputs": told["fuzz"],
+        }
+
+
+def _told(part: str, one: Mapping[str, Any]) -> str:
+    """The result of a part in a few words: that nothing was found, or how much was."""
+    if not one.get("applies", True):
+        return "does not apply"
+    if one.get("share") is None:
+        return "not examined"
+    evidence = one.get("evidence", ())
+    if part == "coverage":
+        return str(one["done"])
+    found = sum(each["kind"] != "proven" for each in evidence)
+    if part == "schedules":
+        return "one result" if not found else f"{found} differ"
+    if part == "fuzz":
+        return f"{one['done'].removesuffix(' inputs')}, {f'{found} kinds of failure' if found else 'no failure'}"
+    named = (re.match(r"\S+: (\w+): ", each["text"]) for each in evidence if each["kind"] == "luck")
+    kinds = Counter(one[1] if one else "note" for one in named)
+    return ", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "none"
+
+
+def of_mutants(report: Mapping[str, Any]) -> Row:
+    """The row of `mutants.tsv` that the JSON of `mutate` gives."""
+    alive = [one for one in report["survived"] if one["reason"] != "equal PTX"]
+    reasons = Counter(one["reason"] for one in alive)
+    return {
+        "job": report["job"],
+        "mutants": str(report["mutants"]),
+        "tried": str(report["tried"]),
+        "killed": str(len(report["killed"])),
+        "timed_out": str(len(report["timed_out"])),
+        "survived": str(len(alive)),
+        "not_counted": str(report["equivalent"] + len(report["not_valid"])),
+        "reasons": ", ".join(f"{reason} {count}" for reason, count in reasons.most_common()),
+    }
+
+
+# --- the page ----------------------------------------------------------------------
+
+
+def page() -> str:
+    """The page, of the tables of this folder and of the planted bugs."""
+    examined, mutants, nsight = EXAMINED.rows(), {row["job"]: row for row in MUTANTS.rows()}, NSIGHT.rows()
+    return "\n".join((*_head(), *_jobs(examined, mutants, nsight), *_planted(), *_costs(nsight), ""))
+
+
+def _head() -> Iterator[str]:
+    yield "# The kernels of this repository"
+    yield ""
+    yield "What gpuregress knows of each job of [configs/](../configs). This page is written by `python -m"
+    yield "tests.kernels.evidence` from the tables in `tests/kernels/evidence/`, which keep what the commands said."
+    yield ""
+    yield "- **checks**: findings of `gpuregress run --check all` ([checks](checks.md))."
+    yield "- **schedules**: results under 8 orders of blocks, warps and lanes ([schedules](schedules.md))."
+    yield "- **lines, branches**: what the cases execute ([coverage](coverage.md))."
+    yield "- **other inputs**: inputs at the edges that were tried, and kinds of failure ([fuzzing](fuzzing.md))."
+    yield "- **mutants**: those that there are, and those that were tried; the score counts killed and timed-out ones"
+    yield "  as noticed, and leaves out those with equal PTX and those that are not valid. Why mutants survive is"
+    yield "  [explained by kind](mutation.md#the-kernels-of-this-repository)."
+    yield "- **costs**: counters that equal Nsight Compute's on an H200, of those that were compared; see"
+    yield "  [the numbers](#costs-beside-nsight-computes)."
+    yield ""
+
+
+def _jobs(examined: Sequence[Row], mutants: Mapping[str, Row], nsight: Sequence[Row]) -> Iterator[str]:
+    heads = ("job", "source", "cases", "checks", "schedules", "lines, branches", "other inputs")
+    more = ("mutants", "killed", "timed out", "survived", "score", "reasons", "costs")
+    yield from _header((*heads, *more))
+    for row in examined:
+        one = mutants.get(row["job"])
+        cells = (f"`{row['job']}`", f"[{Path(row['source']).name}](../{row['source']})", row["cases"], row["checks"])
+        yield _line(
+            (*cells, row["schedules"], row["coverage"], row["inputs"], *_mutants(one), _equal(row["job"], nsight))
+        )
+    yield _line(
+        ("together", "", str(sum(_first(row["cases"]) for row in examined)), *[""] * 4, *_mutants(_sum(mutants)), "")
+    )
+    yield ""
+
+
+def _mutants(one: Row | None) -> tuple[str, ...]:
+    if one is None:
+        return (_NONE,) * 6
+    killed, late, alive = (int(one[name]) for name in ("killed", "timed_out", "survived"))
+    counted = killed + late + alive
+    score = f"{(killed + late) / counted:.0%}" if counted else _NONE
+    return f"{one['tried']} of {one['mutants']}", str(killed), str(late), str(alive), score, one["reasons"]
+
+
+def _sum(mutants: Mapping[str, Row]) -> Row:
+    names = ("mutants", "tried", "killed", "timed_out", "survived")
+    return {**{name: str(sum(int(row[name]) for row in mutants.values())) for name in names}, "reasons": ""}
+
+
+def _first(text: str) -> int:
+    found = re.match(r"\d+", text)
+    return int(found[0]) if found else 0
+
+
+def _equal(job: str, nsight: Sequence[Row]) -> str:
+    """The number of counters of a job's kernels that equal the card's: `3 of 3 equal`."""
+    cells = [row[name] for row in nsight if row["job"] == job for name in ("requests", "sectors", "bank_conflicts")]
+    return f"{sum('/' not in cell for cell in cells)} of {len(cells)} equal" if cells else _NONE
+
+
+def _planted() -> Iterator[str]:
+    yield "## Bugs planted by hand"
+    yield ""
+    yield "Each kernel has a bug of a kind that no operator of `mutate` makes. The case of a committed job notices it:"
+    yield "`python -m tests.kernels.planted` plants all of them and runs the cases."
+    yield ""
+    yield from _header(("kernel", "bug", "noticed by"))
+    for bug in planted_bugs().values():
+        link = f"[{bug.path.name}](../{bug.path.relative_to(ROOT)})"
+        yield _line(
+            (f"[{bug.file.removeprefix('kernels/')}](../{bug.file})", f"{bug.mistake} ({link})", f"`{bug.case}`")
+        )
+    yield ""
+
+
+def _costs(nsight: Sequence[Row]) -> Iterator[str]:
+    yield "## Costs beside Nsight Compute's"
+    yield ""
+    yield "One number: this device and the card counted the same. Two: this device's, and the card's. What is counted,"
+    yield "and why some differ, is in [costs](costs.md#compared-with-nsight-compute)."
+    yield ""
+    yield from _header(("kernel", "job", "requests", "sectors", "bank conflicts", "instructions PTX / SASS"))
+    for row in nsight:
+        yield _line((f"`{row['kernel']}`", *(row[name] for name in NSIGHT.columns[1:])))
+    yield ""
+
+
+def _header(names: Sequence[str]) -> Iterator[str]:
+    yield _line(names)
+    yield "|" + "---|" * len(names)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

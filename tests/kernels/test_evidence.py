@@ -1,0 +1,55 @@
+"""The tables of what is known of each kernel, and the page that is made of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from gpuregress import plan, project
+from gpuregress.records import to_json
+from gpuregress.records.instrumentation.audits import AuditEvidence, AuditReport, JobExamination, PartResult
+from tests.cli.runs.test_mutate import REPORT
+from tests.kernels import evidence
+
+
+def test_the_page_is_made_of_the_tables() -> None:
+    """It is made anew by `python -m tests.kernels.evidence`."""
+    assert evidence.PAGE.read_text(encoding="utf-8") == evidence.page()
+
+
+def test_every_job_is_in_the_tables_and_nothing_else() -> None:
+    jobs = {case.job for case in plan.make(project.find(evidence.ROOT), []).cases}
+    assert {row["job"] for row in evidence.EXAMINED.rows()} == jobs
+    assert {row["job"] for row in evidence.MUTANTS.rows()} <= jobs
+    assert {row["job"] for row in evidence.NSIGHT.rows()} <= jobs
+
+
+def test_rows_of_an_audit() -> None:
+    def part(name: str, *, evidence: tuple[AuditEvidence, ...] = (), done: str = "") -> PartResult:
+        return PartResult(name, 10, "", (JobExamination("sum", 1.0, done=done, evidence=evidence),))
+
+    luck = (AuditEvidence("luck", "sum/n=1: race: data race on x"), AuditEvidence("luck", "lanes exchange values"))
+    parts = (part("cases", done="2 of 2 cases"), part("checks", evidence=luck), part("coverage", done="9 of 9 lines"))
+    fuzz = PartResult("fuzz", 10, "", (JobExamination("sum", None, applies=False),))
+    report = to_json(AuditReport(1, "A", (), (*parts, part("schedules"), fuzz), 600.0, 1.0))
+    assert list(evidence.of_audit(report, {"sum": "kernels/sum.cu"})) == [
+        {
+            "job": "sum",
+            "source": "kernels/sum.cu",
+            "cases": "2 of 2",
+            "checks": "race 1, note 1",
+            "schedules": "one result",
+            "coverage": "9 of 9 lines",
+            "inputs": "does not apply",
+        }
+    ]
+
+
+def test_rows_of_mutants_replace_those_of_their_job(tmp_path: Path) -> None:
+    row = evidence.of_mutants(to_json(REPORT))
+    assert (row["tried"], row["killed"], row["survived"]) == ("3", "1", "1")
+    assert row["reasons"] == "no case noticed 1"
+    table = dataclasses.replace(evidence.MUTANTS, name=str(tmp_path / "mutants"))
+    table.update([row, {**row, "job": "other"}])
+    table.update([{**row, "killed": "7"}])
+    assert [(one["job"], one["killed"]) for one in table.rows()] == [("other", "1"), (row["job"], "7")]
