@@ -79,12 +79,12 @@ def command(
     request = audit.AuditRequest(jobs, budget, sample, seed, fresh)
     with progress.transient() as listen:
         done = audit.audit(context.find_project(ctx, jobs), request, listen=listen)
+    for line in text.lines(done):  # before the files, which a full disk may refuse
+        console.say(line, err="-" in (json_target, html_target))
     if json_target is not None:
         context.write_report(json_target, f"{json_text(to_json(done), indent=2)}\n")
     if html_target is not None:
         context.write_report(html_target, page.page(done))
-    for line in text.lines(done):
-        console.say(line, err="-" in (json_target, html_target))
     if done.interrupted:
         return Interrupted.exit_code
     low = grades.below(done.grades, min_grade) if min_grade is not None else []

@@ -16,32 +16,25 @@ from gpuregress.operations.auditing.examination import (
     JobVerdicts,
 )
 from gpuregress.operations.instrumented import accuracy
-from gpuregress.operations.mutating.subject import Subject
-from gpuregress.records import Case, ResultAccuracy
+from gpuregress.records import ResultAccuracy
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
 
 
 def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the fastest case of each job in higher precision; there are no points for it."""
-    chosen = {job.name: _fastest(context, job) for job in jobs if not job.expects_fault}
-    cases = sorted((case for case in chosen.values() if case is not None), key=context.clean_s)
+    usable = [some for job in jobs if not job.expects_fault and (some := context.usable(job))]
+    cases = sorted((min(some, key=context.clean_s) for some in usable), key=context.clean_s)
     summary = examination.run(context, [accuracy.watched(case) for case in cases]) if cases else None
     ran = examination.by_job(summary, jobs) if summary is not None else {}
 
     def examined(job: AuditedJob) -> JobExamination:
         if job.expects_fault:
             return examination.does_not_apply(job.name, EXPECTS_FAULT)
-        if chosen[job.name] is None:
-            return JobExamination(job.name, None, why=str(context.subjects.get(job.name) or NO_TIME))
+        if not context.usable(job):
+            return JobExamination(job.name, None, why=context.why_unusable(job))
         return _judged(context, job.name, ran.get(job.name, JobVerdicts()))
 
     return Examined(tuple(map(examined, jobs)), summary is not None and summary.interrupted)
-
-
-def _fastest(context: AuditContext, job: AuditedJob) -> Case | None:
-    """The fastest case of a job that passes as it is; None where there is none, or nothing has run."""
-    subject = context.subjects.get(job.name)
-    return min(subject.cases, key=context.clean_s) if isinstance(subject, Subject) else None
 
 
 def _judged(context: AuditContext, job: str, verdicts: JobVerdicts) -> JobExamination:

@@ -99,6 +99,17 @@ class AuditContext:
         """Seconds that are left, at least 0."""
         return max(0.0, self.until - time.monotonic())
 
+    def usable(self, job: AuditedJob) -> tuple[Case, ...]:
+        """The cases that ran as they are and did not fail; none where one failed."""
+        ran = {one.case: one.status for one in self.clean.get(job.name, JobVerdicts()).examined}
+        is_good = all(status in ("pass", "new", "skip") for status in ran.values())
+        return tuple(case for case in job.cases if ran.get(case.name) in ("pass", "new")) if is_good else ()
+
+    def why_unusable(self, job: AuditedJob) -> str:
+        """Why a job has no usable case."""
+        own = self.clean.get(job.name, JobVerdicts())
+        return "a case of it fails as it is" if own.examined else own.why_left or NO_TIME
+
     def clean_s(self, case: Case) -> float:
         """Seconds that a case took as it is; 0 where it has not run."""
         found = (one for one in self.clean.get(case.job, JobVerdicts()).examined if one.case == case.name)

@@ -22,7 +22,6 @@ from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.fuzzing import findings
 from gpuregress.operations.fuzzing.candidates import Space
 from gpuregress.operations.fuzzing.trials import FuzzTrials, PlannedInput, Tried
-from gpuregress.operations.mutating.subject import Subject
 from gpuregress.operations.shrinking.trials import JobFolder
 from gpuregress.records import RunSummary
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
@@ -61,16 +60,16 @@ def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
 
 def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExamination:
     """Plan the edges of a job; else why there are none."""
-    subject = context.subjects.get(job.name)
+    cases = context.usable(job)
     if job.expects_fault:
         return examination.does_not_apply(job.name, EXPECTS_FAULT)
-    if not isinstance(subject, Subject):
-        return JobExamination(job.name, None, why=str(subject or NO_TIME))
+    if not cases:
+        return JobExamination(job.name, None, why=context.why_unusable(job))
     if not context.left_s:
         return JobExamination(job.name, None, why=NO_TIME)
     folder = JobFolder(context.project, Path(job.cases[0].path), RunOptions("cpu"), context.scratch / "fuzz")
     try:
-        space = Space(load.load_file(folder.path).document.data, subject.cases, schedules=_SCHEDULES)
+        space = Space(load.load_file(folder.path).document.data, cases, schedules=_SCHEDULES)
     except GpuregressError as error:
         return JobExamination(job.name, None, why=str(error))
     trials = FuzzTrials(space, folder)

@@ -34,7 +34,7 @@ def of_job(job: str, parts: Sequence[PartResult]) -> JobGrade:
     """Grade a job.
 
     The points of what was examined give the grade. It is no better than the share of the points of all parts that
-    apply to the job which could be examined, and F where a case fails.
+    apply to the job which could be examined; there is none where that share is an F. Where a case fails, it is F.
     """
     own = [(part, one) for part in parts for one in part.jobs if one.job == job]
     ran = [(part, one) for part, one in own if one.share is not None and part.points]
@@ -46,11 +46,14 @@ def of_job(job: str, parts: Sequence[PartResult]) -> JobGrade:
     if any(found.kind == "wrong" for _, one in own for found in one.evidence):
         return JobGrade(job, GRADES[-1], points, examined, possible, "a case fails", GRADES[-1], GRADES[-1])
     limit = letter(examined / possible)
+    too_little = f"only {examined:.0f} of {possible} points could be examined"
+    if limit == GRADES[-1]:
+        return JobGrade(job, "", points, examined, possible, too_little)
     reached, low, high = (
         letter(one / examined)
         for one in (points, _points(ran, lambda one: _end(one, 0)), _points(ran, lambda one: _end(one, 1)))
     )
-    why = f"only {examined:.0f} of {possible} points could be examined" if limit > reached else ""
+    why = too_little if limit > reached else ""
     grades = (max(one, limit) for one in (reached, low, high))
     grade, lowest_, highest = grades
     return JobGrade(job, grade, points, examined, possible, why, lowest_, highest)

@@ -213,7 +213,9 @@ class Campaign:
     def begin(self, trials: MutantTrials, results: ResultCache, request: MutateRequest) -> MutantTrials:
         """Begin with kernels that do nothing; `_on_idle` goes on."""
         self._trials, self._known, self._request = trials, results, request
-        trials.add(self._idle(), self._on_idle, is_needed=True)
+        idling = self._idle()
+        if not request.is_late or self._find(idling) is not None:
+            self._try(idling, self._on_idle, is_needed=True)
         return trials
 
     def _idle(self) -> Variation:
@@ -241,18 +243,22 @@ class Campaign:
         self._trials.follow(partial(self._try_next, iter(enumerate(self._chosen))))
 
     def _try_next(self, left: Iterator[tuple[int, Mutant]]) -> bool:
-        """Try the next mutant; its text is made now, for those of all of them take much memory."""
+        """Try the next mutant, whose text is made now: those of all take much memory.
+
+        When the time is over, only results that are known are taken.
+        """
         number, mutant = next(left, (-1, None))
         if mutant is None:
             return False
         variation = self._variation(f"m{number}", mutant, mutant.edits)
+        if self._request.is_late and self._find(variation) is None:
+            return False
         self._try(variation, partial(self._on_trial, number, variation))
         return True
 
     def _try(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
         """Try a variation, or find its result; `listen` is given it."""
-        with cache.used_folder(self._user_cache):
-            known = None if self._request.fresh else self._known.find(variation)
+        known = self._find(variation)
         if known is not None:
             self._cached += variation.name.startswith("m") and not variation.checks
             listen(known)
@@ -264,6 +270,11 @@ class Campaign:
             listen(result)
 
         self._trials.add(variation, settle, is_needed=is_needed)
+
+    def _find(self, variation: Variation) -> TrialResult | None:
+        """Find the result of an earlier trial."""
+        with cache.used_folder(self._user_cache):
+            return None if self._request.fresh else self._known.find(variation)
 
     def _on_trial(self, number: int, variation: Variation, result: TrialResult) -> None:
         """Take a result; a survivor that may be a data race is tried once more, with the check of races."""

@@ -131,7 +131,7 @@ class MutantTrials:
         """Draw further variations where there is room for one and none waits.
 
         Args:
-            more: adds one, or finds its result; False where there is none. It is not called when the time is over.
+            more: adds one, or finds its result; False where there is none. When the time is over it adds none.
         """
         self._more = more
 
@@ -212,7 +212,6 @@ class MutantTrials:
             self._advance(trial)
         if self._until is not None and time.monotonic() >= self._until:
             self._waiting.clear()
-            self._more = None
         while self._room() and (self._needed or self._waiting or self._draw()):
             if queue := self._needed or self._waiting:
                 self._begin(*queue.popleft())

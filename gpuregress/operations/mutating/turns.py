@@ -73,7 +73,7 @@ def run(jobs: Sequence[JobTurns], until: float, scratch: Path, listen: Listener,
 
     Args:
         jobs: the results go to their campaigns.
-        until: when no further variation begins, seconds of time.monotonic.
+        until: when no further variation begins, seconds of time.monotonic; results that are known are still taken.
         scratch: a folder.
         listen: receives the number of mutants that were tried.
         fresh: take no results from the cache.
@@ -181,7 +181,7 @@ class Turns:
         one = self.jobs[number]
         if one.error is not None:
             return False
-        return not one.trials.is_over if one.trials is not None else not self._request.is_late
+        return one.trials is None or not one.trials.is_over
 
     def _advance_all(self) -> None:
         """Take what was compiled, then let variations begin, one of a job and then one of another."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -21,11 +19,9 @@ BUFFER = BufferAccuracy("out", "float32", "float64", 8, 8, largest=2.5, median=0
 
 
 @pytest.fixture
-def context(monkeypatch: pytest.MonkeyPatch) -> examination.AuditContext:
-    monkeypatch.setattr(accuracy, "Subject", SimpleNamespace)
-    subjects: Any = {"a": SimpleNamespace(cases=CASES)}
+def context() -> examination.AuditContext:
     clean = {"a": JobVerdicts((verdict("a/1", seconds=2.0), verdict("a/2", seconds=1.0)))}
-    return dataclasses.replace(SOON, subjects=subjects, clean=clean)
+    return dataclasses.replace(SOON, clean=clean)
 
 
 def answered(monkeypatch: pytest.MonkeyPatch, found: ResultAccuracy | None) -> list[Case]:
@@ -55,5 +51,7 @@ def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, context: exam
 def test_without_floats_or_time(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
     answered(monkeypatch, None)
     assert not accuracy.examine(context, (JOB,)).jobs[0].applies
-    left = dataclasses.replace(context, subjects={})
+    left = dataclasses.replace(context, clean={})
     assert accuracy.examine(left, (JOB,)).jobs[0].why == "the budget was spent before its turn"
+    failed = dataclasses.replace(context, clean={"a": JobVerdicts((verdict("a/1", "differ"), verdict("a/2")))})
+    assert accuracy.examine(failed, (JOB,)).jobs[0].why == "a case of it fails as it is"

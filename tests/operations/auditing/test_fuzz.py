@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from gpuregress.errors import UsageError
 from gpuregress.operations.auditing import examination, fuzz
-from gpuregress.operations.auditing.examination import AuditedJob
+from gpuregress.operations.auditing.examination import AuditedJob, JobVerdicts
 from gpuregress.operations.fuzzing.candidates import Candidate
 from gpuregress.operations.fuzzing.trials import PlannedInput, Tried
 from gpuregress.operations.shrinking.failure import Failure
@@ -44,12 +43,11 @@ class FakeTrials:
 @pytest.fixture
 def context(monkeypatch: pytest.MonkeyPatch) -> examination.AuditContext:
     space = SimpleNamespace(edges=lambda: (Candidate(0, (("n", n),)) for n in range(1, FakeTrials.count + 1)))
-    monkeypatch.setattr(fuzz, "Subject", SimpleNamespace)
     monkeypatch.setattr(fuzz, "Space", lambda *_arguments, **_options: space)
     monkeypatch.setattr(fuzz, "FuzzTrials", lambda *_arguments: FakeTrials())
     monkeypatch.setattr(load, "load_file", lambda _path: SimpleNamespace(document=SimpleNamespace(data={})))
-    subjects: Any = {"a": SimpleNamespace(cases=()), "b": UsageError("it does not pass")}
-    return dataclasses.replace(SOON, subjects=subjects)
+    clean = {"a": JobVerdicts((verdict("a/1", "new"),)), "b": JobVerdicts((verdict("b/1", "differ"),))}
+    return dataclasses.replace(SOON, clean=clean)
 
 
 def answered(monkeypatch: pytest.MonkeyPatch, given: RunSummary) -> None:
@@ -74,7 +72,7 @@ def test_inputs_without_a_turn(monkeypatch: pytest.MonkeyPatch, context: examina
     answered(monkeypatch, summary(verdict("a-1"), verdict("a-2"), unfinished=("a-2",)))
     one, other = fuzz.examine(context, (JOB, AuditedJob("b", JOB.cases))).jobs
     assert (one.share, one.done) == (1.0, "1 inputs")
-    assert other.why == "it does not pass"
+    assert other.why == "a case of it fails as it is"
     answered(monkeypatch, summary(verdict("a-1"), unfinished=("a-1",)))
     assert fuzz.examine(context, (JOB,)).jobs[0].why == "the budget was spent before its turn"
 

@@ -28,7 +28,8 @@ def test_what_is_not_examined_limits_the_grade_and_is_never_good() -> None:
     assert (one.grade, one.points, one.examined) == ("D", 65, 65)
     assert one.why == "only 65 of 100 points could be examined"
     half = grades.of_job("a", [part(100, found("a", 1.0, examined=0.5))])
-    assert (half.grade, half.points, half.examined) == ("F", 50, 50)
+    assert (half.grade, half.points, half.examined) == ("", 50, 50), "not examined is not bad"
+    assert half.why == "only 50 of 100 points could be examined"
 
 
 def test_a_job_that_nothing_examined_has_no_grade() -> None:

@@ -34,8 +34,8 @@ class FakeCampaign:
         self.subject, self.left, self.error = subject, iter(range(count)), error
         self.results: list[TrialResult] = []
 
-    def begin(self, trials: MutantTrials, _results: object, _request: object) -> MutantTrials:
-        trials.follow(lambda: self._next(trials))
+    def begin(self, trials: MutantTrials, _results: object, request: MutateRequest) -> MutantTrials:
+        trials.follow(lambda: not request.is_late and self._next(trials))
         return trials
 
     def _next(self, trials: MutantTrials) -> bool:
