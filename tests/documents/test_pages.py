@@ -140,7 +140,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert sorted(reached) == PAGES
 
 
-TABLES = ("docs/job-reference.md", "docs/cpu-instructions.md", "docs/founding-texts.md")
+TABLES = ("docs/job-reference.md", "docs/cpu-instructions.md", "docs/founding-texts.md", "docs/kernels.md")
 """Pages of tables, which cannot be wrapped."""
 
 

@@ -40,7 +40,7 @@ def test_rows_of_an_audit() -> None:
             "checks": "race 1, note 1",
             "schedules": "one result",
             "coverage": "9 of 9 lines",
-            "inputs": "does not apply",
+            "inputs": "-",
         }
     ]
 

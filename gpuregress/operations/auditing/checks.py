@@ -55,7 +55,7 @@ def _evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[Au
 PART = AuditPart(
     "checks",
     points=15,
-    time_share=0.4,
+    time_share=0.3,
     proves=(
         "In these cases no two threads access the same bytes without an order between them, nothing unwritten is read, "
         "no barrier is missed, and no memory leaks. Other inputs may do so."

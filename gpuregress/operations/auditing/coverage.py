@@ -28,10 +28,10 @@ def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     counted = coverage_report.of_jobs(summary)
 
     def judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
+        if job.expects_fault:  # what is behind the fault is never executed
+            return examination.does_not_apply(job.name, EXPECTS_FAULT)
         if job.name in counted:
             return _judged(context.project, job.name, verdicts, counted[job.name])
-        if job.expects_fault:
-            return examination.does_not_apply(job.name, EXPECTS_FAULT)
         return JobExamination(job.name, None, why=verdicts.why_left or "no case of it could be counted")
 
     return examination.of_cases(jobs, summary, judged)
@@ -59,7 +59,7 @@ def _gaps(project: Project, counted: Coverage) -> Iterator[AuditEvidence]:
 PART = AuditPart(
     "coverage",
     points=15,
-    time_share=0.4,
+    time_share=0.3,
     proves=(
         "The cases execute these lines and both sides of these branches. "
         "It does not prove that a wrong result of them would be noticed: that is what the mutants show."

@@ -65,7 +65,7 @@ def _differences(one: Verdict) -> list[str]:
 PART = AuditPart(
     "schedules",
     points=10,
-    time_share=0.4,
+    time_share=0.25,
     proves=(
         f"These cases give the same results, within their rules, under {COUNT} orders of blocks, warps and lanes. "
         "They are not all orders."

@@ -93,20 +93,22 @@ def of_audit(report: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[
 def _told(part: str, one: Mapping[str, Any]) -> str:
     """The result of a part in a few words: that nothing was found, or how much was."""
     if not one.get("applies", True):
-        return "does not apply"
+        return _NONE
     if one.get("share") is None:
         return "not examined"
     evidence = one.get("evidence", ())
     if part == "coverage":
-        return str(one["done"])
+        return re.sub(r",? \d+ of \d+ (loops|bounds)", "", str(one.get("done", "")))
     found = sum(each["kind"] != "proven" for each in evidence)
+    part_done = f" ({one['done']})" if one.get("examined", 1.0) < 1.0 and part in ("checks", "schedules") else ""
     if part == "schedules":
-        return "one result" if not found else f"{found} differ"
+        return f"{'one result' if not found else f'{found} differ'}{part_done}"
     if part == "fuzz":
         return f"{one['done'].removesuffix(' inputs')}, {f'{found} kinds of failure' if found else 'no failure'}"
     named = (re.match(r"\S+: (\w+): ", each["text"]) for each in evidence if each["kind"] == "luck")
     kinds = Counter(one[1] if one else "note" for one in named)
-    return ", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "none"
+    left = ", in part not watched" if any(each["kind"] == "unnoticed" for each in evidence) else ""
+    return (", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "none") + left + part_done
 
 
 def of_mutants(report: Mapping[str, Any]) -> Row:
