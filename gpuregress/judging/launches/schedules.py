@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 
 from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.records import Case, Comparison, ConflictSurvey, Dump, Finding, Outcome, ScheduleRun
+from gpuregress.records import SM_90, Case, Comparison, ConflictSurvey, Dump, Finding, Outcome, ScheduleRun
+from gpuregress.records.instrumentation.schedules import BLOCKS, THREADS, WARPS, switches_in
 
 AGAINST = "schedule"
 _ON_A_GPU = "not compared under other schedules: on a GPU the hardware decides the order; --device cpu compares them"
@@ -82,6 +84,7 @@ def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparis
     if runs is None:
         yield _ON_A_GPU
         return
+    yield from _without_effect(case)
     if outcome.observations.conflicts is not None:
         yield _surveyed(outcome.observations.conflicts)
     yield from (f"the {run.name} schedule was left out: {run.left_out}" for run in runs if run.left_out)
@@ -92,6 +95,17 @@ def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparis
                 if compared.same:
                     yield _within(case.settings.schedules[0], run, compared)
                     break
+
+
+def _without_effect(case: Case) -> Iterator[str]:
+    """The switches of blocks, warps and threads that no launch has."""
+    blocks = max((math.prod(launch.grid) for launch in case.launches), default=0)
+    threads = max((math.prod(launch.block) for launch in case.launches), default=0)
+    counts = {BLOCKS: blocks, WARPS: -(-threads // SM_90.warp_size), THREADS: threads}
+    for one in switches_in(case.settings.schedules[0]) or ():
+        number = max(one.first, one.second)
+        if number >= counts.get(one.part, number + 1):
+            yield f"--schedule {one} changes nothing: no launch has a {one.part[:-1]} {number}"
 
 
 def _surveyed(survey: ConflictSurvey) -> str:

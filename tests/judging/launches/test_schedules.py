@@ -83,6 +83,18 @@ def test_a_schedule_that_was_left_out_is_a_note_and_not_counted(tmp_path: Path) 
     ]
 
 
+def test_a_switch_that_no_launch_has_is_a_note(tmp_path: Path) -> None:
+    own = dump(tmp_path, "out.1", [1.0])
+    ended = Outcome("fake/double", "done", dumps=(own,), observations=Observations(schedules=()))
+
+    def noted(name: str) -> list[str]:
+        one = fakes.case("double", settings=CaseSettings(schedules=(name,)))
+        return list(schedules.notes(one, ended, BufferPair.compare))
+
+    assert noted("warps:99,0+copies:issue") == ["--schedule warps:99,0 changes nothing: no launch has a warp 99"]
+    assert noted("copies:issue") == noted("reverse") == []
+
+
 def test_a_fault_under_one_schedule_fails(tmp_path: Path) -> None:
     broken = outcome(tmp_path, ScheduleRun("reverse", fault="trap: x"))
     (failed,) = schedules.comparisons(case(), broken, broken.dumps[0], BufferPair.compare)
