@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
-from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, LOCAL, MATRICES, TEXTURES
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL, MATRICES, TEXTURES
 
 _TEXTURE_OPCODES = ("tex", "tld4", "suld", "sust", "sured")
 
@@ -23,6 +24,8 @@ def unwatched(functions: Iterable[Function]) -> tuple[str, ...]:
 
 def _of(instruction: Instruction) -> Iterator[str]:
     opcode, words = instruction.opcode, instruction.modifiers
+    if opcode == "activemask" or any("clock" in name or "timer" in name for name in effects.reads(instruction)):
+        yield CLOCKS
     if opcode in _TEXTURE_OPCODES:
         yield TEXTURES
     elif opcode == "wgmma" and "mma_async" in words:

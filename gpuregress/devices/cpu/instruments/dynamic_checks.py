@@ -76,7 +76,10 @@ class DynamicChecks(LaunchInstrument):
         if self._shadow is not None:
             words = {"heap_accesses": unwatched.HEAP, "lost_turns": unwatched.LATE_TURNS}
             parts += [text for word, text in words.items() if self._shadow.word(word)]
-        return unwatched.note(parts, launch.wanted.checks)
+        told = [unwatched.note(parts, launch.wanted.checks)]
+        if launch.wanted.conflicts and unwatched.CLOCKS in parts:
+            told.append(unwatched.CLOCKS)
+        return "; ".join(filter(None, told))
 
     def clear(self) -> None:
         """Free the shadow memory."""

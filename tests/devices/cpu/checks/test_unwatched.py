@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.devices.cpu.checks.unwatched import unwatched
 from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, LOCAL, TEXTURES
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL, TEXTURES
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,9 @@ from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, LOCAL, TEXTURE
         ("ld.shared.u32 %r0, [%r1]; st.local.u32 [%r1], %r0;", ()),
         ("ld.local.u32 %r0, [%r1];", (LOCAL,)),
         ("cp.async.ca.shared.global [%r1], [%a], 4; cp.async.commit_group; cp.async.bulk.wait_group 0;", ()),
+        ("mov.u32 %r0, %clock;", (CLOCKS,)),
+        ("mov.u64 %a, %globaltimer; mov.u32 %r0, %tid.x;", (CLOCKS,)),
+        ("activemask.b32 %r0;", (CLOCKS,)),
         ("cp.async.bulk.global.shared::cta.bulk_group [%a], [%r1], %r0;", (BULK,)),
         ("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r0, [%r2];", (BULK,)),
         ("suld.b.1d.b32.trap %r0, [%a, {%r1}]; ld.local.u32 %r0, [%r1];", (LOCAL, TEXTURES)),

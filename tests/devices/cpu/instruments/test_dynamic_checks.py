@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.instruments.dynamic_checks import DynamicChecks
+from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS
 from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT
 from gpuregress.records import Instruments
 from tests.devices.cpu.instruments.launches import launch_of
@@ -38,3 +39,12 @@ def test_what_a_kernel_accesses_unwatched_is_told() -> None:
     checks, launch = DynamicChecks(), launch_of(RACES, granules=(2, 2), unwatched=("textures and surfaces",))
     checks.before(launch)
     assert checks.after(launch, LaunchReport(0)).unwatched == "races of textures and surfaces are not watched"
+
+
+def test_clocks_are_told_where_conflicts_are_kept() -> None:
+    told = []
+    for wanted in (RACES, Instruments(checks=("races",), conflicts=True)):
+        checks, launch = DynamicChecks(), launch_of(wanted, granules=(2, 2), unwatched=(CLOCKS,))
+        checks.before(launch)
+        told.append(checks.after(launch, LaunchReport(0)).unwatched)
+    assert told == ["", CLOCKS]

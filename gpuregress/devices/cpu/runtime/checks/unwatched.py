@@ -10,6 +10,8 @@ BULK = "bulk copies and asynchronous stores before they arrive"
 TEXTURES = "textures and surfaces"
 MATRICES = "shared memory that wgmma reads"
 LOCAL = "local memory"
+CLOCKS = "clocks and active masks are read, which depend on the schedule"
+"""No access to memory: a sentence of its own, for those who ask what a schedule can change."""
 _SUBJECTS = {"races": "races", "uninitialized": "unwritten reads"}
 
 
@@ -22,7 +24,7 @@ def note(parts: Iterable[str], checks: Iterable[str]) -> str:
     """
     subjects = [text for name, text in _SUBJECTS.items() if name in checks]
     # Local memory is of one thread, and has no races.
-    told = [part for part in parts if part != LOCAL or "uninitialized" in checks]
+    told = [part for part in parts if part != CLOCKS and (part != LOCAL or "uninitialized" in checks)]
     if not subjects or not told:
         return ""
     return f"{' and '.join(subjects)} of {', '.join(told)} are not watched"

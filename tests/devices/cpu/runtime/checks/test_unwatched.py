@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.runtime.checks.unwatched import HEAP, LOCAL, TEXTURES, note
+from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS, HEAP, LOCAL, TEXTURES, note
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,7 @@ from gpuregress.devices.cpu.runtime.checks.unwatched import HEAP, LOCAL, TEXTURE
         ((TEXTURES,), ("leaks", "barriers"), ""),
         ((TEXTURES,), ("races",), "races of textures and surfaces are not watched"),
         ((LOCAL,), ("races",), ""),
+        ((CLOCKS,), ("races",), ""),
         ((LOCAL,), ("uninitialized",), "unwritten reads of local memory are not watched"),
         (
             (HEAP, TEXTURES),
