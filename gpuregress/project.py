@@ -19,7 +19,6 @@ import dataclasses
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -225,6 +224,8 @@ def _has_content(path: Path) -> bool:
 
 
 def _from_toml(path: Path) -> Document | None:
+    import tomllib  # noqa: PLC0415 - many projects have no pyproject.toml
+
     content = reader.content(path)
     try:
         text = content.decode()

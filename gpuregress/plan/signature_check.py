@@ -12,7 +12,6 @@ from gpuregress.document.reader import Document, Key
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import JobError, JobErrors
 from gpuregress.plan.compiled import launches as compiled_launches
-from gpuregress.plan.functions import compiled_types
 from gpuregress.project import default_memory
 from gpuregress.records import (
     TENSOR_MAP_ALIGNMENT,
@@ -44,7 +43,10 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
     for at, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
         launches = [launch for launch in case.launches if launch.source == at]
         errors |= _contradictions(case, launches, program, source, ("launches",))
-    errors |= compiled_types.contradictions(case, programs[0])
+    if case.function is not None:
+        from gpuregress.plan.functions import compiled_types  # noqa: PLC0415 - loads the parser of functions
+
+        errors |= compiled_types.contradictions(case, programs[0])
     return _errors(case, errors | _memory(case, programs))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuregress import storage
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
@@ -18,7 +18,6 @@ from gpuregress.toolchain import (
     architectures,
     cache,
     compiler_messages,
-    cubin,
     cxx_declarations,
     ptx_declarations,
 )
@@ -27,6 +26,9 @@ from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
+
+if TYPE_CHECKING:
+    from gpuregress.toolchain import cubin
 
 PINNED = "13.5"
 """The minor version of NVRTC and nvJitLink that pyproject.toml asks for: part of every key.
@@ -91,8 +93,8 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
     files = _inputs(source)
     if files.unknown:
         return make(source)
-    keys = _python_keys(source, source.python, files) if source.python else _cxx_keys(source, files)
-    with cache.making(keys[-1]):
+    key = _python_keys(source, source.python, files)[-1] if source.python else _own_key(source, files)
+    with cache.making(key):
         return find(source) or make(source)
 
 
@@ -139,7 +141,7 @@ def make(source: Source) -> Program:
             program, ptx, complaints = (_compile_python if source.python else _compile_cxx)(source, files)
         except InfeasibleSource as refused:
             if source.python is None and not files.unknown and _inputs(source) == files:
-                _store_refusal(_cxx_keys(source, files)[-1], _without_paths(str(refused), files.files))
+                _store_refusal(_own_key(source, files), _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
             if source.python and not files.unknown:
@@ -236,11 +238,18 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     return tuple(build_cubin(compile(source)) for source in distinct.values())
 
 
-def _cxx_keys(source: Source, files: SourceInputs) -> tuple[str, ...]:
-    """Return the cache keys of a program: the pinned compiler's first, then this host's."""
+def _cxx_keys(source: Source, files: SourceInputs) -> Iterator[str]:
+    """Yield the cache keys of a program: the pinned compiler's first, then this host's, which takes long to ask for."""
     content = _content(source, files)
+    yield cache.digest(("c++", PINNED, *content))
     own = _minor(_installed() or PINNED)
-    return tuple(cache.digest(("c++", version, *content)) for version in dict.fromkeys((PINNED, own)))
+    if own != PINNED:
+        yield cache.digest(("c++", own, *content))
+
+
+def _own_key(source: Source, files: SourceInputs) -> str:
+    """The cache key of a program of this host's compiler."""
+    return [*_cxx_keys(source, files)][-1]
 
 
 def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
@@ -253,7 +262,7 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
     texts = (content.decode(errors="replace") for content in files.contents)
     declared = [declaration for text in texts for declaration in cxx_declarations.declarations(text)]
     named = {**_other_names(module, set(compiled.kernels.values())), **compiled.kernels}
-    key = _cxx_keys(source, files)[-1]
+    key = _own_key(source, files)
     program = Program(
         cache.digest((key, ptx)) if files.unknown else key,
         "",
@@ -411,6 +420,8 @@ def _ptx_architecture(source: Source, target: str) -> str:
 
 
 def _take_cubin(source: Source, data: bytes) -> Program:
+    from gpuregress.toolchain import cubin  # noqa: PLC0415 - few sources are machine code
+
     key = cache.digest(("cubin", source.arch, *source.kernels, "", *source.symbols, data))
     try:
         module = cubin.parse(data)
