@@ -10,12 +10,14 @@ from __future__ import annotations
 import mmap
 from bisect import bisect_right
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from gpuregress.storage import Frames
 from gpuregress.storage.compressed import THREADS
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _NO_RESERVE = 0x4000  # linux/mman.h: MAP_NORESERVE, which Python names from 3.13 on
 
@@ -31,6 +33,8 @@ class Inflation:
     """
 
     def __init__(self, frames: Frames) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few dumps are compressed
+
         self.data = mmap.mmap(
             -1,
             frames.text_size,

@@ -11,7 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress import storage
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
 from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, from_json, to_json
 from gpuregress.toolchain import (
@@ -23,18 +22,14 @@ from gpuregress.toolchain import (
 )
 from gpuregress.toolchain.demangle import demangle
 from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.machine_code import linked_programs
+from gpuregress.toolchain.machine_code.linked_programs import PINNED
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
 
 if TYPE_CHECKING:
-    from gpuregress.toolchain import cubin
-
-PINNED = "13.5"
-"""The minor version of NVRTC and nvJitLink that pyproject.toml asks for: part of every key.
-
-Compiled results change with it, and a host without a compiler must find what was built elsewhere.
-"""
+    from gpuregress.toolchain.machine_code import cubin
 
 _TAKEN = (".ptx", ".cubin")
 """Suffixes of what is not compiled."""
@@ -141,7 +136,7 @@ def make(source: Source) -> Program:
             program, ptx, complaints = (_compile_python if source.python else _compile_cxx)(source, files)
         except InfeasibleSource as refused:
             if source.python is None and not files.unknown and _inputs(source) == files:
-                _store_refusal(_own_key(source, files), _without_paths(str(refused), files.files))
+                linked_programs.store_refusal(_own_key(source, files), _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
             if source.python and not files.unknown:
@@ -165,56 +160,6 @@ def _changed(source: Source) -> str:
     return f"{compiler_messages.shown(Path(source.path))}, or a file that it includes, was changed"
 
 
-def build_cubin(program: Program) -> Program:
-    """Return the program with a cubin for its architecture, from the cache or assembled.
-
-    Args:
-        program: from `compile`.
-
-    Raises:
-        CompileError: the assembler refuses the PTX, now or before.
-        HarnessError: it is not in the cache, and neither nvJitLink nor ptxas is here.
-        StorageError: the cache cannot be written.
-    """
-    if program.cubin or not program.ptx:
-        return program
-    key = _cubin_key(program)
-    known = cache.load(key)
-    if known is not None:
-        _check_refusal(known)
-        return replace(program, cubin=str(cache.file_path(key, ".cubin")))
-    with cache.making(key):
-        known = cache.load(key)
-        if known is None:
-            _link(program, key)
-        else:
-            _check_refusal(known)
-    return replace(program, cubin=str(cache.file_path(key, ".cubin")))
-
-
-def _link(program: Program, key: str) -> None:
-    """Assemble a program's PTX into the cache."""
-    from gpuregress.toolchain import link  # noqa: PLC0415 - a warm start needs none of it
-
-    ptx = Path(program.ptx)
-    try:
-        linked = link.link(storage.read_bytes(ptx).decode(errors="replace"), program.arch, ptx.name)
-    except InfeasibleSource as refused:
-        _store_refusal(key, str(refused))
-        raise
-    resources = {kernel: dict(figures) for kernel, figures in linked.resources.items()}
-    cache.store(key, {"linker": linked.linker, "resources": resources}, {".cubin": linked.cubin})
-
-
-def resources(program: Program) -> dict[str, dict[str, int]]:
-    """Return the resources of a program's kernels: mangled name → `registers`, `spill`, `stack`, … (bytes).
-
-    Empty where no cubin of it was built here or carried here.
-    """
-    record = cache.load(_cubin_key(program)) or {}
-    return {kernel: dict(figures) for kernel, figures in record.get("resources", {}).items()}
-
-
 def warnings(program: Program) -> str:
     """Return the compiler's warnings of a program, with the project's paths; "" if there are none."""
     record = cache.load(program.key) or {}
@@ -235,7 +180,7 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     """
     wanted = [replace(one, arch=architectures.named(one.arch, arch)) if arch else one for one in sources]
     distinct = {repr(source): source for source in wanted}
-    return tuple(build_cubin(compile(source)) for source in distinct.values())
+    return tuple(linked_programs.build_cubin(compile(source)) for source in distinct.values())
 
 
 def _cxx_keys(source: Source, files: SourceInputs) -> Iterator[str]:
@@ -420,7 +365,7 @@ def _ptx_architecture(source: Source, target: str) -> str:
 
 
 def _take_cubin(source: Source, data: bytes) -> Program:
-    from gpuregress.toolchain import cubin  # noqa: PLC0415 - few sources are machine code
+    from gpuregress.toolchain.machine_code import cubin  # noqa: PLC0415 - few sources are machine code
 
     key = cache.digest(("cubin", source.arch, *source.kernels, "", *source.symbols, data))
     try:
@@ -503,11 +448,6 @@ def _stored(program: Program, ptx: str, complaints: str) -> Program:
     return _with_paths(program)
 
 
-def _store_refusal(key: str, message: str) -> None:
-    """Store that a program cannot be built, for later runs and for hosts without a compiler."""
-    cache.store(key, {"infeasible": message}, {})
-
-
 def _without_paths(message: str, files: Sequence[Path]) -> str:
     """Put marks in place of the files' paths: the same source may stand elsewhere when it is refused again."""
     named = [(name, number) for number, file in enumerate(files) for name in {str(file), compiler_messages.shown(file)}]
@@ -523,12 +463,6 @@ def _with_own_paths(message: str, files: Sequence[Path]) -> str:
     return message
 
 
-def _check_refusal(record: Mapping[str, Any]) -> None:
-    """Raise the error of a program that was refused before."""
-    if "infeasible" in record:
-        raise InfeasibleSource(str(record["infeasible"]))
-
-
 def _cached(key: str) -> Program | None:
     """Load a program from the cache; None if it is not there, or another version wrote it.
 
@@ -536,7 +470,7 @@ def _cached(key: str) -> Program | None:
         InfeasibleSource: it was refused before.
     """
     record = cache.load(key) or {}
-    _check_refusal(record)
+    linked_programs.check_refusal(record)
     try:
         return _with_paths(from_json(Program, record["program"]))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -544,13 +478,9 @@ def _cached(key: str) -> Program | None:
 
 
 def _with_paths(program: Program) -> Program:
-    key = _cubin_key(program)
+    key = linked_programs.key_of(program)
     built = str(cache.file_path(key, ".cubin")) if "linker" in (cache.load(key) or {}) else ""
     return replace(program, ptx=str(cache.file_path(program.key, ".ptx")), cubin=built)
-
-
-def _cubin_key(program: Program) -> str:
-    return cache.digest(("linked", PINNED, program.arch, program.key))
 
 
 @lru_cache(maxsize=1)

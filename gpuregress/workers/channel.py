@@ -29,6 +29,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import socket
 import zlib
 from collections.abc import Mapping
@@ -58,6 +59,10 @@ class Channel:
     def fileno(self) -> int:
         """The descriptor, for select."""
         return self._socket.fileno()
+
+    def is_readable(self) -> bool:
+        """Tell whether a message, or a part of one, has come, or the other end is gone."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
     def send(self, message: Mapping[str, Any], timeout_s: float | None = None) -> None:
         """Write one line.

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
     os.set_inheritable(options.channel, False)
     with ExitStack() as held:
         try:
-            _load_libraries(begun)
+            _load_libraries(begun, channel)
             device = held.enter_context((opener or _registry)(options.device))
             if options.after_fault:
                 device.canary()
@@ -80,19 +80,20 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
     return 0
 
 
-def _load_libraries(begun: DriverStart | None) -> None:
+def _load_libraries(begun: DriverStart | None, channel: Channel) -> None:
     """Import the libraries of every case before the first one arrives and while the GPU starts."""
     importlib.import_module("gpuregress.runner")
     importlib.import_module("gpuregress.inputs.fills")
-    from gpuregress.records import Task, prepare  # noqa: PLC0415 - loaded with the libraries
+    if begun is not None:
+        importlib.import_module("gpuregress.devices.cuda.device")
+        with suppress(ImportError):  # told by the device, with what mends it
+            importlib.import_module("pycuda.driver")
+    if not channel.is_readable():
+        from gpuregress.records import Task, prepare  # noqa: PLC0415 - loaded with the libraries
 
-    prepare(Task)
-    if begun is None:
-        return
-    importlib.import_module("gpuregress.devices.cuda.device")
-    with suppress(ImportError):  # told by the device, with what mends it
-        importlib.import_module("pycuda.driver")
-    begun.join()
+        prepare(Task)  # while there is time
+    if begun is not None:
+        begun.join()
 
 
 def _serve(channel: Channel, device: Device) -> None:

@@ -8,7 +8,7 @@ import pytest
 from gpuregress.baselines import machine_code
 from gpuregress.errors import HarnessError
 from gpuregress.records import Program
-from gpuregress.toolchain import cubin, link
+from gpuregress.toolchain.machine_code import cubin, link
 from tests.toolchain.sample import PTX
 
 CODE = """// Compiled by nobody

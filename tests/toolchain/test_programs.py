@@ -11,7 +11,8 @@ import pytest
 from gpuregress import toolchain
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.records import Source, to_json
-from gpuregress.toolchain import cache, link, nvrtc, programs
+from gpuregress.toolchain import cache, nvrtc, programs
+from gpuregress.toolchain.machine_code import link, linked_programs
 from tests.toolchain.conftest import Write
 
 TEXT = """
@@ -116,10 +117,10 @@ def test_a_host_without_compiler_takes_what_was_built(source: Source, monkeypatc
     program = toolchain.compile(source)
     assert program == built
     assert toolchain.build_cubin(program) == built
-    monkeypatch.setattr("gpuregress.toolchain.link.link", None)  # a host without an assembler
+    monkeypatch.setattr("gpuregress.toolchain.machine_code.link.link", None)  # a host without an assembler
     assert toolchain.build_cubin(replace(program, cubin="")) == built
     assert toolchain.resources(program)[program.entries["scaled<float>"].mangled]["registers"] > 0
-    assert toolchain.compiler_version() == f"nvrtc {programs.PINNED} (not installed)"
+    assert toolchain.compiler_version() == f"nvrtc {linked_programs.PINNED} (not installed)"
 
 
 def test_an_older_compiler_here_does_not_replace_the_pinned_result(

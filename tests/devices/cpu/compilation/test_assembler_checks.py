@@ -10,7 +10,7 @@ from gpuregress.devices.cpu.compilation import assembler_checks
 from gpuregress.devices.cpu.compilation.translate import compile_module
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.errors import CompileError, HarnessError
-from gpuregress.toolchain.link import link
+from gpuregress.toolchain.machine_code.link import link
 
 _HEAD = ".version 8.8\n.target {target}\n.address_size 64\n"
 _REGISTERS = """

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from gpuregress.devices.cuda.own_kernels import busy_kernel
-from gpuregress.toolchain import link, ptx_declarations
+from gpuregress.toolchain import ptx_declarations
+from gpuregress.toolchain.machine_code import link
 
 
 def test_the_kernel_that_holds_the_card_assembles() -> None:

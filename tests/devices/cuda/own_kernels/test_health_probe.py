@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpuregress.devices.cuda.own_kernels import health_probe
-from gpuregress.toolchain import link, ptx_declarations
+from gpuregress.toolchain import ptx_declarations
+from gpuregress.toolchain.machine_code import link
 
 
 def test_the_canary_assembles() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.records import Parameter
-from gpuregress.toolchain import cubin, link
+from gpuregress.toolchain.machine_code import cubin, link
 from tests.toolchain.sample import PTX
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.errors import CompileError, InfeasibleSource
-from gpuregress.toolchain import link
+from gpuregress.toolchain.machine_code import link
 from tests.toolchain.sample import PTX
 
 NVJITLINK_LOG = """ptxas info    : 11 bytes gmem

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import InfeasibleSource
+from gpuregress.records import Program
+from gpuregress.toolchain import cache
+from gpuregress.toolchain.machine_code import linked_programs
+
+PROGRAM = Program("key", "a.ptx", "", {}, {}, "nvrtc 13.5.37", (), "sm_90")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path) -> Iterator[None]:
+    with cache.used_folder(tmp_path / "cache"):
+        yield
+
+
+def test_machine_code_is_found_by_program_and_architecture() -> None:
+    key = linked_programs.key_of(PROGRAM)
+    assert key != linked_programs.key_of(replace(PROGRAM, arch="sm_90a"))
+    cache.store(key, {"linker": "ptxas", "resources": {"k": {"registers": 8}}}, {".cubin": b"ELF"})
+    assert Path(linked_programs.build_cubin(PROGRAM).cubin).read_bytes() == b"ELF"
+    assert linked_programs.resources(PROGRAM) == {"k": {"registers": 8}}
+
+
+def test_a_refusal_is_kept() -> None:
+    linked_programs.store_refusal(linked_programs.key_of(PROGRAM), "too much shared memory")
+    with pytest.raises(InfeasibleSource, match="too much shared memory"):
+        linked_programs.build_cubin(PROGRAM)
+
+
+def test_a_program_with_machine_code_is_taken_as_it_is() -> None:
+    given = replace(PROGRAM, cubin="given.cubin")
+    assert linked_programs.build_cubin(given) is given
+
+
+def test_a_worker_loads_no_compiler() -> None:
+    code = (
+        "import sys, gpuregress.runner, gpuregress.inputs.fills\n"
+        "print([name for name in sys.modules if name.startswith('gpuregress.toolchain.')])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert "programs" not in done.stdout
+    assert "include_scanner" not in done.stdout
