@@ -23,6 +23,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from gpuregress import late_site
+
 R = TypeVar("R")
 
 
@@ -80,6 +82,7 @@ def _imported(file: str) -> tuple[_Namespace, ModuleType]:
     """Import a file; the namespace of its folder, and its module."""
     if not Path(file).is_file():
         raise UserModuleError(f"there is no file {file}")
+    late_site.complete()  # its imports may need a hook
     namespace = _namespace(str(Path(file).resolve().parent))
     try:
         return namespace, namespace.module(file)

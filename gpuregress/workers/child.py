@@ -18,9 +18,10 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from gpuregress import late_site
 from gpuregress.errors import GpuregressError, ran_out
 
 if TYPE_CHECKING:
@@ -86,8 +87,10 @@ def _load_libraries(begun: DriverStart | None, channel: Channel) -> None:
     importlib.import_module("gpuregress.inputs.fills")
     if begun is not None:
         importlib.import_module("gpuregress.devices.cuda.device")
-        with suppress(ImportError):  # told by the device, with what mends it
+        try:
             importlib.import_module("pycuda.driver")
+        except ImportError:
+            late_site.complete()  # a hook may find it; else the device tells what mends it
     if not channel.is_readable():
         from gpuregress.records import Task, prepare  # noqa: PLC0415 - loaded with the libraries
 
@@ -109,6 +112,7 @@ def _serve(channel: Channel, device: Device) -> None:
             outcome = sanitize.examined(task, outcome, device.info.name)
         sys.stdout.flush()
         channel.send({"say": "outcome", "outcome": outcome})
+        late_site.complete()
 
 
 def _run(channel: Channel, device: Device, task: Task) -> Outcome:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from gpuregress import late_site
 from gpuregress.devices.cpu.parallel import cores
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def start(
     import subprocess  # noqa: PLC0415 - as above
 
     command = command or (_GPU_COMMAND if device.startswith("cuda") else _CPU_COMMAND)
+    path = {late_site.VARIABLE: os.pathsep.join(late_site.module_path())} if command is _GPU_COMMAND else {}
     ours, theirs = socket.socketpair()
     arguments = [*command, "--channel", str(theirs.fileno()), device, *(("--after-fault",) if after_fault else ())]
     with theirs:
@@ -85,7 +87,7 @@ def start(
             stderr=output,
             pass_fds=(theirs.fileno(), *passed),
             start_new_session=True,
-            env={**LIBRARIES, **os.environ, **environment},
+            env={**LIBRARIES, **os.environ, **environment, **path},
         )
     return StartedWorker(process, ours, device, environment)
 

@@ -10,6 +10,7 @@ pycuda asks again. What fails here fails there in the same way, and is told then
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 
@@ -49,12 +50,19 @@ def _index(arguments: list[str]) -> int:
 
 
 def main() -> None:
-    """Start the driver, then the rest of Python, then the worker."""
+    """Start the driver, then the worker; the rest of Python's own start comes when it is needed."""
     begun = ContextStart(_index(sys.argv[1:]))
-    import site  # noqa: PLC0415 - what -S left out
+    path = os.environ.pop("GPUREGRESS_MODULE_PATH", "")
+    sys.path[:] = path.split(os.pathsep) if path else sys.path
+    try:
+        from gpuregress import late_site  # noqa: PLC0415 - nothing of ours could be found before
 
-    site.main()
-    from gpuregress.workers import child  # noqa: PLC0415 - nothing of ours could be found before
+        late_site.postpone(sys.path)
+    except ImportError:  # a package that only a hook finds, or a worker that was started by hand
+        import site  # noqa: PLC0415 - what -S left out
+
+        site.main()
+    from gpuregress.workers import child  # noqa: PLC0415 - as above
 
     child.serve_and_leave(begun=begun)
 
