@@ -14,6 +14,19 @@ from gpuregress.frozen import dataclass
 
 _MOST_VIEWS = 4
 
+
+def words_of(names: Iterable[str]) -> str:
+    r"""A pattern of one of these words, up to its end, which begins no sooner.
+
+    The same as `\b(?:…)`, in a form whose first characters Python's `re` looks for before it tries a match.
+    """
+    rests: dict[str, list[str]] = {}
+    for name in names:
+        rests.setdefault(re.escape(name[0]), []).append(re.escape(name[1:]))
+    forms = (rf"{first}(?<!\w{first})(?:{'|'.join(rest)})" for first, rest in rests.items())
+    return f"(?:{'|'.join(forms)})"
+
+
 _LEXICAL = re.compile(
     r"""
     (?P<comment>//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z))
@@ -29,7 +42,7 @@ _DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<parameters>\([^)]*\))?(?P<bo
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
 ANNOTATIONS = ("__global__", "__device__", "__constant__", "__shared__", "__managed__", "__host__")
-_ANNOTATION = re.compile(r"\b__(?:global|device|constant|shared|managed)__\b")
+_ANNOTATION = re.compile(r"_(?<!\w_)_(?:global|device|constant|shared|managed)__\b")
 _SPECIFIERS = (
     *ANNOTATIONS,
     *(
@@ -51,7 +64,7 @@ _CALLED = (
 )
 _BLANKED = frozenset(_SPECIFIERS[: _SPECIFIERS.index("volatile")])
 _ATTRIBUTE = rf"(?:{'|'.join(_CALLED)})\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-_ATTRIBUTES = re.compile(rf"\b{_ATTRIBUTE}")
+_ATTRIBUTES = re.compile(rf"{words_of(_CALLED)}\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 _ONLY_SPECIFIERS = re.compile(
     rf"(?:\s|\\|\[\[[^\]]*\]\]|{_ATTRIBUTE}|\b(?:{'|'.join(map(re.escape, _SPECIFIERS))})\b)*"
 )
@@ -342,6 +355,6 @@ def _any_of(names: set[str], macros: Mapping[str, tuple[Macro, ...]]) -> re.Patt
     called = [name for name in names if any(macro.is_function for macro in macros.get(name, ()))]
     plain = [name for name in names if name not in called]
     arguments = r"\s*\((?:[^()]|\([^()]*\))*\)"
-    forms = [rf"\b(?:{'|'.join(map(re.escape, called))})\b{arguments}"] if called else []
-    forms += [rf"\b(?:{'|'.join(map(re.escape, plain))})\b"] if plain else []
+    forms = [rf"{words_of(called)}\b{arguments}"] if called else []
+    forms += [rf"{words_of(plain)}\b"] if plain else []
     return re.compile("|".join(forms)) if forms else None

@@ -1,4 +1,4 @@
-"""Machine code of compiled programs, found in the cache or assembled; a program that is found loads no compiler."""
+"""Machine code of compiled programs, found in the cache or assembled."""
 
 from __future__ import annotations
 

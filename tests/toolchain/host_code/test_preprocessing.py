@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, has_annotation, without_strings
+from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, has_annotation, without_strings, words_of
 
 BRANCHES = """\
 #ifdef A
@@ -97,3 +99,14 @@ def test_a_raw_string_has_no_directives() -> None:
     text = CxxText('#define N 1\nconst char* s = R"x(\n#define N 2\n#if 0\n)x";\n')
     assert [one.rest for one in text.directives] == [" N 1"]
     assert not text.conditionals
+
+
+@given(
+    st.lists(st.sampled_from(["alignas", "align", "__a", "__ab", "_a", "x.y"]), min_size=1, unique=True),
+    st.text("_alignbsx.y ", max_size=30),
+)
+def test_a_pattern_of_words_finds_what_the_plain_one_finds(names: list[str], text: str) -> None:
+    for end in ("", r"\b"):
+        plain = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))}){end}")
+        found = [match.span() for match in re.finditer(words_of(names) + end, text)]
+        assert found == [match.span() for match in plain.finditer(text)]
