@@ -11,6 +11,8 @@ from gpuregress.records.instrumentation.schedules import FORWARD
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_request import RunRequest
 
+_COUNTED_SLOWER = 4
+"""Times as long that a case may take whose costs are counted."""
 _NO_SCHEDULE = "--schedule and --schedules are for the cpu device: on a GPU the hardware decides the order"
 _NO_COVERAGE = "--coverage is for the cpu device, which counts what a kernel executes: say --device cpu"
 
@@ -93,6 +95,9 @@ def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, a
         ),
     )
     case = dataclasses.replace(case, settings=settings)
+    if settings.instruments.costs and kind == "cpu":
+        limits = dataclasses.replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout)
+        case = dataclasses.replace(case, limits=limits)
     if not arch or case.settings.arch is not None:
         return case
     first, *others = (dataclasses.replace(source, arch=arch) for source in case.sources)

@@ -48,3 +48,13 @@ def test_a_device_is_no_twin_of_itself() -> None:
     case = fakes.case("double", settings=CaseSettings(twins=("host", "cpu", "cuda")))
     assert overrides.apply([case], RunRequest(), CPU)[0].settings.twins == ("host", "cuda")
     assert overrides.apply([case], RunRequest(), GPU)[0].settings.twins == ("host", "cpu")
+
+
+def test_a_case_whose_costs_are_counted_may_take_longer() -> None:
+    usual, counted = (
+        overrides.apply([fakes.case("double", settings=CaseSettings(cost=cost))], RunRequest(), CPU)[0].limits.timeout
+        for cost in ({}, {"sectors": 1.0})
+    )
+    assert counted == 4 * usual
+    (on_gpu,) = overrides.apply([fakes.case("double", settings=CaseSettings(cost={"sectors": 1.0}))], RunRequest(), GPU)
+    assert on_gpu.limits.timeout == usual
