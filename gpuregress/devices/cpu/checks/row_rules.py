@@ -90,6 +90,7 @@ class RowRules:
         if not is_new:
             return function
         function.attributes.add("noinline")
+        function.attributes.add("optsize")
         machine, address, epoch, count = function.args
         b = open_function(function)
         no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
@@ -131,6 +132,7 @@ class RowRules:
         if not is_new:
             return function
         function.attributes.add("noinline")
+        function.attributes.add("optsize")
         machine, address, written, read, count = function.args
         b = open_function(function)
         if access.space == "shared":
