@@ -98,7 +98,9 @@ def _told(part: str, one: Mapping[str, Any]) -> str:
         return "not examined"
     evidence = one.get("evidence", ())
     if part == "coverage":
-        return re.sub(r",? \d+ of \d+ (loops|bounds)", "", str(one.get("done", "")))
+        share = one.get("examined", 1.0)
+        text = re.sub(r",? \d+ of \d+ (loops|bounds)", "", str(one.get("done", "")))
+        return f"{text} ({share:.0%} of the cases)" if share < 1.0 else text
     found = sum(each["kind"] != "proven" for each in evidence)
     part_done = f" ({one['done']})" if one.get("examined", 1.0) < 1.0 and part in ("checks", "schedules") else ""
     if part == "schedules":
@@ -156,7 +158,7 @@ def _head() -> Iterator[str]:
 
 def _jobs(examined: Sequence[Row], mutants: Mapping[str, Row], nsight: Sequence[Row]) -> Iterator[str]:
     heads = ("job", "source", "cases", "checks", "schedules", "lines, branches", "other inputs")
-    more = ("mutants", "killed", "timed out", "survived", "score", "reasons", "costs")
+    more = ("mutants", "killed", "timed out", "survived", "score", "costs")
     yield from _header((*heads, *more))
     for row in examined:
         one = mutants.get(row["job"])
@@ -172,11 +174,11 @@ def _jobs(examined: Sequence[Row], mutants: Mapping[str, Row], nsight: Sequence[
 
 def _mutants(one: Row | None) -> tuple[str, ...]:
     if one is None:
-        return (_NONE,) * 6
+        return (_NONE,) * 5
     killed, late, alive = (int(one[name]) for name in ("killed", "timed_out", "survived"))
     counted = killed + late + alive
     score = f"{(killed + late) / counted:.0%}" if counted else _NONE
-    return f"{one['tried']} of {one['mutants']}", str(killed), str(late), str(alive), score, one["reasons"]
+    return f"{one['tried']} of {one['mutants']}", str(killed), str(late), str(alive), score
 
 
 def _sum(mutants: Mapping[str, Row]) -> Row:
