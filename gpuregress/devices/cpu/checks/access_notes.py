@@ -34,6 +34,7 @@ class AccessNote:
         count: bytes.
         site: the number of its site.
         commutes: whether it is an atomic operation that may change places with others of the module's usual kind.
+        orders: whether it may order other accesses itself; those of mbarriers are told apart.
     """
 
     instruction: Instruction
@@ -42,6 +43,7 @@ class AccessNote:
     count: int
     site: int
     commutes: bool = False
+    orders: bool = True
 
     @property
     def is_strong(self) -> bool:
@@ -126,7 +128,7 @@ def note_access(
             _check(emitter, note, wide, same)
     else:
         _check(emitter, note, wide, same)
-    if note.is_strong and emitter.unit.synchronizes:
+    if note.is_strong and note.orders and emitter.unit.synchronizes:
         place = b.add(wide, i64(SHARED_WINDOW)) if note.space == "shared" else wide
         note_order(emitter, note.order, place, note.scope)
 
@@ -165,7 +167,7 @@ def note_order(emitter: Services, bits: int, address: ir.Value, scope: int) -> N
 def note_fence(emitter: Services, instruction: Instruction) -> None:
     """Tell of a fence; one between proxies orders nothing that is followed here."""
     words = instruction.modifiers
-    if emitter.epoch is None or "proxy" in words or "mbarrier_init" in words:
+    if emitter.epoch is None or "proxy" in words:
         return
     scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
     b = emitter.builder

@@ -75,6 +75,7 @@ class RaceRules:
         self, unit: Unit, shifts: dict[str, int], *, races: bool, uninitialized: bool, conflicts: bool = False
     ) -> None:
         self.unit, self.races, self.uninitialized, self.conflicts = unit, races, uninitialized, conflicts
+        self._flies = unit.has_copies or unit.has_bulk_copies
         self.shifts = {**shifts, _CLUSTER: shifts["shared"]}
 
     def function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
@@ -225,7 +226,7 @@ class RaceRules:
         filled: ir.Value,
     ) -> None:
         """Check one cell, the quick way where that suffices."""
-        if access.is_strong or (self.unit.has_copies and where.space != "global"):
+        if access.is_strong or (self._flies and where.space != "global"):
             self._touched_cell(b, access, cell, where, address, filled)
             return
         with b.if_else(self._is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
@@ -315,7 +316,7 @@ class RaceRules:
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self.is_void(b, write, where), b.not_(filled))
             fine = b.and_(fine, b.not_(void))
-        if self.unit.has_copies and where.space != "global":
+        if self._flies and where.space != "global":
             fine = b.and_(fine, b.not_(_is_in_flight(b, write, where.oldest)))
         level = b.and_(reader, i64(layout.LEVEL_MASK))
         alone = b.and_(where.is_of_thread(b, reader), b.icmp_unsigned("==", level, i64(0)))
@@ -359,7 +360,7 @@ class RaceRules:
                 self._report(b, where, i64(layout.UNINITIALIZED), i64(0))
         is_write = access.action == WRITE
         if self.races:
-            if self.unit.has_copies and space != "global":
+            if self._flies and space != "global":
                 with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
                     with flying:
                         self._report(b, where, i64(layout.UNARRIVED), write)

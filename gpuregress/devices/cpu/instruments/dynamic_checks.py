@@ -9,8 +9,9 @@ from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.devices.cpu.parallel.race_freedom import RaceFreedom
 from gpuregress.devices.cpu.runtime.checks import unwatched
+from gpuregress.devices.cpu.runtime.checks.bulk_notes import BulkNotes
 from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
-from gpuregress.devices.cpu.runtime.checks.shadow_memory import BulkNotes, ShadowMemory
+from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT
 from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.records import Instruments
@@ -44,7 +45,7 @@ class DynamicChecks(LaunchInstrument):
         launch.machine.block_checks, launch.machine.cluster_checks = first.address, first.alone
         keeps = launch.wanted.conflicts
         found = self._found = LaunchFindings(launch.machine, shadow, launch.scene, keeps_conflicts=keeps)
-        launch.bulk.noted = BulkNotes(launch.machine, shadow, granules)
+        launch.bulk.noted = BulkNotes(launch.machine, shadow, granules, launch.wanted.checks, found.add)
         launch.calls[CHECK_REPORT] = lambda _arguments: found.take(CHECK_REPORT)
         launch.calls[CHECK_ORDER] = lambda _arguments: found.take(CHECK_ORDER)
 

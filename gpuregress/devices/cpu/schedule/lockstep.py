@@ -160,7 +160,7 @@ class Lockstep(BlockSchedule):
         Then the shared variables that it reads are looked through once, if its threads read more than these have.
         """
         unit, emitter = self.unit, self.body.emitter
-        is_open = unit.granules is None or unit.has_copies or unit.clustered
+        is_open = unit.granules is None or unit.has_copies or unit.has_bulk_copies or unit.clustered
         reads = None if is_open else shared_reads(emitter.flow, region.index)
         if reads is None or unit.granules is None or not unit.schedule.proven_rows:
             return reads is not None

@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64
 from gpuregress.devices.cpu.builder.threads import linear_thread
 from gpuregress.devices.cpu.builder.types import I64, width
+from gpuregress.devices.cpu.checks.access_notes import begin_epoch
 from gpuregress.devices.cpu.isa.memory.load_store import generic_address
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import (
@@ -51,6 +52,7 @@ def bulk_copy(emitter: Services, instruction: Instruction) -> None:
         b.store(value, at(b, slots, 8 * index))
     set_field(b, view.machine, "fault_site", site)
     call_python(emitter, BULK_ISSUE, slots)
+    begin_epoch(emitter.builder, emitter)
 
 
 def send(

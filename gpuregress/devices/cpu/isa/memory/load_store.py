@@ -65,20 +65,26 @@ def host_pointer(emitter: Services, access: MemoryAccess, *, is_watched: bool = 
     return pointer
 
 
-def watch_access(emitter: Services, access: MemoryAccess, *, same: Callable[[], ir.Value] | None = None) -> None:
+def watch_access(
+    emitter: Services, access: MemoryAccess, *, same: Callable[[], ir.Value] | None = None, orders: bool = True
+) -> None:
     """Show an access to the dynamic checks, where there are any.
 
     Args:
         emitter: the function's.
         access: what the instruction does.
         same: builds whether memory holds what is written already, i1.
+        orders: whether it may order other accesses itself.
     """
     if emitter.unit.granules is None or access.space in UNSHARED or is_watched_in_row(emitter, access):
         return
     kind = emitter.unit.commuting
-    commutes = bool(kind) and commuting_kind(access.instruction, registers_read(emitter.flow.statements)) == kind
+    if not orders:
+        commutes = access.action == "atomic access"
+    else:
+        commutes = bool(kind) and commuting_kind(access.instruction, registers_read(emitter.flow.statements)) == kind
     site = access_site(emitter, access)
-    note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes)
+    note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes, orders)
     flags = flags_of(emitter, access.address) if access.space in ("", "global") else None
     note_access(emitter, note, address_value(emitter, access.address), same, flags)
 

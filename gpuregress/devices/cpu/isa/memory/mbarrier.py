@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I1, I64
 from gpuregress.devices.cpu.checks.access_notes import note_order
 from gpuregress.devices.cpu.isa.memory import bulk_copy, copy_queue
-from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer, watch_access
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Sink
@@ -26,9 +26,12 @@ def mbarrier_pointer(emitter: Services, instruction: Instruction, operand: Opera
     """A checked host pointer to an mbarrier."""
     if not isinstance(operand, Address):
         raise unsupported(instruction, "not an address")
-    return host_pointer(
-        emitter, MemoryAccess(instruction, operand, space_of(instruction), 8, "atomic access"), is_watched=False
-    )
+    action = "write" if instruction.modifiers[:1] == ("init",) else "atomic access"
+    access = MemoryAccess(instruction, operand, space_of(instruction), 8, action)
+    pointer = host_pointer(emitter, access, is_watched=False)
+    if instruction.opcode == "mbarrier" and "inval" not in instruction.modifiers:
+        watch_access(emitter, access, orders=False)
+    return pointer
 
 
 def _bits(b: ir.IRBuilder, value: ir.Value, low: int, mask: int) -> ir.Value:

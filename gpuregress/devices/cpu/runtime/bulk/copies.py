@@ -102,6 +102,7 @@ class _Store:
         order: the source's byte that each of the target's comes from; None: in order.
         reduction: operation and type, or ("", "").
         data: what was read; None before.
+        issued: the bytes' host address, their number and the epoch of the issue, where it is noted.
     """
 
     source: Bytes
@@ -110,6 +111,7 @@ class _Store:
     order: npt.NDArray[np.int64] | None
     reduction: tuple[str, str]
     data: Bytes | None = None
+    issued: tuple[int, int, int] | None = None
 
     @property
     def size(self) -> int:
@@ -140,7 +142,16 @@ class _Groups:
 
 
 class Noted(Protocol):
-    """What follows the copies that have arrived."""
+    """What follows the copies."""
+
+    def load_issued(self, site: int, thread: int, host: int, size: int) -> None:
+        """A copy to the running block's shared memory was issued."""
+
+    def store_issued(self, site: int, thread: int, host: int, size: int) -> int:
+        """A copy from the running block's shared memory was issued; return what `source_read` is to be told."""
+
+    def source_read(self, host: int, size: int, epoch: int) -> None:
+        """The source of such a copy was read."""
 
     def in_shared(self, host: int, size: int) -> None:
         """Bytes of the running block's shared memory were written."""
@@ -211,9 +222,9 @@ class BulkCopies:
         elif form.action == "wait":
             self._wait(thread, next(values), reads_only=form.reads_only)
         elif form.target == "shared":
-            self._load(form, values, mnemonic)
+            self._load(form, (site, thread), values, mnemonic)
         else:
-            self._store(form, thread, values, mnemonic)
+            self._store(form, (site, thread), values, mnemonic)
 
     def send(self, site: int, target: int, barrier: int, values: Sequence[int]) -> None:
         """Execute one `st.async` or `red.async`, whose addresses have been checked.
@@ -295,7 +306,13 @@ class BulkCopies:
     def _groups_of(self, thread: int) -> _Groups:
         return self._groups.setdefault((self._machine.shared, thread), _Groups())
 
+    def _read(self, store: _Store) -> None:
+        if store.data is None and store.issued is not None and self.noted is not None:
+            self.noted.source_read(*store.issued)
+        store.read()
+
     def _perform(self, store: _Store) -> None:
+        self._read(store)
         store.write()
         if self.noted is not None:
             self.noted.in_global(store.region, store.places)
@@ -305,7 +322,7 @@ class BulkCopies:
         count = max(0, len(groups.committed) - most)
         for store in (store for group in groups.committed[:count] for store in group):
             if reads_only:
-                store.read()
+                self._read(store)
             else:
                 self._perform(store)
         if not reads_only:
@@ -313,7 +330,7 @@ class BulkCopies:
 
     # --- to shared memory ---------------------------------------------------------------------------------------------
 
-    def _load(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> None:
+    def _load(self, form: BulkForm, issuer: tuple[int, int], values: Iterator[int], mnemonic: str) -> None:
         target, given = next(values), None
         if form.source == "shared":
             self._check_cluster(mnemonic)
@@ -334,9 +351,15 @@ class BulkCopies:
             ranks = [rank for rank in range(_MOST_RANKS) if mask >> rank & 1]
             ends = [(_moved(target, rank), _moved(barrier, rank)) for rank in ranks]
         for there, signal in ends:
-            self._issue_load(form, given, data, (there, signal))
+            signalled, load = self._new_load(form, given, data, (there, signal))
+            if self.noted is not None and load.block == self._machine.shared:
+                self.noted.load_issued(*issuer, load.target, load.extent)
+            self._add(signalled, load)
 
-    def _issue_load(self, form: BulkForm, given: TensorMap | None, data: Bytes, ends: tuple[int, int]) -> None:
+    def _new_load(
+        self, form: BulkForm, given: TensorMap | None, data: Bytes, ends: tuple[int, int]
+    ) -> tuple[int, _Load]:
+        """A copy, and the host address of the mbarrier that it signals."""
         target, barrier = ends
         places, size = (None, len(data)) if given is None else _places(given, len(data), target)
         host, block = self._in_shared(target, size, "write", CHUNK if given is None else _TILE_ALIGNMENT)
@@ -347,9 +370,8 @@ class BulkCopies:
             stored = np.empty_like(data)
             stored.reshape(-1, CHUNK)[places] = data.reshape(-1, CHUNK)
             data, places = stored, None
-        load = _Load(host, data, block, (form.reduction, form.type), places)
         self._count(len(data))
-        self._add(signalled, load)
+        return signalled, _Load(host, data, block, (form.reduction, form.type), places)
 
     def _source(self, form: BulkForm, address: int, size: int) -> Bytes:
         if form.source == "shared":
@@ -393,7 +415,7 @@ class BulkCopies:
 
     # --- to global memory ---------------------------------------------------------------------------------------------
 
-    def _store(self, form: BulkForm, thread: int, values: Iterator[int], mnemonic: str) -> None:
+    def _store(self, form: BulkForm, issuer: tuple[int, int], values: Iterator[int], mnemonic: str) -> None:
         if form.axes:
             store = self._tensor_store(form, values, mnemonic)
         else:
@@ -403,10 +425,13 @@ class BulkCopies:
             memory = self._view_of_shared(source, size, CHUNK)
             store = _Store(memory, region, slice(start, start + size), None, (form.reduction, form.type))
         self._count(store.size)
+        if self.noted is not None:
+            host, size = int(store.source.ctypes.data), store.source.nbytes
+            store.issued = host, size, self.noted.store_issued(*issuer, host, size)
         if self._at_once:
-            store.write()
+            self._perform(store)
         else:
-            self._groups_of(thread).current.append(store)
+            self._groups_of(issuer[1]).current.append(store)
 
     def _tensor_store(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> _Store:
         given, origin, start = self._tensor(form, values, mnemonic)

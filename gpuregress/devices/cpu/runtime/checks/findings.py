@@ -48,8 +48,8 @@ class _Access:
 
     @property
     def action(self) -> str:
-        """`write`, `read`, `atomic access`."""
-        return self.site.action
+        """`write`, `read`, `atomic access`; `asynchronous copy` for a bulk copy."""
+        return self.site.action or "asynchronous copy"
 
     @property
     def who(self) -> str:
@@ -96,7 +96,17 @@ class LaunchFindings:
         if number == CHECK_ORDER:
             self._causality.take()
             return
-        kind, address, epoch, other = self._shadow.report
+        self.add(*self._shadow.report)
+
+    def add(self, kind: int, address: int, epoch: int, other: int) -> None:
+        """Add what was found, unless fences, releases and acquires order the two accesses.
+
+        Args:
+            kind: `layout.RACE` …
+            address: generic, or in the window of shared memory.
+            epoch: of the access.
+            other: of the earlier one.
+        """
         if kind in (layout.RACE, layout.ORDERED_BY_LUCK) and self._causality.is_ordered(other, epoch):
             return
         self._reports += 1
@@ -165,7 +175,7 @@ class LaunchFindings:
         return _Access(site, _coordinates(number, scene.block), _coordinates(block, grid), number)
 
     def _race(self, kind: int, address: int, earlier: _Access, later: _Access) -> CheckFinding:
-        element = self._element(later.site, address)
+        element = self._element(later.site if later.site.size else earlier.site, address)
         same_block = earlier.block == later.block
         first = f"{earlier.action} by {earlier.who} at {earlier.site.where}"
         who = _triple("thread", later.thread) if same_block else later.who
@@ -181,7 +191,8 @@ class LaunchFindings:
         if earlier.block != later.block:
             one, other = (self._cluster(block) for block in (earlier.block, later.block))
             return f"in two blocks {'of a cluster ' if one == other else ''}that nothing orders"
-        if earlier.number // 32 == later.number // 32:
+        is_copy = not (earlier.site.action and later.site.action)
+        if earlier.number // 32 == later.number // 32 and not is_copy:
             if earlier.site == later.site:
                 return "two lanes of one warp in one instruction"
             return "two lanes of one warp, with no __syncwarp between: it relies on a converged warp"
@@ -198,7 +209,9 @@ class LaunchFindings:
         return CheckFinding("uninitialized", message, location=access.site.where)
 
     def _element(self, site: Site, address: int) -> str:
-        """`s[31]` (shared): the element that an address is in."""
+        """`s[31]` (shared): the element that an address is in; a bulk copy's site does not tell its size."""
+        if not site.size:
+            site = dataclasses.replace(site, size=1 << self._scene().kernel.granules[0])
         if address >> REGION_SHIFT not in (0, SHARED_WINDOW >> REGION_SHIFT):
             return faults.element_at(self._scene(), site, address)
         rank, inside = divmod(address & (1 << REGION_SHIFT) - 1, 1 << CLUSTER_SHIFT)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Collection, Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.machine_layout import MAX_REGIONS, Machine
+from gpuregress.devices.cpu.runtime.machine_layout import MAX_REGIONS
 from gpuregress.devices.cpu.runtime.memory import Region
 
 _Words = npt.NDArray[np.uint64]
@@ -165,31 +164,6 @@ class ShadowMemory:
         """Free all cells."""
         self._cells.clear()
         self._table[:] = 0
-
-
-class BulkNotes:
-    """Notes of what bulk copies write: it counts as written and in order, for they arrive when they are waited for.
-
-    Args:
-        machine: the launch's.
-        shadow: the cells of global memory.
-        granules: log2 of the bytes of a granule, in shared and in global memory.
-    """
-
-    def __init__(self, machine: Machine, shadow: ShadowMemory, granules: tuple[int, ...]) -> None:
-        self._machine, self._shadow, self._granules = machine, shadow, granules
-
-    def in_shared(self, host: int, size: int) -> None:
-        """Note bytes of the running block's shared memory."""
-        state, shift = self._machine.block_checks, self._granules[0]
-        start, cells = (ctypes.c_uint64.from_address(state + layout.BLOCK[name]).value for name in ("start", "cells"))
-        first, end = host - self._machine.shared >> shift, host - self._machine.shared + size - 1 >> shift
-        words = (ctypes.c_uint64 * (_CELL_WORDS * (end + 1 - first))).from_address(cells + (first << layout.CELL_SHIFT))
-        np.ctypeslib.as_array(words)[::_CELL_WORDS] = start
-
-    def in_global(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
-        """Note bytes of a region."""
-        self._shadow.note_written(region, places)
 
 
 def _convert(old: _Words, old_shift: int, new: _Words, shift: int) -> None:

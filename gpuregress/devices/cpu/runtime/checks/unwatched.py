@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 HEAP = "memory from malloc"
 LATE_TURNS = "blocks after a million changes between blocks"
-BULK = "bulk copies and asynchronous stores before they arrive"
+BULK = "bulk copies in global memory"
 TEXTURES = "textures and surfaces"
 MATRICES = "shared memory that wgmma reads"
 LOCAL = "local memory"

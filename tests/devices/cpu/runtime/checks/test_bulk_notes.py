@@ -1,0 +1,69 @@
+"""Races of bulk copies: their writes until they arrive, their reads until they are waited for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.devices.cpu.running import Running
+
+_HEAD = """
+#define AT(p) (unsigned)__cvta_generic_to_shared(p)
+__device__ void init(void* bar) { asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(AT(bar)) : "memory"); }
+__device__ void load(void* to, const void* from, void* bar) {
+    asm volatile("{.reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], 256;}" :: "r"(AT(bar)) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+        :: "r"(AT(to)), "l"(from), "r"(AT(bar)) : "memory");
+}
+__device__ void wait(void* bar, int phase) {
+    asm volatile("{.reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @!p bra again;}"
+        :: "r"(AT(bar)), "r"(phase) : "memory");
+}
+__device__ void save(void* to, const void* from) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256; cp.async.bulk.commit_group;"
+        :: "l"(to), "r"(AT(from)) : "memory");
+}
+#define READ asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory")
+#define FENCE asm volatile("fence.proxy.async;" ::: "memory")
+"""
+_BEGIN = "if (!t) init(&bar); __syncthreads();"
+_OVER = f"{_BEGIN} s[t] = t; __syncthreads(); z[t] = s[63 - t];"
+_LOAD = "if (t == 63) load(s, x, &bar); wait(&bar, 0);"
+BODIES: dict[str, tuple[str, str]] = {
+    "loaded": (f"{_BEGIN} if (!t) load(s, x, &bar); wait(&bar, 0); z[t] = s[63 - t];", ""),
+    "unarrived_racy": (f"{_BEGIN} if (!t) load(s, x, &bar); z[t] = s[t]; wait(&bar, 0);", "before the copy was waited"),
+    "behind_barrier_racy": (
+        f"{_BEGIN} if (!t) load(s, x, &bar); __syncthreads(); z[t] = s[t]; wait(&bar, 0);",
+        "asynchronous copy by thread (0,0,0) of block (0,0,0)",
+    ),
+    "over_reads_racy": (f"{_OVER} {_LOAD}", "and asynchronous copy by thread (63,0,0)"),
+    "over_reads_behind_barrier": (f"{_OVER} __syncthreads(); {_LOAD}", ""),
+    "over_writes_racy": (f"{_BEGIN} s[t] = t; if (t == 63) load(s, x, &bar); wait(&bar, 0); z[t] = s[t];", "`s["),
+    "saved": ("s[t] = t; FENCE; __syncthreads(); if (!t) { save(z, s); READ; } __syncthreads(); s[t] = 0;", ""),
+    "unwritten_source_racy": ("s[63 - t] = t; FENCE; if (t == 32) { save(z, s); READ; }", "asynchronous copy by"),
+    "source_not_waited_for_racy": (
+        "s[t] = t; FENCE; __syncthreads(); if (!t) save(z, s); __syncthreads(); s[t] = 0; if (!t) READ;",
+        "asynchronous copy by thread (0,0,0) of block",
+    ),
+    "source_without_barrier_racy": (
+        "s[t] = t; FENCE; __syncthreads(); if (t == 63) { save(z, s); READ; } s[63 - t] = 0;",
+        "asynchronous copy by thread (63,0,0)",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    head = "__shared__ __align__(128) int s[64]; __shared__ __align__(8) long long bar; int t = threadIdx.x;"
+    signature = 'extern "C" __global__ void {}(int* z, const int* x) {{ '
+    text = _HEAD + "\n".join(f"{signature.format(name)} {head} {body} }}" for name, (body, _) in BODIES.items())
+    return Running(tmp_path_factory.mktemp("bulk"), text, is_small=True, checks=("races",))
+
+
+@pytest.mark.parametrize("kernel", BODIES)
+def test_a_copy_races_until_it_is_waited_for(program: Running, kernel: str) -> None:
+    z = program.put("z", np.zeros(64, np.int32))
+    x = program.put("x", np.arange(64, dtype=np.int32))
+    messages = [finding.message for finding in program.launch(kernel, 1, 64, z, x).findings]
+    assert bool(messages) == kernel.endswith("racy"), messages
+    assert all(BODIES[kernel][1] in message for message in messages[:1])
