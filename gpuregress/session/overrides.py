@@ -57,6 +57,32 @@ def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str
     return ()
 
 
+def dropped(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
+    """Tell which settings of jobs a run leaves out: dynamic checks on a GPU, and the time of code that is watched.
+
+    Args:
+        cases: as they were planned.
+        request: the run's.
+        devices: those that it runs on.
+    """
+    checked = dict.fromkeys(case.job for case in cases if case.settings.instruments.checks)
+    timed = sum(case.settings.timing is not None for case in cases)
+    remarks = []
+    if checked and devices.kind == "cuda":
+        remarks.append(f"checks: {{device: …}} of {', '.join(checked)}: for the cpu device only; a GPU has --sanitize")
+    if timed and not request.costs and not _is_timed(request, ()):
+        asked = {"--check": request.checks, "--coverage": request.coverage}
+        names = [name for name, value in asked.items() if value] or ["--schedule"]
+        remarks.append(f"{timed} case{'s' if timed > 1 else ''} not timed: {' and '.join(names)} runs other code")
+    return tuple(remarks)
+
+
+def _is_timed(request: RunRequest, schedules: tuple[str, ...]) -> bool:
+    """Whether the code that a run of cases with these schedules executes is the usual one."""
+    first = (request.schedules or schedules)[:1]
+    return not (request.coverage or request.costs or request.checks) and first in ((), (FORWARD,))
+
+
 def apply(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) -> tuple[Case, ...]:
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
@@ -79,13 +105,12 @@ def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, a
     wanted = (*case.settings.instruments.checks, *request.checks)
     checks = checks_named(wanted, "--check") if kind == "cpu" else ()
     schedules = request.schedules or case.settings.schedules
-    is_usual = not (request.coverage or request.costs or request.checks) and schedules[:1] in ((), (FORWARD,))
     settings = dataclasses.replace(
         case.settings,
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
-        timing=case.settings.timing if is_usual else None,
+        timing=case.settings.timing if _is_timed(request, case.settings.schedules) else None,
         schedules=schedules,
         instruments=dataclasses.replace(
             case.settings.instruments,

@@ -4,7 +4,7 @@ import pytest
 
 from gpuregress.devices.cuda import sanitizer
 from gpuregress.errors import DeviceError, UsageError
-from gpuregress.records import CaseSettings, ReferenceKernel, Source
+from gpuregress.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop
 from gpuregress.session import overrides
 from gpuregress.session.run_request import RunRequest
 from tests import fakes
@@ -58,3 +58,14 @@ def test_a_case_whose_costs_are_counted_may_take_longer() -> None:
     assert counted == 4 * usual
     (on_gpu,) = overrides.apply([fakes.case("double", settings=CaseSettings(cost={"sectors": 1.0}))], RunRequest(), GPU)
     assert on_gpu.limits.timeout == usual
+
+
+def test_what_is_left_out_is_told() -> None:
+    checked = fakes.case("double", settings=CaseSettings(instruments=Instruments(checks=("races",))))
+    timed = fakes.case("double", settings=CaseSettings(timing=TimingLoop(1, 5)))
+    assert overrides.dropped([checked, timed], RunRequest(), CPU) == ()
+    (note,) = overrides.dropped([checked, timed], RunRequest(), GPU)
+    assert note == f"checks: {{device: …}} of {checked.job}: for the cpu device only; a GPU has --sanitize"
+    (note,) = overrides.dropped([checked, timed], RunRequest(checks=("all",)), CPU)
+    assert note == "1 case not timed: --check runs other code"
+    assert overrides.apply([timed], RunRequest(checks=("all",)), CPU)[0].settings.timing is None

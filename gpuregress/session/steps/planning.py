@@ -75,6 +75,8 @@ def plan_cases(context: RunContext) -> PlannedRun:
     run = PlannedRun(chosen, (), broken, remarks=(*warnings, *planned.notes), others=others)
     if context.request.rerun_failed:
         run = _rerun(context, run)
+    ignored = overrides.dropped(run.cases, context.request, context.devices)
+    run = dataclasses.replace(run, remarks=(*run.remarks, *ignored))
     cases = overrides.apply(run.cases, context.request, context.devices)
     runnable = tuple(case for case in cases if not context.devices.lack(case) and case.settings.refused is None)
     return _verify_inputs(context, dataclasses.replace(run, cases=cases, runnable=runnable))

@@ -1,4 +1,4 @@
-"""Accesses of bulk copies to shared memory, checked for races where they are issued and where they end.
+"""Race checks of the shared memory that bulk copies read and write.
 
 A copy's write is in flight from its issue to its arrival; then it counts as ordered before all that comes, for a
 thread has waited for it. A copy's read lasts until its thread has waited for it. In global memory a copy's write counts
