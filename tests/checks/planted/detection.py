@@ -92,4 +92,7 @@ def launch(device: Device, module: DeviceModule, kernel: str, pair: Pair) -> tup
         return (Said(fault.kind, "\n".join((str(fault), *map(str, fault.details)))),)
     except GpuregressError as error:
         return (Said("error", str(error)),)
-    return tuple(Said(item.kind, "\n".join((item.message, item.location, *item.details))) for item in report.findings)
+    said = [Said(item.kind, "\n".join((item.message, item.location, *item.details))) for item in report.findings]
+    if "the same value" in report.exchange:
+        said.append(Said("race", report.exchange))
+    return tuple(said)

@@ -401,8 +401,11 @@ class RaceRules:
                 exempt = b.and_(exempt, self._commute(b, other, where.epoch))
             apart = b.and_(apart, b.not_(exempt))
         if access.action == WRITE and not access.is_strong and is_other_write:
-            # Two plain writes of one value: compute-sanitizer does not count them either.
             same = b.icmp_unsigned("!=", b.and_(where.epoch, i64(layout.SAME_VALUE)), i64(0))
+            with b.if_then(b.and_(apart, same), likely=False):
+                launch = field(b, where.machine, "checks", POINTER)
+                with b.if_then(b.icmp_unsigned("==", _load(b, launch, layout.LAUNCH["same_value"]), i64(0))):
+                    self._report(b, where, i64(layout.SAME_WRITES), other)
             apart = b.and_(apart, b.not_(same))
         with b.if_then(apart, likely=False):
             self._report(b, where, kind, other)

@@ -66,6 +66,8 @@ class DynamicChecks(LaunchInstrument):
         if exchange and found is not None and "races" in launch.wanted.checks:
             # What is reported as a race already is not told again.
             findings, exchange = (*findings, *found.of_exchange(exchange)), ""
+        if found is not None and found.same_value:
+            exchange = f"{exchange}; {found.same_value}" if exchange else found.same_value
         if "leaks" in launch.wanted.checks:
             findings += leaks(launch.space.heap, launch.programs)
         report = replace(report, findings=findings, exchange=exchange, unwatched=self._note(launch))

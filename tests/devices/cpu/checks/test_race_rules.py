@@ -61,6 +61,14 @@ def test_a_race_is_found_and_its_twin_is_not(program: Running, kernel: str) -> N
     assert all(BODIES[kernel][1] in message for message in messages[:1])
 
 
+def test_two_writes_of_one_value_are_a_note(program: Running) -> None:
+    z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.arange(128, dtype=np.int32))
+    report = program.launch("one_value", 2, 64, z, y)
+    assert report.exchange.startswith("data race on `z[0]`: write by thread (0,0,0) of block (0,0,0) at ")
+    assert report.exchange.endswith("both write the same value")
+    assert program.launch("counted", 1, 64, z, y).exchange == ""
+
+
 def test_the_next_launch_is_ordered_behind_the_one_before(program: Running) -> None:
     z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.zeros(128, np.int32))
     for _ in range(2):

@@ -79,6 +79,8 @@ class LaunchFindings:
         self._found: dict[tuple[object, ...], CheckFinding] = {}
         self._counts: dict[tuple[object, ...], int] = {}
         self._reports = 0
+        self.same_value = ""
+        """Two plain writes of one value that nothing orders, the first of the launch; no fault."""
         grid, sides = (
             (getattr(machine, f"{name}_x"), getattr(machine, f"{name}_y"), getattr(machine, f"{name}_z"))
             for name in ("grid", "cluster")
@@ -107,7 +109,11 @@ class LaunchFindings:
             epoch: of the access.
             other: of the earlier one.
         """
-        if kind in (layout.RACE, layout.ORDERED_BY_LUCK) and self._causality.is_ordered(other, epoch):
+        if kind not in (layout.UNINITIALIZED, layout.UNARRIVED) and self._causality.is_ordered(other, epoch):
+            return
+        if kind == layout.SAME_WRITES:
+            self._shadow.note_same_value()
+            self.same_value = self._race(kind, address, self._access(other), self._access(epoch)).message
             return
         self._reports += 1
         if self._reports >= _MOST_REPORTS:
@@ -183,6 +189,8 @@ class LaunchFindings:
             first = f"asynchronous copy by {earlier.who} at {earlier.site.where}"
         second = f"{later.action} by {who} at {later.site.where}"
         missing = "before the copy was waited for" if kind == layout.UNARRIVED else self._missing(earlier, later)
+        if kind == layout.SAME_WRITES:
+            missing += "; both write the same value"
         message = f"data race on {element}: {first} and {second}, {missing}"
         lines = f"{earlier.site.where}, {later.site.where}"
         return CheckFinding("race", message, location=later.site.where, lines=lines)

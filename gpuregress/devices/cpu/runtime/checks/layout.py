@@ -40,12 +40,14 @@ LAUNCH_WORDS = (
     "stop",
     "released",
     "heap_accesses",
+    "same_value",
 )
 LAUNCH = {name: 8 * index for index, name in enumerate(LAUNCH_WORDS)}
 """Word of the launch's state → its byte. `now`: the stamp; `oldest`: the first epoch of this launch; `shadow`: the
 table of regions; `turns`: (stamp, block) of each turn of a block; `has_turns`: whether blocks are suspended and go on;
 `lost_turns`: whether there were too many of them; `stop`: nothing more is reported;
-`released`: whether a thread has released anything; `heap_accesses`: whether one accessed memory that has no cells."""
+`released`: whether a thread has released anything; `heap_accesses`: whether one accessed memory that has no cells;
+`same_value`: whether two writes of one value have been told."""
 REPORT = 128
 """Where a report's words are: kind, address, epoch, other epoch, bytes."""
 REPORT_WORDS = 6
@@ -79,8 +81,9 @@ BLOCK_BYTES = CLUSTER_FENCED + 4 * 1024
 READS, WRITES, ACQUIRES, RELEASES, FENCE = 1, 2, 4, 8, 16
 """Bits of a strong access or a fence, as it is told to Python."""
 
-RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK = range(4)
-"""Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race."""
+RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES = range(5)
+"""Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race;
+SAME_WRITES: two plain writes of one value."""
 
 SHADOW_SHIFT = 4
 """A row of the table of regions has two words: the cells, and the distance of the second plane. The cells are aligned,

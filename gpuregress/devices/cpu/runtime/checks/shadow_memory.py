@@ -94,7 +94,7 @@ class ShadowMemory:
         self._turns = np.zeros(blocks + _TURNS, np.uint64)
         self._set("turns", self._turns.ctypes.data)
         self._set("turn_capacity", len(self._turns))
-        for name in ("turn_count", "has_turns", "lost_turns", "stop", "released", "heap_accesses"):
+        for name in ("turn_count", "has_turns", "lost_turns", "stop", "released", "heap_accesses", "same_value"):
             self._set(name, 0)
         for region in regions:
             self._shadow(region, shift, is_race_free=region.number in race_free)
@@ -127,6 +127,10 @@ class ShadowMemory:
     def note_release(self) -> None:
         """Have compiled code tell of strong reads."""
         self._set("released", 1)
+
+    def note_same_value(self) -> None:
+        """Have compiled code tell of no further writes of one value."""
+        self._set("same_value", 1)
 
     def stop(self) -> None:
         """Have compiled code report nothing more."""
