@@ -404,7 +404,7 @@ class RaceRules:
             same = b.icmp_unsigned("!=", b.and_(where.epoch, i64(layout.SAME_VALUE)), i64(0))
             with b.if_then(b.and_(apart, same), likely=False):
                 launch = field(b, where.machine, "checks", POINTER)
-                with b.if_then(b.icmp_unsigned("==", _load(b, launch, layout.LAUNCH["same_value"]), i64(0))):
+                with b.if_then(b.icmp_unsigned("==", load_word(b, launch, layout.LAUNCH["same_value"]), i64(0))):
                     self._report(b, where, i64(layout.SAME_WRITES), other)
             apart = b.and_(apart, b.not_(same))
         with b.if_then(apart, likely=False):
