@@ -86,6 +86,9 @@ class FakeDevice(Device):
         self.launched = 0
         self.varies = False
 
+    def follow(self, schedule: str) -> bool:
+        return self.varies
+
     def vary(self, run: int) -> str:
         return f"order {run}" if self.varies else ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,10 +35,6 @@ def updated(
     own = key_of(outcome.device)
     kept = {model: timing for model, timing in accepted.items() if model != own}
     measured = _measured(case, outcome, facts, is_timed=own != CPU)
-    before = accepted.get(own)
-    if measured is not None and before is not None and case.settings.cost and outcome.observations.costs is None:
-        # A run in another schedule counts no costs: those that were accepted still hold.
-        measured = dataclasses.replace(measured, costs=before.costs)
     return kept if measured is None else dict(sorted({**kept, own: measured}.items()))
 
 

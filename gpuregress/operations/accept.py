@@ -24,6 +24,7 @@ COMMON = "common"
 _BATCH = 256
 """Cases that reach the disk together."""
 
+_OTHER_SCHEDULE = "it ran with --schedule {}: a baseline has the results of the usual order; run it without the option"
 _UNDO = "`gpuregress reject --undo CASE` takes that back"
 
 
@@ -173,6 +174,8 @@ def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new
         elif _is_candidate(verdict, named=bool(selectors), new_only=new_only):
             if rejection := rejection_of(one, known):
                 rejected.append(RefusedCase(verdict.case, f"it was {rejection}; {_UNDO}"))
+            elif schedule := one.outcome.observations.schedule:
+                refused.append(RefusedCase(verdict.case, _OTHER_SCHEDULE.format(schedule)))
             else:
                 acceptable.append(one)
     if selectors:

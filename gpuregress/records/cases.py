@@ -12,6 +12,7 @@ from gpuregress import dtypes
 from gpuregress.frozen import dataclass
 from gpuregress.records.fills import FillOptions
 from gpuregress.records.instrumentation.instruments import Instruments
+from gpuregress.records.instrumentation.schedules import FORWARD
 from gpuregress.records.programs import FunctionCall, PythonKernel
 from gpuregress.records.rules import CheckSetting, StatisticLimits
 from gpuregress.records.serialization import Sparse
@@ -412,6 +413,11 @@ class CaseSettings(Sparse):
     instruments: Instruments = Instruments()
     cost: Mapping[str, float] = field(default_factory=dict)
     schedules: tuple[str, ...] = ()
+
+    @property
+    def main_schedule(self) -> str:
+        """The schedule that makes the dumps."""
+        return next(iter(self.schedules), FORWARD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,6 +268,7 @@ class Observations(Sparse):
         findings: of the dynamic checks, in the first run of the case's launches.
         unwatched: what those checks could not watch, for each kernel.
         costs: of each instruction in the first run of the case's launches; CPU device only.
+        schedule: that made the dumps, "" for the usual one, and where a device has no choice.
         schedules: of `--schedules`, without the first one; None where a device has no choice.
         conflicts: the accesses that only the schedule orders, where the adversarial schedule asked for them.
         coverage: of `--coverage`: what the first run of the case's launches executed; CPU device only.
@@ -307,6 +308,7 @@ class Observations(Sparse):
     unwatched: tuple[str, ...] = ()
     coverage: Coverage | None = None
     costs: Costs | None = None
+    schedule: str = ""
     schedules: tuple[ScheduleRun, ...] | None = None
     conflicts: ConflictSurvey | None = None
     accuracy: ResultAccuracy | None = None

@@ -119,6 +119,7 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "orders": seen.orders,
         "coverage": seen.coverage,
         "costs": seen.costs,
+        "schedule": seen.schedule,
         "schedules": seen.schedules,
         "conflicts": seen.conflicts,
     }

@@ -228,6 +228,8 @@ def how_to_accept(summary: RunSummary) -> Iterator[str]:
 
 def _would_help(verdict: Verdict) -> bool:
     """Whether accepting changes anything; a failed check or reference fails with any baseline."""
+    if verdict.outcome is not None and verdict.outcome.observations.schedule:
+        return False  # `accept` takes the results of the usual order only
     failed = [c.against for buffer in verdict.buffers for c in buffer.comparisons if not c.same]
     return verdict.status == "new" or "baseline" in failed
 

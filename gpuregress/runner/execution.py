@@ -171,6 +171,8 @@ class _CaseRun:
         self.was, self.labels = self.case.initial_buffers, self.case.kernel_labels
         main = self._main_schedule(filled)
         has_choice = self._follow(main)
+        if has_choice and main != schedules.FORWARD:
+            self.observed = replace(self.observed, schedule=self.case.settings.main_schedule)
         orders = [self._order(main, 0)]
         self.device.instrument(self.case.settings.instruments)
         is_timed, is_instrumented = self.case.settings.timing is not None, self.case.settings.instruments.any
@@ -425,17 +427,17 @@ class _CaseRun:
     def _order(self, main: str, number: int) -> str:
         """Choose the order of a run of `repeat`, from 0; all are the same under a schedule other than the usual one."""
         chosen = self.device.vary(number)
-        return chosen if main == schedules.FORWARD else self.case.settings.schedules[0]
+        return chosen if main == schedules.FORWARD else self.case.settings.main_schedule
 
     def _follow(self, schedule: str) -> bool:
         """Choose the schedule of the runs that come; return whether there is a choice."""
         is_usual = schedule == schedules.FORWARD
-        self.launcher.schedule = "" if is_usual else self.case.settings.schedules[0]
+        self.launcher.schedule = "" if is_usual else self.case.settings.main_schedule
         return self.device.follow(schedule)
 
     def _main_schedule(self, filled: Mapping[str, Array]) -> str:
         """The schedule of the first run; the adversarial one is spelled, by a run that watches all accesses."""
-        main = next(iter(self.case.settings.schedules), schedules.FORWARD)
+        main = self.case.settings.main_schedule
         if main != schedules.ADVERSARIAL or not self.device.follow(main):
             return main
         found = self._schedule_runs.adversary(filled)

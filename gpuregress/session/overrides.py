@@ -70,17 +70,17 @@ def dropped(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection
     remarks = []
     if checked and devices.kind == "cuda":
         remarks.append(f"checks: {{device: …}} of {', '.join(checked)}: for the cpu device only; a GPU has --sanitize")
-    if timed and not request.costs and not _is_timed(request, ()):
+    schedule = next(iter(request.schedules), FORWARD) if devices.kind == "cpu" else FORWARD
+    if timed and not request.costs and not _is_timed(request, schedule):
         asked = {"--check": request.checks, "--coverage": request.coverage}
         names = [name for name, value in asked.items() if value] or ["--schedule"]
         remarks.append(f"{timed} case{'s' if timed > 1 else ''} not timed: {' and '.join(names)} runs other code")
     return tuple(remarks)
 
 
-def _is_timed(request: RunRequest, schedules: tuple[str, ...]) -> bool:
-    """Whether the code that a run of cases with these schedules executes is the usual one."""
-    first = (request.schedules or schedules)[:1]
-    return not (request.coverage or request.costs or request.checks) and first in ((), (FORWARD,))
+def _is_timed(request: RunRequest, schedule: str) -> bool:
+    """Whether the code that a run executes is the usual one, where a schedule makes the dumps."""
+    return schedule == FORWARD and not (request.coverage or request.costs or request.checks)
 
 
 def apply(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) -> tuple[Case, ...]:
@@ -104,19 +104,19 @@ def _with_other_twins(case: Case, kind: str) -> Case:
 def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, arch: str) -> Case:
     wanted = (*case.settings.instruments.checks, *request.checks)
     checks = checks_named(wanted, "--check") if kind == "cpu" else ()
-    schedules = request.schedules or case.settings.schedules
+    asked = dataclasses.replace(case.settings, schedules=request.schedules or case.settings.schedules)
+    main = asked.main_schedule
     settings = dataclasses.replace(
-        case.settings,
+        asked,
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
-        timing=case.settings.timing if _is_timed(request, case.settings.schedules) else None,
-        schedules=schedules,
+        timing=case.settings.timing if _is_timed(request, main) else None,
         instruments=dataclasses.replace(
             case.settings.instruments,
             checks=checks,
             coverage=request.coverage,
-            costs=(request.costs or bool(case.settings.cost)) and schedules[:1] in ((), (FORWARD,)),
+            costs=(request.costs or bool(case.settings.cost)) and main == FORWARD,
         ),
     )
     case = dataclasses.replace(case, settings=settings)

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from gpuregress.baselines import accepted_timings
 from gpuregress.records import (
     AcceptedTiming,
-    CaseSettings,
     Costs,
     DeviceInfo,
     InstructionCost,
@@ -58,12 +56,3 @@ def test_costs_without_a_line_are_kept_as_one(tmp_path: Path) -> None:
         LineCost("a.cu", 2, "second", {"sectors": 3}),
         LineCost("", 0, "", {"sectors": 6}),
     )
-
-
-def test_accepted_costs_survive_a_run_that_counts_none() -> None:
-    old = {"cpu": AcceptedTiming("1.2", instructions={"k": 1}, costs=(LineCost("a.cu", 2, "second", {"sectors": 3}),))}
-    seen = Outcome("c", "done", device=CPU, observations=Observations(instructions={"k": 7}))
-    bounded = dataclasses.replace(CASE, settings=CaseSettings(cost={"sectors": 1.0}))
-    kept = accepted_timings.updated(old, bounded, seen, MadeOf("5eed"))["cpu"]
-    assert (kept.costs, kept.instructions) == (old["cpu"].costs, {"k": 7})
-    assert accepted_timings.updated(old, CASE, seen, MadeOf("5eed"))["cpu"].costs == ()

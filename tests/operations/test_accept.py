@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.baselines import AcceptBatch, BaselineStore
-from gpuregress.errors import Interrupted, NothingToDo, StorageError
+from gpuregress.errors import BaselineError, Interrupted, NothingToDo, StorageError
 from gpuregress.operations import accept
+from gpuregress.records import Observations
+from gpuregress.session.runs import results
+from gpuregress.session.runs.results import FinishedCase
 from tests import fakes
 from tests.session.bench import Bench, words
 
@@ -87,3 +91,20 @@ def test_results_that_were_edited_are_not_accepted(bench: Bench) -> None:
     path.write_text(path.read_text().replace("new", "pass"))
     with pytest.raises(StorageError, match="edited or cut short"):
         accept.accept(bench.project)
+
+
+def test_results_of_another_schedule_are_not_accepted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = results.read_cases
+
+    def reversed_cases(folder: Path) -> dict[str, FinishedCase]:
+        seen = Observations(schedule="reverse")
+        return {
+            name: dataclasses.replace(one, outcome=dataclasses.replace(one.outcome, observations=seen))
+            for name, one in read(folder).items()
+        }
+
+    bench.run(fakes.case("double"))
+    monkeypatch.setattr(results, "read_cases", reversed_cases)
+    for selectors in ((), ("fake/double",)):
+        with pytest.raises(BaselineError, match="fake/double is not accepted: it ran with --schedule reverse"):
+            accept.accept(bench.project, selectors)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpuregress.escapes import one_line
 from gpuregress.judging import parameter_spaces
-from gpuregress.records import BufferVerdict, Element, RunSummary, Verdict
+from gpuregress.records import BufferVerdict, Element, Observations, Outcome, RunSummary, Verdict
 from gpuregress.report import terminal
 from tests.report.samples import DIFFERENT, summary, verdict
 
@@ -53,6 +53,12 @@ def test_a_reference_that_says_what_the_baseline_said_is_not_told_twice() -> Non
     assert sum("looks like" in line for line in told()) == 1
     assert "sum (reference): 2 of 8 differ" in told(differing=2)
     assert sum("looks like" in line for line in told(differing=2)) == 2
+
+
+def test_no_command_accepts_the_results_of_another_schedule() -> None:
+    ran = Outcome("reduce/new", "done", observations=Observations(schedule="reverse"))
+    run = dataclasses.replace(summary(), verdicts=(verdict("new", outcome=ran),))
+    assert not list(terminal.how_to_accept(run))
 
 
 def test_many_new_cases_are_accepted_with_one_short_command() -> None:

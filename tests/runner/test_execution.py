@@ -261,7 +261,8 @@ def test_each_repeat_asks_for_another_order_and_says_which(tmp_path: Path) -> No
         "order 2",
     )
     reverse = fakes.case("double", repeat=2, settings=CaseSettings(schedules=("reverse",)))
-    assert run(reverse, tmp_path, device).observations.orders == ("reverse", "reverse")
+    seen = run(reverse, tmp_path, device).observations
+    assert (seen.orders, seen.schedule) == (("reverse", "reverse"), "reverse")
     timed = fakes.case("double", repeat=2, settings=CaseSettings(timing=TimingLoop(0, 1)))
     outcome = run(timed, tmp_path, device)
     assert outcome.observations.orders == ("order 0", "order 0", "order 1")

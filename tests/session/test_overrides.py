@@ -69,3 +69,8 @@ def test_what_is_left_out_is_told() -> None:
     (note,) = overrides.dropped([checked, timed], RunRequest(checks=("all",)), CPU)
     assert note == "1 case not timed: --check runs other code"
     assert overrides.apply([timed], RunRequest(checks=("all",)), CPU)[0].settings.timing is None
+    other = RunRequest(schedules=("reverse",))
+    assert overrides.dropped([timed], other, CPU) == ("1 case not timed: --schedule runs other code",)
+    assert overrides.apply([timed], other, CPU)[0].settings.timing is None
+    assert overrides.dropped([timed], other, GPU) == ()
+    assert overrides.apply([timed], other, GPU)[0].settings.timing == TimingLoop(1, 5)

@@ -28,7 +28,7 @@ def comparisons(
     runs = outcome.observations.schedules
     if not runs:
         return []
-    main = case.settings.schedules[0]
+    main = case.settings.main_schedule
     for run in runs:
         if run.fault and own.buffer == outcome.dumps[0].buffer:
             message = f"{main} runs to its end, {run.name} does not: {run.fault}{_smallest(run, '')}"
@@ -84,6 +84,8 @@ def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparis
     if runs is None:
         yield _ON_A_GPU
         return
+    if outcome.observations.schedule:
+        yield f"the results are those of the schedule {outcome.observations.schedule}, not of the usual order"
     yield from _without_effect(case)
     if outcome.observations.conflicts is not None:
         yield _surveyed(outcome.observations.conflicts)
@@ -93,7 +95,7 @@ def notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparis
             if own.buffer in run.dumps:
                 compared = compare(BufferPair(case, AGAINST, own, run.dumps[own.buffer]))
                 if compared.same:
-                    yield _within(case.settings.schedules[0], run, compared)
+                    yield _within(case.settings.main_schedule, run, compared)
                     break
 
 
@@ -102,7 +104,7 @@ def _without_effect(case: Case) -> Iterator[str]:
     blocks = max((math.prod(launch.grid) for launch in case.launches), default=0)
     threads = max((math.prod(launch.block) for launch in case.launches), default=0)
     counts = {BLOCKS: blocks, WARPS: -(-threads // SM_90.warp_size), THREADS: threads}
-    for one in switches_in(case.settings.schedules[0]) or ():
+    for one in switches_in(case.settings.main_schedule) or ():
         number = max(one.first, one.second)
         if number >= counts.get(one.part, number + 1):
             yield f"--schedule {one} changes nothing: no launch has a {one.part[:-1]} {number}"

@@ -36,7 +36,7 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
     if accepted_timings.key_of(outcome.device) != accepted_timings.CPU:
         return (CostComparison("", "cost: not compared, for a GPU counts none; the cpu device does"),)
     seen = outcome.observations.costs
-    if seen is None and case.settings.schedules[:1] not in ((), (FORWARD,)):
+    if seen is None and case.settings.main_schedule != FORWARD:
         return (CostComparison("", f"cost: not compared, for it is counted in the schedule {FORWARD} only"),)
     if seen is None:
         return (CostComparison("", "cost: not compared, for nothing was counted"),)

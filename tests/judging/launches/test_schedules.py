@@ -95,6 +95,14 @@ def test_a_switch_that_no_launch_has_is_a_note(tmp_path: Path) -> None:
     assert noted("copies:issue") == noted("reverse") == []
 
 
+def test_results_of_another_order_are_called_so(tmp_path: Path) -> None:
+    own, seen = dump(tmp_path, "out.1", [1.0]), Observations(schedule="reverse", schedules=())
+    (note,) = schedules.notes(
+        case(), Outcome("fake/double", "done", dumps=(own,), observations=seen), BufferPair.compare
+    )
+    assert note == "the results are those of the schedule reverse, not of the usual order"
+
+
 def test_a_fault_under_one_schedule_fails(tmp_path: Path) -> None:
     broken = outcome(tmp_path, ScheduleRun("reverse", fault="trap: x"))
     (failed,) = schedules.comparisons(case(), broken, broken.dumps[0], BufferPair.compare)

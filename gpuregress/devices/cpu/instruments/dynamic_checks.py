@@ -77,8 +77,11 @@ class DynamicChecks(LaunchInstrument):
         """What the checks did not watch in the launch that ends."""
         parts = list(launch.kernel.unwatched)
         if self._shadow is not None:
-            words = {"heap_accesses": unwatched.HEAP, "lost_turns": unwatched.LATE_TURNS}
-            parts += [text for word, text in words.items() if self._shadow.word(word)]
+            # The barrier of a cooperative grid has no cells either: it is allocated when the grid begins.
+            if self._shadow.word("heap_accesses") and not launch.space.heap.is_untouched:
+                parts.append(unwatched.HEAP)
+            if self._shadow.word("lost_turns"):
+                parts.append(unwatched.LATE_TURNS)
         told = [unwatched.note(parts, launch.wanted.checks)]
         if launch.wanted.conflicts and unwatched.CLOCKS in parts:
             told.append(unwatched.CLOCKS)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+
 from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.instruments.dynamic_checks import DynamicChecks
+from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS
 from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT
 from gpuregress.records import Instruments
@@ -48,3 +51,15 @@ def test_clocks_are_told_where_conflicts_are_kept() -> None:
         checks.before(launch)
         told.append(checks.after(launch, LaunchReport(0)).unwatched)
     assert told == ["", CLOCKS]
+
+
+def test_memory_without_cells_is_told_where_kernels_have_allocated_some() -> None:
+    told = []
+    for has_allocated in (False, True):
+        checks, launch = DynamicChecks(), launch_of(RACES, granules=(2, 2))
+        checks.before(launch)
+        if has_allocated:
+            assert launch.space.heap.add_class(1)
+        ctypes.c_uint64.from_address(launch.machine.checks + layout.LAUNCH["heap_accesses"]).value = 1
+        told.append(checks.after(launch, LaunchReport(0)).unwatched)
+    assert told == ["", "races of memory from malloc are not watched"]

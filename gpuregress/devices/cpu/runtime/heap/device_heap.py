@@ -70,6 +70,11 @@ class DeviceHeap:
         """Bytes that kernels hold, each allocation rounded up to a granule."""
         return int(self.control[HEADER.index("used")])
 
+    @property
+    def is_untouched(self) -> bool:
+        """Whether kernels have allocated nothing since it was cleared."""
+        return not self._memory
+
     def clear(self, limit: int | None = None) -> None:
         """Free everything; set the limit in bytes where one is given."""
         limit = self.limit if limit is None else limit
