@@ -34,7 +34,8 @@ def run() -> NoReturn:
         code = INTERRUPTED
         with contextlib.suppress(OSError, AttributeError):
             sys.stderr.write("gpuregress: interrupted\n")
-    early_start.drop()
+    with contextlib.suppress(KeyboardInterrupt):  # a second ^C waits for no worker, which ends with this process
+        early_start.drop()
     atexit._run_exitfuncs()  # noqa: SLF001 - a coverage tool's data, a temporary folder: what Python itself would call
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or its reader has left

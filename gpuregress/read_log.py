@@ -13,6 +13,7 @@ import stat
 import sys
 import sysconfig
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,11 @@ from gpuregress.frozen import dataclass
 
 LARGEST_BYTES = 4 << 20
 """Of a file that is compared by its content at each start."""
+MOST_BYTES = 64 << 20
+"""Of all these files together."""
 MOST_PATHS = 20_000
+_RECENT_NS = 2_000_000_000
+"""The coarsest clock of a file system: a file that changed so lately may change again without another time."""
 
 _UNFOLLOWED = (
     *("os.scandir", "os.system", "os.posix_spawn", "os.fork", "subprocess.Popen"),
@@ -45,20 +50,24 @@ class ReadLog:
 
     Attributes:
         paths: path → its state when it was read first.
-        folders: folders whose names were listed.
+        recent: path → its fingerprint then, where its state may stay the same if it changes again.
+        folders: folder → the fingerprint of the names that were listed.
         unknown: why there may be more, "" where there is not.
     """
 
     def __init__(self) -> None:
         self.paths: dict[str, Stamp] = {}
-        self.folders: dict[str, Stamp] = {}
+        self.recent: dict[str, str] = {}
+        self.folders: dict[str, str] = {}
         self.unknown = ""
         self._is_listing = False
 
     def note(self, path: str) -> None:
         """Enter a path that is read or looked for."""
         if path not in self.paths:
-            self.paths[path] = _stamp(path)
+            stamp = self.paths[path] = _stamp(path)
+            if time.time_ns() - max(stamp.modified_ns, stamp.changed_ns) < _RECENT_NS:
+                self.recent[path] = fingerprint(path)
             if len(self.paths) > MOST_PATHS:
                 self.unknown = self.unknown or f"more than {MOST_PATHS} files"
 
@@ -79,25 +88,35 @@ class ReadLog:
         if isinstance(path, str) and not _is_code(path):
             self.note(_absolute(path))
 
-    @contextlib.contextmanager
-    def listing(self, folder: str) -> Iterator[None]:
-        """Allow the listing of a folder, whose names are then compared, too."""
-        self.folders.setdefault(folder, _stamp(folder))
+    def names(self, folder: str) -> list[str]:
+        """List the names in a folder, which are then compared, too.
+
+        Raises:
+            OSError: it cannot be read.
+        """
         self._is_listing = True
         try:
-            yield
+            listed = os.listdir(folder)  # noqa: PTH208 - names are needed, not paths
+        except OSError:
+            self._enter_names(folder, _ABSENT)
+            raise
         finally:
             self._is_listing = False
+        self._enter_names(folder, _digest_of_names(listed))
+        return listed
+
+    def _enter_names(self, folder: str, text: str) -> None:
+        if self.folders.setdefault(folder, text) != text:
+            self.unknown = self.unknown or f"{folder} changed"
 
     def fingerprints(self) -> tuple[dict[str, str], dict[str, str]] | None:
-        """The fingerprints of the paths and of the folders; None where the log is incomplete, or one has changed."""
-        if self.unknown:
+        """The fingerprints of the paths and of the folders; None where the log is incomplete, or a file has changed."""
+        if self.unknown or sum(stamp.size for stamp in self.paths.values()) > MOST_BYTES:
             return None
         paths = {path: fingerprint(path) for path in self.paths}
-        folders = {path: names_fingerprint(path) for path in self.folders}
-        states = {**self.paths, **self.folders}
-        is_same = all(_stamp(path) == state for path, state in states.items())
-        return (paths, folders) if is_same and "" not in paths.values() else None
+        is_same = all(_stamp(path) == state for path, state in self.paths.items())
+        is_same = is_same and all(paths[path] == text for path, text in self.recent.items())
+        return (paths, self.folders) if is_same and "" not in paths.values() else None
 
 
 _ACTIVE = threading.local()
@@ -141,8 +160,7 @@ def names(folder: Path) -> list[str]:
     log: ReadLog | None = getattr(_ACTIVE, "log", None)
     if log is None:
         return os.listdir(folder)  # noqa: PTH208 - names are needed, not paths
-    with log.listing(_absolute(folder)):
-        return os.listdir(folder)  # noqa: PTH208 - as above
+    return log.names(_absolute(folder))
 
 
 def fingerprint(path: str) -> str:
@@ -172,13 +190,16 @@ def fingerprint(path: str) -> str:
 
 def names_fingerprint(folder: str) -> str:
     """A text that tells two sets of names in a folder apart."""
-    import xxhash  # noqa: PLC0415 - as above
-
     try:
-        listed = sorted(os.listdir(folder))  # noqa: PTH208 - names are needed, not paths
+        return _digest_of_names(os.listdir(folder))  # noqa: PTH208 - names are needed, not paths
     except OSError:
         return _ABSENT
-    return xxhash.xxh3_128_hexdigest("\0".join(listed).encode(errors="surrogateescape"))
+
+
+def _digest_of_names(listed: list[str]) -> str:
+    import xxhash  # noqa: PLC0415 - as above
+
+    return xxhash.xxh3_128_hexdigest("\0".join(sorted(listed)).encode(errors="surrogateescape"))
 
 
 def _absolute(path: str | Path) -> str:

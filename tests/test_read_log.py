@@ -69,11 +69,44 @@ def _change(folder: Path) -> None:
     (folder / "x").write_text("other")
 
 
-@pytest.mark.parametrize("do", [_list, _scan, _start, _give_up, _large, _change])
+def _much(folder: Path) -> None:
+    for number in range(read_log.MOST_BYTES // read_log.LARGEST_BYTES + 1):
+        with (folder / str(number)).open("wb") as file:
+            file.truncate(read_log.LARGEST_BYTES)
+        read_log.note(folder / str(number))
+
+
+def _appear(folder: Path) -> None:
+    read_log.names(folder)
+    (folder / "new").touch()
+    read_log.names(folder)
+
+
+@pytest.mark.parametrize("do", [_list, _scan, _start, _give_up, _large, _change, _much, _appear])
 def test_what_cannot_be_followed_is_not_kept(tmp_path: Path, do: Callable[[Path], None]) -> None:
     with read_log.recorded() as log:
         do(tmp_path)
     assert log.fingerprints() is None
+
+
+def test_a_change_that_leaves_the_times_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x"
+    path.write_text("one")
+    state = read_log._stamp(str(path))
+    monkeypatch.setattr(read_log, "_stamp", lambda _path: state)
+    with read_log.recorded() as log:
+        path.read_bytes()
+        path.write_text("two")
+    assert log.fingerprints() is None
+
+
+def test_names_are_those_that_were_listed(tmp_path: Path) -> None:
+    with read_log.recorded() as log:
+        read_log.names(tmp_path)
+        (tmp_path / "new").mkdir()
+    kept = log.fingerprints()
+    assert kept is not None
+    assert kept[1] != {str(tmp_path): read_log.names_fingerprint(str(tmp_path))}
 
 
 def test_the_search_for_a_module_is_not_noted() -> None:

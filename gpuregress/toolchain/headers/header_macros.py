@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from gpuregress import read_log
+
 TABLE = Path(__file__).parent.parent / "data" / "header_names.txt"
 _KEYWORDS = frozenset(
     (
@@ -29,6 +31,7 @@ def breaks_headers(name: str, text: str) -> bool:
     """
     if name in _KEYWORDS and (not text or text.isidentifier()):
         return False
+    read_log.note(TABLE)
     return name in _names()
 
 
