@@ -6,11 +6,12 @@ No thread races there: all earlier writes are ordered by the barrier before, all
 from __future__ import annotations
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.checks.granules import meets_in_part
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Label, Statement
 
-_PARTIAL = frozenset(["warp", "step", "arrive", "cluster"])
+_OTHER_BARRIERS = frozenset(["warp", "step", "cluster"])
 _OTHER_SPACES = frozenset(["global", "local", "param", "const"])
 
 
@@ -45,7 +46,8 @@ def _is_barrier(statement: Statement) -> bool:
     """Whether a statement is a barrier for all threads of the block."""
     if not isinstance(statement, Instruction) or statement.opcode not in ("bar", "barrier"):
         return False
-    return statement.guard is None and _PARTIAL.isdisjoint(statement.modifiers)
+    is_whole = _OTHER_BARRIERS.isdisjoint(statement.modifiers) and not meets_in_part(statement)
+    return is_whole and statement.guard is None
 
 
 def _only_reads(instruction: Instruction) -> bool:

@@ -293,6 +293,9 @@ def element_at(scene: FaultContext, site: Site, address: int) -> str:
     target = _target(scene, site, address)
     if target is None:
         return f"address {hex(address)}"
+    if target.itemsize == 1 and any(plain(item.name) == target.name for item in scene.module.variables):
+        # PTX declares an array in bytes, whatever its elements are.
+        target = replace(target, itemsize=max(1, site.size))
     space = " (shared)" if _window(address) == machine_layout.SHARED_WINDOW else ""
     return f"`{_element(target)}`{space}"
 

@@ -283,13 +283,27 @@ class _Scheduler:
             complete = b.select(b.icmp_unsigned("==", expected, i32(0)), everyone, enough)
             with b.if_then(b.and_(complete, b.icmp_unsigned("!=", waiting, i32(0)))):
                 opened.set_bits(self._bit(number))
-                self._tell(synchronization.named_barrier, number, everyone)
+                self._tell_of_opening(number, everyone, come, expected)
                 self._store("arrived", number, i32(0))
         with b.if_then(b.icmp_unsigned("!=", opened.get(), i32(0))):
             self._require_meeting(opened.get())
             with counted(b, self.threads) as thread:
                 self._open_for(thread, opened.get())
             self.runnable.set(i32(1))
+
+    def _tell_of_opening(self, number: ir.Value, everyone: ir.Value, come: ir.Value, expected: ir.Value) -> None:
+        """Tell the dynamic checks of a barrier that opens; one with a count does not wait for threads that exited.
+
+        Where more warps came than its count, any of them may have met on a card: then it orders none.
+        """
+        if self.machine is None:
+            return
+        b = self.builder
+        has_count = b.icmp_unsigned("!=", expected, i32(0))
+        is_partial = b.and_(has_count, b.icmp_unsigned("<", expected, self.threads))
+        whole_warps = b.and_(b.add(expected, i32(31)), i32(-32))
+        with b.if_then(b.not_(b.and_(has_count, b.icmp_unsigned(">", come, whole_warps)))):
+            self._tell(synchronization.named_barrier, number, b.and_(everyone, b.not_(is_partial)))
 
     def _require_meeting(self, opened: ir.Value) -> None:
         """Return the number of a warp whose lanes do not meet at a barrier that opens."""

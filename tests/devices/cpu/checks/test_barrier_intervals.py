@@ -19,6 +19,7 @@ _READ = "ld.shared.u32 %r1, [s];"
         ("ld.global.u32 %r1, [%rd1]; bar.sync 0;", 0),
         (f"{_READ} bar.warp.sync 0xffffffff;", None),
         (f"{_READ} bar.arrive 1, 64;", None),
+        (f"{_READ} bar.sync 1, 64;", None),
         (f"{_READ} @%p1 bar.sync 0;", None),
         (f"{_READ} st.shared.u32 [s], 1; bar.sync 0;", None),
         (f"{_READ} st.u32 [%rd1], 1; bar.sync 0;", None),

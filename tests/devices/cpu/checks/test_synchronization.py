@@ -25,6 +25,9 @@ BODIES = {
     f" else {{ {NAMED.format(1, 128)} z[i] = s[t - 64]; }}",
     "arrives_late_racy": f"if (t < 64) {{ {ARRIVE.format(1, 128)} s[t] = y[i]; }}"
     f" else {{ {NAMED.format(1, 128)} z[i] = s[t - 64]; }}",
+    "exits_before_racy": f"s[t] = y[i]; __syncthreads(); if (t >= 64) {{ s[t] = 1; return; }}"
+    f" {NAMED.format(1, 64)} z[i] = s[t + 64]; {NAMED.format(1, 64)}",
+    "too_many_come_racy": f"s[t] = y[i]; {NAMED.format(1, 64)} z[i] = s[t ^ 64];",
     "leaves": "if (t >= 64) return; s[t] = y[i]; __syncthreads(); z[i] = s[63 - t];",
     "counts": "s[t] = y[i]; int n = __syncthreads_count(t & 1); z[i] = s[n - t & 63];",
 }

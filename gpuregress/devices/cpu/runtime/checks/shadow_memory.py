@@ -52,8 +52,9 @@ class BlockState:
         self._state[layout.BLOCK["plane"] // 8] = 8 * _CELL_WORDS * count
 
     def clear(self) -> None:
-        """Forget all epochs."""
+        """Forget all epochs, and what warps and lanes knew of each other."""
         self._cells[:] = 0
+        self._state[layout.WARPS // 8 :] = 0
 
 
 class ShadowMemory:

@@ -9,11 +9,13 @@ import numpy as np
 
 from tests.devices.cpu.running import Running
 
-SOURCE = """extern "C" __global__ void k(int* z, int step) {
+SOURCE = """extern "C" __device__ int g[8];
+extern "C" __global__ void k(int* z, int step) {
     __shared__ int s[64];
     if (threadIdx.x != 5) s[threadIdx.x] = step + blockIdx.y;
     __syncthreads();
     z[threadIdx.x * step + blockIdx.y] = s[threadIdx.x];
+    if (threadIdx.x == 7) g[3] = blockIdx.y + 1;
 }
 """
 
@@ -21,17 +23,18 @@ SOURCE = """extern "C" __global__ void k(int* z, int step) {
 def test_a_race_between_blocks_and_a_read_of_nothing(tmp_path: Path) -> None:
     program = Running(tmp_path, SOURCE, is_small=True, checks=("races", "uninitialized"))
     z = program.put("z", np.zeros(65, np.int32))
-    race, void = program.launch("k", (1, 2, 1), 64, z, np.int32(1)).findings
+    race, variable, void = program.launch("k", (1, 2, 1), 64, z, np.int32(1)).findings
     assert race.kind == "race"
     assert re.fullmatch(
-        r"data race on `z\[\d+\]`: write by thread \(\d+,0,0\) of block \(0,0,0\) at k.cu:5 "
-        r"and write by thread \(\d+,0,0\) of block \(0,1,0\) at k.cu:5, in two blocks that nothing orders",
+        r"data race on `z\[\d+\]`: write by thread \(\d+,0,0\) of block \(0,0,0\) at k.cu:6 "
+        r"and write by thread \(\d+,0,0\) of block \(0,1,0\) at k.cu:6, in two blocks that nothing orders",
         race.message,
     )
-    assert (race.location, race.lines) == ("k.cu:5", "k.cu:5, k.cu:5")
+    assert (race.location, race.lines) == ("k.cu:6", "k.cu:6, k.cu:6")
+    assert variable.message.startswith("data race on `g[3]`: write by thread (7,0,0) of block (0,0,0) at k.cu:7 and")
     assert void.kind == "uninitialized"
     assert void.message == (
-        "`s[5]` (shared) is read and was never written: read by thread (5,0,0) of block (0,0,0) at k.cu:5"
+        "`s[5]` (shared) is read and was never written: read by thread (5,0,0) of block (0,0,0) at k.cu:6"
     )
     assert void.count == 2
 

@@ -65,4 +65,8 @@ def test_a_block_has_cells_for_its_shared_memory() -> None:
     assert block.address == 0
     block.prepare(100, 2)
     assert block.address
+    cells = int(block._state[layout.BLOCK["cells"] // 8])
+    block._state[layout.WARPS // 8] = block._state[layout.LANES // 8] = 9
     block.clear()
+    assert np.flatnonzero(block._state).tolist() == [layout.BLOCK["cells"] // 8, layout.BLOCK["plane"] // 8]
+    assert block._state[layout.BLOCK["cells"] // 8] == cells
