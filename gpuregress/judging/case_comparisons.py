@@ -33,7 +33,10 @@ class CaseComparisons:
 
     def by_buffer(self) -> dict[str, list[Comparison]]:
         """Buffer → its comparisons, in the order of the report."""
-        return {dump.buffer: self._of(dump) for dump in self.outcome.dumps}
+        found = {dump.buffer: self._of(dump) for dump in self.outcome.dumps}
+        for failure in schedules.faults(self.case, self.outcome):
+            found.setdefault(failure.buffer, []).append(failure)
+        return found
 
     def notes(self) -> tuple[str, ...]:
         """What is told of comparisons that fail nothing."""

@@ -30,10 +30,6 @@ def comparisons(
         return []
     main = case.settings.main_schedule
     for run in runs:
-        if run.fault and own.buffer == outcome.dumps[0].buffer:
-            message = f"{main} runs to its end, {run.name} does not: {run.fault}{_smallest(run, '')}"
-            failed = Comparison(own.buffer, AGAINST, "", same=False, identical=False, of=own.count, message=message)
-            return [dataclasses.replace(failed, findings=_accesses(run, ""))]
         if own.buffer not in run.dumps:
             continue
         compared = compare(BufferPair(case, AGAINST, own, run.dumps[own.buffer]))
@@ -42,11 +38,28 @@ def comparisons(
             message = found + _smallest(run, own.buffer)
             findings = (*compared.findings, *_accesses(run, own.buffer))
             return [dataclasses.replace(compared, message=message, findings=findings)]
-    ran = [run for run in runs if not run.left_out]
+    ran = [run for run in runs if not run.left_out and not run.fault]
+    if not ran:
+        return []
     results = len({own.digest, *(run.digests.get(own.buffer, own.digest) for run in ran)})
     names = ", ".join((main, *(run.name for run in ran)))
     rule = f"{len(ran) + 1} schedules ({names}), {results} different results, all the same under the buffer's rule"
     return [Comparison(own.buffer, AGAINST, rule, same=True, identical=results == 1, of=own.count)]
+
+
+def faults(case: Case, outcome: Outcome) -> Iterator[Comparison]:
+    """The failure of the first further schedule that ends with a fault, at a buffer that need not be dumped.
+
+    Args:
+        case: the case.
+        outcome: of its run.
+    """
+    run = next((run for run in outcome.observations.schedules or () if run.fault), None)
+    if run is not None:
+        name = next((dump.buffer for dump in outcome.dumps), next(iter(case.buffers), ""))
+        message = f"{case.settings.main_schedule} runs to its end, {run.name} does not: {run.fault}{_smallest(run, '')}"
+        findings = _accesses(run, "")
+        yield Comparison(name, AGAINST, "", same=False, identical=False, of=0, message=message, findings=findings)
 
 
 def _smallest(run: ScheduleRun, buffer: str) -> str:
@@ -114,8 +127,12 @@ def _surveyed(survey: ConflictSurvey) -> str:
     """What the adversarial schedule exchanges, or why there is nothing to exchange."""
     left = "".join(f"; {text}" for text in survey.unwatched)
     if survey.pairs:
-        pairs = "pairs of accesses conflict and are" if survey.pairs != 1 else "pair of accesses conflicts and is"
-        return f"{survey.pairs:,} {pairs} exchanged by the adversarial schedule, as {survey.first}{left}"
+        pairs = "pairs of accesses conflict" if survey.pairs != 1 else "pair of accesses conflicts"
+        exchanged = (
+            "all" if survey.exchanged == survey.pairs else f"{survey.exchanged:,}" if survey.exchanged else "none"
+        )
+        adversarial = f"the adversarial schedule exchanges {exchanged} of them"
+        return f"{survey.pairs:,} {pairs}, as {survey.first}; {adversarial}{left}"
     if left:
         return f"no two accesses that were watched conflict{left}"
     return "no two accesses conflict: no schedule can change the result"

@@ -149,11 +149,14 @@ class ConflictSurvey(Sparse):
             for.
         unwatched: sentences on what was not watched; empty: all memory was.
         first: the first conflict in words, "" where there is none.
+        exchanged: the pairs whose order the adversarial schedule changes: not those of two blocks of a cluster, nor
+            those of which the one with the higher number came first already.
     """
 
     pairs: int
     unwatched: tuple[str, ...] = ()
     first: str = ""
+    exchanged: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,10 +74,12 @@ class ScheduleRuns:
             unwatched = [report.unwatched for report in reports if report.unwatched]
             unwatched += [_CUT] if any(report.conflicts_cut for report in reports) else []
             unwatched += [fault] if fault else []
-            pairs = len({(one.part, one.earlier, one.later) for one in found})
+            switches, pairs = adversary(found), {(one.part, one.earlier, one.later) for one in found}
+            # The last switch is that of the copies.
+            exchanged = len(switches) - 1 + any(part == schedules.COPIES for part, _, _ in pairs)
             first = next((one.text for one in found), "")
-            survey = ConflictSurvey(pairs, tuple(dict.fromkeys(unwatched)), first)
-            self.known = Adversary(schedules.named(adversary(found)), tuple(found), survey)
+            survey = ConflictSurvey(len(pairs), tuple(dict.fromkeys(unwatched)), first, exchanged)
+            self.known = Adversary(schedules.named(switches), tuple(found), survey)
         return self.known
 
     def _watched(self, filled: Mapping[str, Array]) -> tuple[list[LaunchReport], str]:

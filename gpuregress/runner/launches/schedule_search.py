@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpuregress.devices.schedules import NamedSchedule
@@ -112,9 +112,14 @@ class ScheduleSearch:
         return max(math.prod(shape) for shape in shapes)
 
 
+def _exchangeable(conflicts: Iterable[Conflict]) -> Iterator[Conflict]:
+    """The conflicts of blocks, warps and lanes that run in the usual order."""
+    return (one for one in conflicts if one.part not in ("", schedules.COPIES) and one.later > one.earlier)
+
+
 def _inverted(schedule: NamedSchedule, conflicts: Collection[Conflict]) -> Iterator[Switch]:
     """The switches for the conflicts whose accesses a schedule exchanges."""
-    ordered = [one for one in conflicts if one.part not in ("", schedules.COPIES) and one.later > one.earlier]
+    ordered = list(_exchangeable(conflicts))
     for part in schedules.PARTS:
         pairs = sorted({(one.later, one.earlier) for one in ordered if one.part == part})
         ranks = _ranks(schedule, part, 1 + pairs[-1][0]) if pairs else {}
@@ -131,13 +136,9 @@ def _ranks(schedule: NamedSchedule, part: str, count: int) -> dict[int, int]:
     return {number: rank for rank, number in enumerate(order)}
 
 
-def adversary(conflicts: Collection[Conflict]) -> list[Switch]:
+def adversary(conflicts: Iterable[Conflict]) -> list[Switch]:
     """Return the switches that exchange all conflicting accesses, with copies that arrive as early as they can."""
-    pairs = dict.fromkeys(
-        Switch(one.part, one.later, one.earlier)
-        for one in conflicts
-        if one.part not in ("", schedules.COPIES) and one.later > one.earlier
-    )
+    pairs = dict.fromkeys(Switch(one.part, one.later, one.earlier) for one in _exchangeable(conflicts))
     return [*pairs, Switch(schedules.COPIES, arrival=schedules.AT_ISSUE)]
 
 

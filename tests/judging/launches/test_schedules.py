@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,12 @@ def test_conflicting_accesses_are_a_note(tmp_path: Path) -> None:
     assert noted(ConflictSurvey(0)) == "no two accesses conflict: no schedule can change the result"
     text = "races of textures are not watched"
     assert noted(ConflictSurvey(0, (text,))) == f"no two accesses that were watched conflict; {text}"
-    assert noted(ConflictSurvey(2, (), "a and b")).startswith("2 pairs of accesses conflict and are exchanged")
+    assert noted(ConflictSurvey(2, (), "a and b", 2)) == (
+        "2 pairs of accesses conflict, as a and b; the adversarial schedule exchanges all of them"
+    )
+    assert noted(ConflictSurvey(1, (text,), "a and b")) == (
+        f"1 pair of accesses conflicts, as a and b; the adversarial schedule exchanges none of them; {text}"
+    )
 
 
 def test_a_schedule_that_was_left_out_is_a_note_and_not_counted(tmp_path: Path) -> None:
@@ -105,8 +111,12 @@ def test_results_of_another_order_are_called_so(tmp_path: Path) -> None:
 
 def test_a_fault_under_one_schedule_fails(tmp_path: Path) -> None:
     broken = outcome(tmp_path, ScheduleRun("reverse", fault="trap: x"))
-    (failed,) = schedules.comparisons(case(), broken, broken.dumps[0], BufferPair.compare)
-    assert (failed.same, failed.message) == (False, "forward runs to its end, reverse does not: trap: x")
+    for one in (broken, dataclasses.replace(broken, dumps=())):
+        (failed,) = schedules.faults(case(), one)
+        assert failed.buffer in case().buffers
+        assert (failed.same, failed.message) == (False, "forward runs to its end, reverse does not: trap: x")
+    assert not schedules.comparisons(case(), broken, broken.dumps[0], BufferPair.compare)
+    assert not list(schedules.faults(case(), outcome(tmp_path)))
 
 
 def test_a_device_without_a_choice_is_told(tmp_path: Path) -> None:
