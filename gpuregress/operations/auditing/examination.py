@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from gpuregress import plan
+from gpuregress import plan, verdict
 from gpuregress.errors import GpuregressError
 from gpuregress.frozen import dataclass
 from gpuregress.operations.mutating.subject import Subject
@@ -21,6 +21,7 @@ from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import Machinery, RunRequest
 
 NO_TIME = "the budget was spent before its turn"
+INTERRUPTED = "interrupted"
 EXPECTS_FAULT = "it expects a fault"
 
 
@@ -187,13 +188,15 @@ def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = N
 
 
 def by_job(summary: RunSummary, jobs: Iterable[AuditedJob]) -> dict[str, JobVerdicts]:
-    """Job → the verdicts of its cases, without those whose parameters are infeasible."""
+    """Job → the verdicts of its cases, without those whose parameters are infeasible; all of them after ^C, too."""
     late = set(summary.unfinished)
+    told = {one.case for one in summary.verdicts}
     found: dict[str, JobVerdicts] = {}
     for job in jobs:
         own = [one for one in summary.verdicts if one.job == job.name and not one.infeasible]
         left = [one for one in own if one.case in late or _did_not_run(one)]
-        found[job.name] = JobVerdicts(tuple(one for one in own if one not in left), tuple(left))
+        cut = [verdict.skipped(case, INTERRUPTED) for case in job.cases if case.name in late - told]
+        found[job.name] = JobVerdicts(tuple(one for one in own if one not in left), (*left, *cut))
     return found
 
 
@@ -214,7 +217,7 @@ def of_cases(
         judge: examines a job of which at least one case ran.
     """
     verdicts = by_job(summary, jobs)
-    why = "interrupted" if summary.interrupted else "no case of it ran"
+    why = INTERRUPTED if summary.interrupted else "no case of it ran"
 
     def examined(job: AuditedJob) -> JobExamination:
         own = verdicts[job.name]

@@ -12,6 +12,7 @@ from gpuregress.frozen import dataclass
 from gpuregress.operations.auditing import examination
 from gpuregress.operations.auditing.examination import (
     EXPECTS_FAULT,
+    INTERRUPTED,
     NO_TIME,
     AuditContext,
     AuditedJob,
@@ -81,17 +82,23 @@ def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExaminati
 
 
 def _examined(job: str, inputs: _JobInputs, summary: RunSummary | None) -> JobExamination:
-    late = set(summary.unfinished) if summary is not None else set[str]()
-    verdicts = {one.case: one for one in summary.verdicts if one.case not in late} if summary is not None else {}
+    assert summary is not None
+    late = set(summary.unfinished)
+    verdicts = {one.case: one for one in summary.verdicts if one.case not in late}
     tried = [inputs.trials.judged(one, verdicts.get(one.case.name)) for one in inputs.planned]
     states = Counter(one.state for one in tried)
     ran = states["passed"] + states["failed"]
+    left = sum(one.case.name in late for one in inputs.planned)
+    why = (INTERRUPTED if summary.interrupted else NO_TIME) if left else ""
     if not ran:
-        return JobExamination(job, None, why=NO_TIME if late else "no input could be run")
+        return JobExamination(job, None, why=why or "no input could be run")
     evidence = [_failure(job, *one) for one in findings.grouped([one for one in tried if one.state == "failed"])]
     if states["passed"]:
         evidence.append(AuditEvidence("proven", f"{states['passed']} other inputs give no wrong result"))
-    return JobExamination(job, 0.0 if states["failed"] else 1.0, 1.0, f"{ran} inputs", "", tuple(evidence))
+    done = f"{ran} of {ran + left} inputs" if left else f"{ran} inputs"
+    if states["failed"]:
+        return JobExamination(job, 0.0, 1.0, done, why, tuple(evidence))
+    return JobExamination(job, 1.0, ran / (ran + left), done, why, tuple(evidence))
 
 
 def _failure(job: str, tried: Tried, also: int) -> AuditEvidence:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gpuregress import __version__
 from gpuregress.errors import StorageError
-from gpuregress.operations.auditing.examination import AuditContext, AuditedJob, AuditPart
+from gpuregress.operations.auditing.examination import AuditContext, AuditedJob, AuditPart, JobVerdicts
 from gpuregress.operations.mutating import results
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.records import from_json, to_json
@@ -46,8 +46,9 @@ def keep(part: AuditPart, context: AuditContext, examined: Iterable[JobExaminati
 
 
 def _key(part: AuditPart, context: AuditContext, job: str) -> str:
-    """The key of an examination; "" where not all that decides it can be known."""
+    """The key of an examination; "" where not all that decides it can be known, as of cases without a turn."""
     subject = context.subjects.get(job)
-    digest = results.subject_digest(subject) if isinstance(subject, Subject) else ""
+    left = context.clean.get(job, JobVerdicts()).left
+    digest = results.subject_digest(subject) if isinstance(subject, Subject) and not left else ""
     root = str(context.project.root)
     return cache.digest(("audit", str(FORMAT), __version__, part.name, job, root, digest)) if digest else ""

@@ -29,7 +29,7 @@ from gpuregress.operations.mutating.race_checks import RACE, RaceChecks
 from gpuregress.operations.mutating.results import ResultCache
 from gpuregress.operations.mutating.states import Listed, Reason
 from gpuregress.operations.mutating.subject import Subject
-from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
+from gpuregress.operations.mutating.trials import NO_TIME, MutantTrials, TrialResult
 from gpuregress.project import Project
 from gpuregress.records import Outcome
 from gpuregress.session import device_slots
@@ -233,6 +233,8 @@ class Campaign:
 
     def _on_idle(self, result: TrialResult) -> None:
         """Begin with the mutants, once a kernel that does nothing has failed."""
+        if result.reason == NO_TIME:
+            return
         if result.state in states.UNUSABLE or result.state == "timed out":
             raise UsageError(f"the kernels that do nothing cannot be run: {result.reason}")
         if result.state != "killed":

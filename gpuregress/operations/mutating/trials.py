@@ -31,6 +31,7 @@ _CHECKED_FACTOR = 5.0
 """Times that a launch may take longer under dynamic checks."""
 AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
+NO_TIME = "the time was over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class MutantTrials:
         Args:
             variation: to try.
             listen: is not called where the time is over before the variation begins.
-            is_needed: it begins before the others, and also when the time is over.
+            is_needed: it begins before the others; where the time is over, `listen` is given `NO_TIME`.
         """
         (self._needed if is_needed else self._waiting).append((variation, listen))
 
@@ -212,6 +213,9 @@ class MutantTrials:
             self._advance(trial)
         if self._until is not None and time.monotonic() >= self._until:
             self._waiting.clear()
+            while self._needed:
+                _, listen = self._needed.popleft()
+                listen(TrialResult("trouble", reason=NO_TIME))
         while self._room() and (self._needed or self._waiting or self._draw()):
             if queue := self._needed or self._waiting:
                 self._begin(*queue.popleft())

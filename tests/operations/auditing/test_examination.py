@@ -42,6 +42,12 @@ def test_skips_late_and_unsupported_cases_were_not_examined() -> None:
     assert (one.share, one.examined, one.done) == (0.5, 0.4, "2 of 5 cases")
 
 
+def test_cases_that_an_interruption_left_are_not_examined() -> None:
+    job = AuditedJob("a", (fakes.case("k", name="a/1"), fakes.case("k", name="a/2")))
+    own = examination.by_job(summary(verdict("a/1"), unfinished=("a/2",), state="interrupted"), (job,))["a"]
+    assert (len(own.examined), own.why_left) == (1, "a/2: interrupted")
+
+
 def test_a_job_without_a_case_that_ran_is_not_examined() -> None:
     def judge(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
         return JobExamination(job.name, len(verdicts.examined))

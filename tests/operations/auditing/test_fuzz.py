@@ -69,10 +69,14 @@ def test_failures_of_one_kind_are_one(monkeypatch: pytest.MonkeyPatch, context: 
 
 
 def test_inputs_without_a_turn(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
+    monkeypatch.setattr(FakeTrials, "count", 2)
     answered(monkeypatch, summary(verdict("a-1"), verdict("a-2"), unfinished=("a-2",)))
     one, other = fuzz.examine(context, (JOB, AuditedJob("b", JOB.cases))).jobs
-    assert (one.share, one.done) == (1.0, "1 inputs")
+    assert (one.share, one.examined, one.done) == (1.0, 0.5, "1 of 2 inputs")
+    assert one.why == "the budget was spent before its turn"
     assert other.why == "a case of it fails as it is"
+    answered(monkeypatch, summary(unfinished=("a-1", "a-2"), state="interrupted"))
+    assert fuzz.examine(context, (JOB,)).jobs[0].why == "interrupted"
     answered(monkeypatch, summary(verdict("a-1"), unfinished=("a-1",)))
     assert fuzz.examine(context, (JOB,)).jobs[0].why == "the budget was spent before its turn"
 

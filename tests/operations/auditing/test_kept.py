@@ -9,9 +9,10 @@ import pytest
 
 from gpuregress.errors import StorageError
 from gpuregress.operations.auditing import checks, kept
+from gpuregress.operations.auditing.examination import JobVerdicts
 from gpuregress.operations.mutating import results
 from gpuregress.toolchain import cache
-from tests.operations.auditing.records import JOBS, SOON, found
+from tests.operations.auditing.records import JOBS, SOON, found, verdict
 
 
 @pytest.fixture
@@ -35,6 +36,8 @@ def test_complete_examinations_alone_are_kept(stored: dict[str, Any]) -> None:
     assert kept.find(checks.PART, CONTEXT, JOBS) == {"a": found("a", 0.5)}
     assert kept.find(dataclasses.replace(checks.PART, name="other"), CONTEXT, JOBS) == {}
     assert kept.find(checks.PART, dataclasses.replace(CONTEXT, fresh=True), JOBS) == {}
+    late = dataclasses.replace(CONTEXT, clean={"a": JobVerdicts((verdict("a/1"),), (verdict("a/2", "skip"),))})
+    assert kept.find(checks.PART, late, JOBS) == {}, "its digest knows nothing of the case without a turn"
 
 
 def test_damaged_records_and_a_full_disk(stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
