@@ -29,7 +29,7 @@ from gpuregress.operations.mutating.race_checks import RACE, RaceChecks
 from gpuregress.operations.mutating.results import ResultCache
 from gpuregress.operations.mutating.states import Listed, Reason
 from gpuregress.operations.mutating.subject import Subject
-from gpuregress.operations.mutating.trials import NO_TIME, MutantTrials, TrialResult
+from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
 from gpuregress.records import Outcome
 from gpuregress.session import device_slots
@@ -233,7 +233,7 @@ class Campaign:
 
     def _on_idle(self, result: TrialResult) -> None:
         """Begin with the mutants, once a kernel that does nothing has failed."""
-        if result.reason == NO_TIME:
+        if result.state == "cut":
             return
         if result.state in states.UNUSABLE or result.state == "timed out":
             raise UsageError(f"the kernels that do nothing cannot be run: {result.reason}")
@@ -280,6 +280,8 @@ class Campaign:
 
     def _on_trial(self, number: int, variation: Variation, result: TrialResult) -> None:
         """Take a result; a survivor that may be a data race is tried once more, with the check of races."""
+        if result.state == "cut" and not result.seconds:
+            return  # no case of it has run
         is_race = result.state == "survived" and self._chosen[number].operator in mutants.RACING
         if is_race and not self._request.is_late:
             self._races.check(variation, partial(self._on_checked, number, result))
@@ -343,7 +345,7 @@ class Campaign:
             lists.setdefault(states.LISTS[result.state], []).append(self._tried(number, result))
         counts = Counter(result.state for result in self._results.values())
         noticed = sum(counts[state] for state in states.NOTICED)
-        counted = noticed + counts["survived"]
+        counted = noticed + sum(counts[state] for state in states.ALIVE)
         return MutationReport(
             1,
             self._subject.job,
@@ -385,6 +387,8 @@ class Campaign:
         """The reason why a mutant lives."""
         if result.state == "equal":
             return "equal PTX"
+        if result.state == "cut":
+            return "time was over"
         if result.changed:
             return "within the tolerance"
         return "never executed" if self._is_executed.get(number) is False else "no case noticed"

@@ -8,9 +8,9 @@ from typing import Literal
 from gpuregress.errors import CompileError, CompilerStopped, GpuregressError, LaunchRefused, UnsupportedError
 from gpuregress.records import Outcome, Verdict
 
-TrialState = Literal["killed", "survived", "timed out", "equal", "not valid", "trouble"]
+TrialState = Literal["killed", "survived", "timed out", "equal", "not valid", "trouble", "cut"]
 """`equal`: the same program; `not valid`: the compiler or the device refuses it; `trouble`: it could not be run for
-another reason, such as a full disk."""
+another reason, such as a full disk; `cut`: the time was over before all cases had run, and those that ran passed."""
 
 Listed = Literal["killed", "survived", "timed out", "not valid"]
 """A list of the report."""
@@ -22,19 +22,23 @@ LISTS: Mapping[TrialState, Listed] = {
     "equal": "survived",
     "not valid": "not valid",
     "trouble": "not valid",
+    "cut": "survived",
 }
 """State of a trial → the list of the report that has its mutant."""
 
 NOTICED: tuple[TrialState, ...] = ("killed", "timed out")
 """The states of mutants that a case noticed."""
 
-UNUSABLE: tuple[TrialState, ...] = ("not valid", "trouble")
-"""The states of variations that say nothing of the job."""
+ALIVE: tuple[TrialState, ...] = ("survived", "cut")
+"""The states of mutants that count, and that no case noticed."""
+
+UNUSABLE: tuple[TrialState, ...] = ("not valid", "trouble", "cut")
+"""The states of variations other than mutants that say nothing."""
 
 REPRODUCIBLE: tuple[TrialState, ...] = ("killed", "survived", "equal", "not valid")
 """The states that the content alone decides: neither the load of the machine nor trouble with it."""
 
-Reason = Literal["never executed", "equal PTX", "within the tolerance", "no case noticed"]
+Reason = Literal["never executed", "equal PTX", "within the tolerance", "no case noticed", "time was over"]
 """The reason why a mutant lives."""
 
 _OF_ERROR: Mapping[str, TrialState] = {LaunchRefused.__name__: "killed", UnsupportedError.__name__: "not valid"}

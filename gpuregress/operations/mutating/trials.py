@@ -31,7 +31,8 @@ _CHECKED_FACTOR = 5.0
 """Times that a launch may take longer under dynamic checks."""
 AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
-NO_TIME = "the time was over"
+_GRACE_S = 5.0
+"""Seconds behind the end of the time in which variations that have begun may go on to their next case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class MutantTrials:
         Args:
             variation: to try.
             listen: is not called where the time is over before the variation begins.
-            is_needed: it begins before the others; where the time is over, `listen` is given `NO_TIME`.
+            is_needed: it begins before the others; where the time is over, `listen` is given "cut".
         """
         (self._needed if is_needed else self._waiting).append((variation, listen))
 
@@ -212,13 +213,21 @@ class MutantTrials:
         for trial in [*self._open.values()]:
             self._advance(trial)
         if self._until is not None and time.monotonic() >= self._until:
-            self._waiting.clear()
-            while self._needed:
-                _, listen = self._needed.popleft()
-                listen(TrialResult("trouble", reason=NO_TIME))
+            self._cut(self._until)
         while self._room() and (self._needed or self._waiting or self._draw()):
             if queue := self._needed or self._waiting:
                 self._begin(*queue.popleft())
+
+    def _cut(self, until: float) -> None:
+        """Begin no variation that waits; after some seconds, end those that have further cases."""
+        self._waiting.clear()
+        if time.monotonic() >= until + _GRACE_S:
+            self._ready.clear()
+            for trial in [one for one in self._open.values() if one.task is None]:
+                self._end(trial, TrialResult("cut", changed=tuple(trial.changed)))
+        while self._needed:
+            _, listen = self._needed.popleft()
+            listen(TrialResult("cut"))
 
     def _draw(self) -> bool:
         if self._more is not None and not self._more():

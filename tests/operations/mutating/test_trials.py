@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -253,4 +254,20 @@ def test_behind_the_end_of_the_time_no_trial_begins(subject: Subject, tmp_path: 
         trials.add(variation(subject, "b", "p1"), lambda result: results.append(f"p1 {result.state}"), is_needed=True)
         assert not taken(trials)
         assert trials.is_over
-    assert results == ["p1 trouble"]
+    assert results == ["p1 cut"]
+
+
+def test_what_has_begun_ends_soon_after_the_end_of_the_time(
+    trials: MutantTrials, subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = tried(trials, variation(subject, "a"))
+    (task,) = taken(trials)
+    monkeypatch.setattr(trials, "_until", time.monotonic())
+    trials.advance()
+    monkeypatch.setattr(trials, "_until", time.monotonic() - 60.0)
+    trials.advance()
+    assert not results, "its case is under way"
+    trials.settle(done(task.case.name))
+    assert not taken(trials)
+    assert results == [TrialResult("cut", seconds=1.0)]
+    assert trials.is_over
