@@ -6,6 +6,7 @@ take as long as Python's own start. `complete` runs them before code of a user i
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -31,6 +32,16 @@ def complete() -> None:
 
 
 def module_path() -> list[str]:
-    """The module path for a worker: without the folder of the running script, whose files may have any name."""
+    """The module path for a worker: Python's own modules first, and without the folder of the running script.
+
+    A test runner puts folders of a user before them, whose files may have any name.
+    """
     script = sys.argv[0].rpartition("/")[0] if sys.argv else ""
-    return [folder for at, folder in enumerate(sys.path) if folder.startswith("/") and (at or folder != script)]
+    path = [folder for at, folder in enumerate(sys.path) if folder.startswith("/") and (at or folder != script)]
+    return sorted(path, key=_is_a_users)
+
+
+def _is_a_users(folder: str) -> bool:
+    """Tell folders of packages and users from those of Python's own modules."""
+    own = os.__file__.rpartition("/")[0]
+    return folder not in (own, f"{own}/lib-dynload") and not folder.endswith(".zip")

@@ -50,3 +50,9 @@ def test_a_worker_starts_without_site(tmp_path: Path) -> None:
     started.end()
     assert '"say":"refused"' in answer, (tmp_path / "printed.txt").read_text()
     assert late_site.VARIABLE not in os.environ
+
+
+def test_a_folder_of_a_user_does_not_shadow_python_s_modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "random.py").write_text("raise RuntimeError")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert _run("import random\nprint(random.random() < 1)", late_site.module_path()) == ["True"]

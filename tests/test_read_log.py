@@ -78,7 +78,7 @@ def _much(folder: Path) -> None:
 
 def _appear(folder: Path) -> None:
     read_log.names(folder)
-    (folder / "new").touch()
+    (folder / "new").mkdir()
     read_log.names(folder)
 
 
