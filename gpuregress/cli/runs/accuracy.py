@@ -34,6 +34,7 @@ def command(ctx: click.Context, /, case: tuple[str, ...], target: str | None) ->
 
     Exits with 0, with 2 where a case does not run or has no floating-point result.
     """
+    from gpuregress.errors import UsageError
     from gpuregress.escapes import json_text
     from gpuregress.operations.instrumented import accuracy
     from gpuregress.records import to_json
@@ -44,7 +45,9 @@ def command(ctx: click.Context, /, case: tuple[str, ...], target: str | None) ->
     for one in done.cases:
         for line in _lines(one):
             console.say(line, err=target == "-")
-    return 0
+    for name, why in done.left.items():
+        console.say(f"{name} {why}", err=True)
+    return UsageError.exit_code if done.left else 0
 
 
 def _lines(one: CaseAccuracy) -> Iterator[str]:
@@ -86,18 +89,22 @@ def _buffer(buffer: BufferAccuracy, *, is_followed: bool) -> Iterator[str]:
     yield f"  {buffer.buffer}: {buffer.dtype} against {buffer.precision}, {buffer.tracked} {word}{rest}"
     if not buffer.tracked:
         return
-    if not (is_followed or buffer.largest or buffer.not_finite):
+    if not (is_followed or buffer.largest or buffer.not_finite or buffer.never_finite):
         yield f"    not followed: {buffer.tracked} {word} without a known error; see the instructions below"
         return
-    yield (
-        f"    error in ulp: median {_number(buffer.median)}, 90% {_number(buffer.p90)}, "
-        f"99% {_number(buffer.p99)}, largest {_number(buffer.largest)}"
-    )
+    if buffer.compared:
+        yield (
+            f"    error in ulp: median {_number(buffer.median)}, 90% {_number(buffer.p90)}, "
+            f"99% {_number(buffer.p99)}, largest {_number(buffer.largest)}"
+        )
+    if buffer.never_finite:
+        yield f"    {buffer.never_finite} {word} are NaN or infinite on both sides, and left out"
     if buffer.not_finite:
         yield f"    {buffer.not_finite} {word} are finite on one side only"
     none = "exact" if is_followed else "exact or not followed"
     bounds = (f"{f'≤ {_number(bound)}' if bound else none}: {count}" for bound, count in buffer.histogram)
-    yield f"    {word} by error: {', '.join(bounds)}"
+    if buffer.compared:
+        yield f"    {word} by error: {', '.join(bounds)}"
     for worst in buffer.worst:
         where = f"[{', '.join(map(str, worst.index))}]" + (f".{worst.part}" if worst.part else "")
         yield f"    worst {where}: {worst.value}, exact {worst.exact}, {_number(worst.ulp)} ulp"

@@ -38,7 +38,7 @@ _MOST_SHOWN = 5
 @click.option("--fresh", is_flag=True, help="Take no results of earlier audits.")
 @click.option(
     "--min-grade",
-    type=click.Choice(["A", "B", "C", "D"]),
+    type=click.Choice(["A", "B", "C", "D"], case_sensitive=False),
     metavar="A|B|C|D",
     help="Exit with 1 where a job has a lower grade, or none.",
 )

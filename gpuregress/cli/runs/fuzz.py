@@ -83,10 +83,11 @@ def command(
     subnormals, -0, extremes, duplicates, all equal, sorted. Inputs that reach new code are changed further. A failure
     shrinks to the smallest case and becomes a job, DIR/JOB-N.yaml. Runs on the CPU device.
 
-    Exits with 0 when nothing was found, 1 when something was, 2 where the job fails as it is or nothing can be changed.
+    Exits with 0 when nothing was found, 1 when something was, 2 where the job fails as it is or nothing can be changed,
+    5 where no input was tried.
     """
     from gpuregress.cli import progress
-    from gpuregress.errors import Interrupted
+    from gpuregress.errors import Interrupted, NothingToDo
     from gpuregress.escapes import json_text
     from gpuregress.operations.fuzzing import fuzz
     from gpuregress.records import to_json
@@ -100,6 +101,8 @@ def command(
         console.say(line, err=report == "-")
     if done.interrupted:
         return Interrupted.exit_code
+    if not done.tried:
+        return NothingToDo.exit_code
     return 1 if done.failures else 0
 
 

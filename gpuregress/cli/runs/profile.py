@@ -24,7 +24,7 @@ def command(ctx: click.Context, /, case: str, json_file: str | None, html_file: 
     """Run a CASE (or every case of a job) on the CPU device, and count what each source line costs.
 
     Instructions that warps issue, memory sectors for each request, bank conflicts, divergent branches. The counts are
-    the same on every run and machine. The exit code is that of the run.
+    the same on every run and machine. The exit code is that of the run: 1 also where a case is new.
     """
     from gpuregress.cli import progress
     from gpuregress.escapes import json_text
@@ -44,4 +44,7 @@ def command(ctx: click.Context, /, case: str, json_file: str | None, html_file: 
         for number, (name, costs) in enumerate(done.costs.items()):
             for line in ([""] if number else []) + list(profile_text.profile(name, costs, project.root)):
                 console.say(line)
+    for one in done.summary.verdicts:
+        if one.status != "pass":
+            console.say(f"{one.case}: {'' if one.case in done.costs else 'not counted: '}{one.headline}", err=True)
     return done.summary.exit_code

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.records import SM_90, Case, Comparison, ConflictSurvey, Dump, Finding, Outcome, ScheduleRun
-from gpuregress.records.instrumentation.schedules import BLOCKS, THREADS, WARPS, switches_in
+from gpuregress.records.instrumentation.schedules import BLOCKS, BY_WARP, THREADS, WARPS, switches_in
 
 AGAINST = "schedule"
 _ON_A_GPU = "not compared under other schedules: on a GPU the hardware decides the order; --device cpu compares them"
@@ -120,7 +120,7 @@ def _without_effect(case: Case) -> Iterator[str]:
     for one in switches_in(case.settings.main_schedule) or ():
         number = max(one.first, one.second)
         if number >= counts.get(one.part, number + 1):
-            yield f"--schedule {one} changes nothing: no launch has a {one.part[:-1]} {number}"
+            yield f"the switch {one} changes nothing beside {BY_WARP}: no launch has a {one.part[:-1]} {number}"
 
 
 def _surveyed(survey: ConflictSurvey) -> str:

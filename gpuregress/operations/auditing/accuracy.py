@@ -52,9 +52,10 @@ def _evidence(context: AuditContext, case: str, found: ResultAccuracy) -> Iterat
         if buffer.not_finite:
             text = f"{case}: {buffer.buffer}: {buffer.not_finite} elements are finite on one side only"
             yield AuditEvidence("luck", f"{text}, in {buffer.dtype} or in {buffer.precision}")
-        if buffer.tracked and (buffer.largest or not found.restarts):
+        if buffer.compared and (buffer.largest or not found.restarts):
             text = f"{case}: {buffer.buffer}: errors of at most {buffer.largest:.3g} ulp, median {buffer.median:.3g}"
-            yield AuditEvidence("proven", text)
+            left = f"; {buffer.never_finite} results are NaN or infinite" if buffer.never_finite else ""
+            yield AuditEvidence("proven", text + left)
     for place in found.cancellations:
         where = f"{os.path.relpath(place.path, context.project.root)}:{place.line}" if place.path else "an unknown line"
         text = f"{case}: looks like catastrophic cancellation at {where}: up to {place.bits} bits lost"

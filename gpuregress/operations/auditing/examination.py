@@ -102,14 +102,21 @@ class AuditContext:
 
     def usable(self, job: AuditedJob) -> tuple[Case, ...]:
         """The cases that ran as they are and did not fail; none where one failed."""
-        ran = {one.case: one.status for one in self.clean.get(job.name, JobVerdicts()).examined}
+        ran = {one.case: one.status for one in self._clean(job).examined}
         is_good = all(status in ("pass", "new", "skip") for status in ran.values())
         return tuple(case for case in job.cases if ran.get(case.name) in ("pass", "new")) if is_good else ()
 
     def why_unusable(self, job: AuditedJob) -> str:
         """Why a job has no usable case."""
-        own = self.clean.get(job.name, JobVerdicts())
-        return "a case of it fails as it is" if own.examined else own.why_left or NO_TIME
+        return "a case of it fails as it is" if self._clean(job).examined else self.why_not_run(job)
+
+    def why_not_run(self, job: AuditedJob) -> str:
+        """Why no case of a job ran as it is."""
+        own = self._clean(job)
+        return NO_TIME if own.examined else own.why_left or NO_TIME
+
+    def _clean(self, job: AuditedJob) -> JobVerdicts:
+        return self.clean.get(job.name, JobVerdicts())
 
     def clean_s(self, case: Case) -> float:
         """Seconds that a case took as it is; 0 where it has not run."""

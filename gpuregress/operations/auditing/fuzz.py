@@ -24,7 +24,7 @@ from gpuregress.operations.fuzzing import findings
 from gpuregress.operations.fuzzing.candidates import Space
 from gpuregress.operations.fuzzing.trials import FuzzTrials, PlannedInput, Tried
 from gpuregress.operations.shrinking.trials import JobFolder
-from gpuregress.records import RunSummary
+from gpuregress.records import Case, RunSummary
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
 from gpuregress.spec import load
 
@@ -94,17 +94,28 @@ def _examined(job: str, inputs: _JobInputs, summary: RunSummary | None) -> JobEx
         return JobExamination(job, None, why=why or "no input could be run")
     evidence = [_failure(job, *one) for one in findings.grouped([one for one in tried if one.state == "failed"])]
     if states["passed"]:
-        evidence.append(AuditEvidence("proven", f"{states['passed']} other inputs give no wrong result"))
+        evidence.append(AuditEvidence("proven", _passed(states["passed"], inputs.planned[0].case)))
     done = f"{ran} of {ran + left} inputs" if left else f"{ran} inputs"
     if states["failed"]:
         return JobExamination(job, 0.0, 1.0, done, why, tuple(evidence))
     return JobExamination(job, 1.0, ran / (ran + left), done, why, tuple(evidence))
 
 
+def _passed(count: int, case: Case) -> str:
+    """What inputs without a failure prove: wrong numbers show only where something follows the inputs."""
+    words = f"{count} other inputs give" if count != 1 else "1 other input gives"
+    follows = [name for name in case.references if name not in case.reference_files]
+    if follows or case.settings.twins:
+        return f"{words} no wrong result"
+    checks = ", no failed check" if case.checks else ""
+    return f"{words} no fault{checks} and one result under {_SCHEDULES} schedules; no reference judges the numbers"
+
+
 def _failure(job: str, tried: Tried, also: int) -> AuditEvidence:
     others = f" (and {also} other inputs)" if also else ""
     text = f"with {tried.planned.candidate.words}{others}: {tried.reason}"
-    return AuditEvidence("unnoticed", text, (f"`gpuregress fuzz {job}` makes it small and writes a job of it",))
+    hint = f"`gpuregress fuzz {job}` makes it small and writes a job of it, where the job's own cases do not fail"
+    return AuditEvidence("unnoticed", text, (hint,))
 
 
 PART = AuditPart(

@@ -33,7 +33,7 @@ def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
 
 
 def _subject(context: AuditContext, job: AuditedJob) -> Subject:
-    subject = context.subjects.get(job.name, NotRun(NO_TIME))
+    subject = context.subjects.get(job.name, NotRun(context.why_not_run(job)))
     if isinstance(subject, Subject):
         return subject
     raise subject

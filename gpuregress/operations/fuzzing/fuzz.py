@@ -220,7 +220,7 @@ class _Campaign:
         for tried in self._trials.run(usable):
             case = self._space.bases[tried.planned.candidate.base].name
             if tried.state == "failed":
-                raise UsageError(f"{case} fails as it is: {tried.reason}; first see `gpuregress run {case}`")
+                raise UsageError(f"{case} fails as it is: {tried.reason}; first see `{self._run_command(case)}`")
             if tried.state == "not run":
                 raise UsageError(f"{case} cannot be run: {tried.reason}")
             if tried.state == "passed":
@@ -229,6 +229,12 @@ class _Campaign:
             raise UsageError(f"no case of {self._cases[0].job} can be run on the CPU device: see `gpuregress run`")
         self._seen = {one.candidate.key for one in usable}
         self._reached = len(self._corpus.reached)
+
+    def _run_command(self, case: str) -> str:
+        """The command that shows how a case fails: under the same schedules and dynamic checks."""
+        request = self._request
+        schedules = f" --schedules {request.schedules}" if request.schedules > 1 else ""
+        return f"gpuregress run {case}{schedules}" + "".join(f" --check {names}" for names in request.checks)
 
     def _candidates(self) -> Iterator[Candidate]:
         """Edges, then changes of inputs that reached new code."""
@@ -304,6 +310,10 @@ class _Campaign:
 
     def _notes(self) -> Iterator[str]:
         case = self._cases[0]
+        if not self._tried and not self.interrupted:
+            yield "no input was tried: " + (
+                "the time was over before; give --time more" if self._request.seconds else "the job allows no other"
+            )
         if not any(one.startswith("the ") for one in self._judges()):
             yield "the job has no reference that follows its inputs: wrong numbers are not noticed, only faults" + (
                 " and failed checks" if case.checks else ""

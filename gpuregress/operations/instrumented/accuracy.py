@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import tempfile
 from collections.abc import Sequence
+from dataclasses import field
 from pathlib import Path
 
 from gpuregress import plan
@@ -18,6 +20,8 @@ from gpuregress.session.run_request import Machinery, RunRequest
 
 _SLOWER = 20
 """A case may take so many times its time limit: it runs once for each source line, and more slowly."""
+_MOST_LEFT = 5
+"""Cases without an accuracy that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,12 @@ class AccuracyResults(Sparse):
     Attributes:
         version: of this document.
         cases: in the order of the plan.
+        left: case → why it has no accuracy.
     """
 
     version: int
     cases: tuple[CaseAccuracy, ...]
+    left: dict[str, str] = field(default_factory=dict)
 
 
 def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | None = None) -> AccuracyResults:
@@ -55,7 +61,7 @@ def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | 
         machinery: for tests.
 
     Raises:
-        UsageError: one of them does not run on the CPU device, or has no floating-point result.
+        UsageError: none of them runs on the CPU device and has a floating-point result.
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
@@ -67,7 +73,11 @@ def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | 
         )
     if summary.interrupted:
         raise Interrupted("interrupted")
-    return AccuracyResults(1, tuple(map(_found, summary.verdicts)))
+    left = {verdict.case: why for verdict in summary.verdicts if (why := _why_left(verdict))}
+    found = tuple(_found(verdict) for verdict in summary.verdicts if verdict.case not in left)
+    if not found and left:
+        raise UsageError("; ".join(f"{case} {why}" for case, why in itertools.islice(left.items(), _MOST_LEFT)))
+    return AccuracyResults(1, found, left)
 
 
 def watched(case: Case) -> Case:
@@ -80,10 +90,16 @@ def watched(case: Case) -> Case:
 
 
 def _found(verdict: Verdict) -> CaseAccuracy:
+    found = verdict.outcome.observations.accuracy if verdict.outcome is not None else None
+    return CaseAccuracy(verdict.case, found or ResultAccuracy())
+
+
+def _why_left(verdict: Verdict) -> str:
+    """Why a case has no accuracy; empty: it has one."""
     outcome = verdict.outcome
     if outcome is None or outcome.state != "done":
-        raise UsageError(f"{verdict.case} has no results to compare: {verdict.headline}")
+        return f"has no results to compare: {verdict.headline}"
     found = outcome.observations.accuracy
     if found is None or not found.buffers:
-        raise UsageError(f"{verdict.case} has no result of a floating-point type (float16, bfloat16, float32, float64)")
-    return CaseAccuracy(verdict.case, found)
+        return "has no result of a floating-point type (float16, bfloat16, float32, float64)"
+    return ""

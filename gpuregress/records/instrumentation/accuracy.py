@@ -66,6 +66,7 @@ class BufferAccuracy(Sparse):
         largest: error.
         histogram: (upper bound in ulp, elements up to it and above the bound before), ascending; 0: exact.
         worst: the elements with the largest errors.
+        never_finite: of those that are tracked, those that are NaN or infinite on both sides.
     """
 
     buffer: str
@@ -80,6 +81,12 @@ class BufferAccuracy(Sparse):
     largest: float = 0.0
     histogram: tuple[tuple[float, int], ...] = ()
     worst: tuple[InaccurateElement, ...] = ()
+    never_finite: int = 0
+
+    @property
+    def compared(self) -> int:
+        """The elements that have an error in ulp: both of their values are finite."""
+        return self.tracked - self.not_finite - self.never_finite
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class Errors:
         ulp: distance of neighbouring numbers at the larger of the two.
         distance: of the two in ulp; 0 where it is not finite or there is no shadow.
         broken: elements with only one finite value.
+        never_finite: elements that are NaN or infinite in both.
     """
 
     values: Doubles
@@ -83,6 +84,7 @@ class Errors:
     ulp: Doubles
     distance: Doubles
     broken: Flags
+    never_finite: Flags
 
 
 def measure(values: Doubles, shadow: Shadow, scalar: Scalar) -> Errors:
@@ -98,12 +100,12 @@ def measure(values: Doubles, shadow: Shadow, scalar: Scalar) -> Errors:
         ulp = spacing(np.where(finite, np.maximum(np.abs(values), np.abs(shadow.high)), 1.0), scalar)
         distance = np.abs((values - shadow.high) - shadow.low) / ulp
     distance = np.where(finite & shadow.known, distance, 0.0)
-    return Errors(values, shadow, ulp, distance, shadow.known & ~finite & ~same)
+    return Errors(values, shadow, ulp, distance, shadow.known & ~finite & ~same, shadow.known & ~finite & same)
 
 
 def summarize(name: str, of: FloatParts, shape: tuple[int, ...], errors: Errors) -> BufferAccuracy:
     """The errors of a buffer's parts in a few numbers."""
-    known = errors.shadow.known & ~errors.broken
+    known = errors.shadow.known & ~errors.broken & ~errors.never_finite
     found = errors.distance[known]
     percentiles = [float(one) for one in np.percentile(found, (50, 90, 99, 100))] if found.size else [0.0] * 4
     order = np.lexsort((-errors.distance, ~errors.broken))
@@ -117,6 +119,7 @@ def summarize(name: str, of: FloatParts, shape: tuple[int, ...], errors: Errors)
         len(errors.values),
         int(errors.shadow.known.sum()),
         int(errors.broken.sum()),
+        never_finite=int(errors.never_finite.sum()),
         median=percentiles[0],
         p90=percentiles[1],
         p99=percentiles[2],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -71,6 +72,22 @@ def test_results_as_json(shop: Workshop, asked: list[Sequence[str]]) -> None:
     assert case["accuracy"]["buffers"][0]["largest"] == 12.0
     assert case["accuracy"]["lines"][0]["share"] == 0.75
     assert "the error arises at" in result.stderr
+
+
+def test_cases_without_an_accuracy_hide_no_other(
+    shop: Workshop, asked: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = AccuracyResults(1, (CaseAccuracy("scale", ResultAccuracy((VECTOR,))),), {"whole": "has no float"})
+    monkeypatch.setattr(accuracy, "accuracy", lambda *_arguments: done)
+    result = shop.call("accuracy", "scale", "whole")
+    assert (result.exit_code, result.stdout.splitlines()[0], result.stderr) == (2, "scale", "whole has no float\n")
+
+
+def test_results_that_are_never_finite_have_no_error() -> None:
+    one = dataclasses.replace(VECTOR, never_finite=8, histogram=())
+    assert [*_buffer(one, is_followed=True)][1:] == [
+        "    8 parts of elements are NaN or infinite on both sides, and left out"
+    ]
 
 
 def test_a_case_that_is_not_there(shop: Workshop) -> None:

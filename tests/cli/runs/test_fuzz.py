@@ -55,6 +55,12 @@ def test_a_failure(shop: Workshop, asked: list[FuzzRequest]) -> None:
     assert asked == [FuzzRequest("j", 7, 40, 60.0, Path("there"), ("x",), 2, ("all",))]
 
 
+def test_no_input_is_not_a_success(shop: Workshop, asked: list[FuzzRequest], monkeypatch: pytest.MonkeyPatch) -> None:
+    none = dataclasses.replace(REPORT, tried=0, failures=())
+    monkeypatch.setattr(fuzz, "fuzz", lambda *_arguments, **_more: none)
+    assert shop.call("fuzz", "j").exit_code == 5
+
+
 def test_exit_codes_and_json(shop: Workshop, asked: list[FuzzRequest]) -> None:
     clean = shop.call("fuzz", "clean", "--json", "-")
     assert clean.exit_code == 0

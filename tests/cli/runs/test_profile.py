@@ -31,7 +31,14 @@ def test_each_case_is_printed_with_the_exit_code_of_the_run() -> None:
     assert result.exit_code == summary().exit_code
 
 
+def test_a_case_that_was_not_counted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile, "profile", lambda *_arguments, **_more: ProfileResult(summary(), {}))
+    result = CliRunner().invoke(main, ["profile", "a"])
+    assert ": not counted: " in result.stderr
+    assert result.exit_code == summary().exit_code
+
+
 def test_files_are_written(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["profile", "a", "--json", "-", "--html", "page.html"])
-    assert json.loads(result.output)["cases"].keys() == {"a/n=1", "a/n=2"}
+    assert json.loads(result.stdout)["cases"].keys() == {"a/n=1", "a/n=2"}
     assert "<html" in (tmp_path / "page.html").read_text()

@@ -97,7 +97,9 @@ def test_a_switch_that_no_launch_has_is_a_note(tmp_path: Path) -> None:
         one = fakes.case("double", settings=CaseSettings(schedules=(name,)))
         return list(schedules.notes(one, ended, BufferPair.compare))
 
-    assert noted("warps:99,0+copies:issue") == ["--schedule warps:99,0 changes nothing: no launch has a warp 99"]
+    assert noted("warps:99,0+copies:issue") == [
+        "the switch warps:99,0 changes nothing beside by-warp: no launch has a warp 99"
+    ]
     assert noted("copies:issue") == noted("reverse") == []
 
 

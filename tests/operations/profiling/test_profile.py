@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from gpuregress.errors import HarnessError
 from gpuregress.operations.profiling import profile
 from gpuregress.project import Project
 from gpuregress.records import Costs, InstructionCost, Observations, Outcome, RunSummary
@@ -41,6 +40,5 @@ def test_a_profile_has_totals_lines_and_instructions(monkeypatch: pytest.MonkeyP
     assert document["instructions"][0]["mnemonic"] == "ld"
 
 
-def test_a_run_without_counts_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(HarnessError, match="nothing was counted: reduce/pass"):
-        _profiled(monkeypatch, tmp_path, None)
+def test_a_case_that_was_not_counted_has_no_costs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert not _profiled(monkeypatch, tmp_path, None).costs
