@@ -261,6 +261,7 @@ class CpuDevice(base.Device):
             launch.parameters,
             textures=self._textures,
             modules=tuple(one.module_facts for one in self._modules),
+            checks_barriers="barriers" in module.schedule.instruments.checks,
         )
         self._space.heap.enter(self._modules.index(module))
         most = max(1, self.info.limits["multiprocessors"] * resident.blocks if resident is not None else 1)

@@ -51,6 +51,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Symbol,
 )
 from gpuregress.devices.cpu.ptx.types import is_signed
+from gpuregress.devices.cpu.runtime.thread_context import DEPARTED
 
 
 class FunctionEmitter:
@@ -66,6 +67,7 @@ class FunctionEmitter:
     Attributes:
         exits: the ends of its threads' code; set before the body is lowered.
         joins: the blocks at whose start `exits` counts the thread.
+        departures: the statements that leave their site in the thread's `key`: see `checks.departures`.
     """
 
     exits: Exits
@@ -87,6 +89,7 @@ class FunctionEmitter:
         self.builder: ir.IRBuilder = ir.IRBuilder(view.entry.block)
         self.module: ir.Module = unit.module
         self.joins: frozenset[int] = frozenset()
+        self.departures: frozenset[int] = frozenset()
         self.index = 0
         self.block_number = 0
         self._declared = {item.name: llvm_type(item.type) for item in function.registers}
@@ -450,6 +453,8 @@ class FunctionEmitter:
             self._probes.instruction(self)
         if self.index in self.flow.spin_effects:
             self.exits.note_effect(self)
+        if self.index in self.departures:
+            self.exits.store(self, "key", i64(self.unit.site(statement) | DEPARTED))
         if self.index in self.watched:
             watch(self, statement)
         function = lowering(statement)

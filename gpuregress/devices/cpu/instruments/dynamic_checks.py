@@ -1,4 +1,4 @@
-"""Dynamic checks of a launch: data races, unwritten reads, memory that is not freed."""
+"""Dynamic checks of a launch: data races, unwritten reads, masks of warps, memory that is not freed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.devices.cpu.parallel.race_freedom import RaceFreedom
 from gpuregress.devices.cpu.runtime.checks import unwatched
+from gpuregress.devices.cpu.runtime.checks.absent_lanes import AbsentLanes
 from gpuregress.devices.cpu.runtime.checks.bulk_notes import BulkNotes
 from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
-from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT
+from gpuregress.devices.cpu.runtime.machine_layout import CHECK_MASK, CHECK_ORDER, CHECK_REPORT
 from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.records import Instruments
 
@@ -23,6 +24,7 @@ class DynamicChecks(LaunchInstrument):
     def __init__(self) -> None:
         self._shadow: ShadowMemory | None = None
         self._found: LaunchFindings | None = None
+        self._absent: AbsentLanes | None = None
         self._race_freedom = RaceFreedom()
 
     def serves(self, wanted: Instruments) -> bool:
@@ -31,7 +33,10 @@ class DynamicChecks(LaunchInstrument):
 
     def before(self, launch: InstrumentedLaunch) -> None:
         """Make the shadow memory ready, if the kernel's accesses are watched."""
-        self._found = None
+        self._found = self._absent = None
+        if "barriers" in launch.wanted.checks:
+            self._absent = AbsentLanes(launch.machine, launch.scene)
+            launch.calls[CHECK_MASK] = self._absent.take
         granules = launch.kernel.granules
         if not granules:
             return
@@ -68,6 +73,8 @@ class DynamicChecks(LaunchInstrument):
             findings, exchange = (*findings, *found.of_exchange(exchange)), ""
         if found is not None and found.same_value:
             exchange = f"{exchange}; {found.same_value}" if exchange else found.same_value
+        if self._absent is not None:
+            findings += self._absent.all()
         if "leaks" in launch.wanted.checks:
             findings += leaks(launch.space.heap, launch.programs)
         report = replace(report, findings=findings, exchange=exchange, unwatched=self._note(launch))
@@ -89,5 +96,5 @@ class DynamicChecks(LaunchInstrument):
 
     def clear(self) -> None:
         """Free the shadow memory."""
-        self._shadow = self._found = None
+        self._shadow = self._found = self._absent = None
         self._race_freedom.clear()

@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts, Site
 from gpuregress.devices.cpu.runtime.textures import Textures
-from gpuregress.devices.cpu.runtime.thread_context import DONE, ROWS
+from gpuregress.devices.cpu.runtime.thread_context import DEPARTED, DONE, ROWS
 from gpuregress.errors import FaultLocation, KernelFault
 from gpuregress.records import SM_90, Dim3
 from gpuregress.toolchain.demangle import demangle
@@ -30,6 +30,12 @@ _OUT_OF_REACH = (
 )
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>[\w$]+)")
 _SOURCE_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
+_MISUSES = (
+    machine_layout.FAULT_DIVERGENT,
+    machine_layout.FAULT_MASK,
+    machine_layout.FAULT_BARRIER,
+    machine_layout.FAULT_CLUSTER,
+)
 _OF_MANY_THREADS = (
     machine_layout.FAULT_DEADLOCK,
     machine_layout.FAULT_STUCK,
@@ -72,6 +78,7 @@ class FaultContext:
         bad_access: the access that is the fault, of an instruction with several.
         modules: the facts of all loaded programs, by number: memory may be allocated by one and used by another.
         not_begun: blocks that wait for room on the device.
+        checks_barriers: whether misused barriers and masks are faults of the kind `barrier`.
     """
 
     module: ModuleFacts
@@ -87,11 +94,14 @@ class FaultContext:
     bad_access: BadAccess | None = None
     modules: tuple[ModuleFacts, ...] = ()
     not_begun: int = 0
+    checks_barriers: bool = False
 
 
 def explain(machine: Machine, scene: FaultContext) -> KernelFault:
     """Return the fault that the machine record holds, with its place."""
     fault = _explained(machine, scene)
+    if scene.checks_barriers and _is_misuse(machine, scene):
+        fault.kind = "barrier"
     if machine.fault_kind not in _OF_MANY_THREADS:
         fault.location = located(fault.location, machine, scene.module.sites[machine.fault_site].where)
     return fault
@@ -113,6 +123,22 @@ def located(location: FaultLocation, machine: Machine, where: str = "") -> Fault
         file=match["file"] if match else location.file,
         line=int(match["line"]) if match else location.line,
     )
+
+
+def _is_misuse(machine: Machine, scene: FaultContext) -> bool:
+    """Whether a fault is one of barriers and masks; where a thread spins, it is not the barrier that is wrong."""
+    kind = machine.fault_kind
+    if kind == machine_layout.FAULT_DEADLOCK:
+        return not _spins(scene.context, scene)
+    if kind == machine_layout.FAULT_STUCK:
+        return not any(_spins(block.context, scene) for block in scene.cluster if block.context is not None)
+    return kind in _MISUSES
+
+
+def _spins(context: np.ndarray[Any, np.dtype[np.uint8]], scene: FaultContext) -> bool:
+    """Whether a thread of a block stands in a loop that spins."""
+    states = set(_states(context, scene).tolist()) - {DONE}
+    return any(_wait_site(scene, state).action == "spin" for state in states)
 
 
 def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
@@ -377,6 +403,13 @@ def _distance(offset: int, start: int, size: int) -> int:
     return max(start - offset, offset - (start + size), 0)
 
 
+def coordinates(number: int, sides: Dim3) -> Dim3:
+    """The coordinates of a thread in its block, or of a block in its grid, by its linear number."""
+    rest, x = divmod(number, sides[0])
+    z, y = divmod(rest, sides[1])
+    return (x, y, z)
+
+
 def plain(name: str) -> str:
     """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay.
 
@@ -448,7 +481,8 @@ def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     for state, count in sorted(set(zip(states.tolist(), joined.tolist(), strict=True))):
         threads = first + np.flatnonzero((states == state) & (joined == count))
         past = ", after going past it" if count > least else ""
-        lines.append(f"{_stand(threads, state, scene)}{past}")
+        last = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
+        lines.append(f"{_stand(threads, state, scene, last)}{past}")
     what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
     return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
 
@@ -492,19 +526,74 @@ def _describe_waiting(context: np.ndarray[Any, np.dtype[np.uint8]], scene: Fault
         context: the block's context, bytes.
         scene: the launch.
     """
-    count = math.prod(scene.block)
+    states = _states(context, scene)
+    lines = []
+    for state in np.unique(states):
+        threads = np.flatnonzero(states == state)
+        if state == DONE:
+            last = _departures(context, threads, scene)
+            lines += [_stand(threads[last == site], int(state), scene, int(site)) for site in np.unique(last)]
+            continue
+        keys = _keys(context, scene)[threads] if scene.checks_barriers else np.zeros(len(threads), np.uint64)
+        for key in np.unique(keys):
+            lines.append(_stand(threads[keys == key], int(state), scene) + _of_key(scene, int(state), int(key)))
+    return lines
+
+
+def _of_key(scene: FaultContext, state: int, key: int) -> str:
+    """` with the mask 0x0000ffff` of a warp operation, ` for 96 threads` of a barrier with a count, or ""."""
+    site, high = _wait_site(scene, state), key >> 32
+    if not high or state >= 0:
+        return ""
+    if "bar.warp" in site.mnemonic or not site.mnemonic.startswith("bar"):
+        return f" with the mask 0x{key & 0xFFFF_FFFF:08x}"
+    return f" for {high} threads at barrier {key & 0xFFFF_FFFF}"
+
+
+def _keys(context: np.ndarray[Any, np.dtype[np.uint8]], scene: FaultContext) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """The key of each thread of a block."""
+    offset = ROWS["key"][0]
+    return context[offset : offset + 8 * math.prod(scene.block)].view(np.uint64)
+
+
+def _states(context: np.ndarray[Any, np.dtype[np.uint8]], scene: FaultContext) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """The state of each thread of a block."""
     offset = ROWS["state"][0]
-    states = context[offset : offset + 4 * count].view(np.int32)
-    return [_stand(np.flatnonzero(states == state), int(state), scene) for state in np.unique(states)]
+    return context[offset : offset + 4 * math.prod(scene.block)].view(np.int32)
 
 
-def _stand(threads: np.ndarray[Any, np.dtype[np.int64]], state: int, scene: FaultContext) -> str:
-    """`threads 0-30 wait at bar.sync, reduce.cu:12`, what they spin on, or that they have exited."""
+def _departures(
+    context: np.ndarray[Any, np.dtype[np.uint8]], threads: np.ndarray[Any, np.dtype[np.int64]], scene: FaultContext
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The site, from 1, of the last effect of each of some exited threads behind its waits; 0 where it is not known."""
+    if not scene.checks_barriers:
+        return np.zeros(len(threads), np.int64)
+    keys = _keys(context, scene)[threads]
+    sites: np.ndarray[Any, np.dtype[np.int64]] = (keys & np.uint64(DEPARTED - 1)).astype(np.int64) + 1
+    sites[keys < np.uint64(DEPARTED)] = 0
+    return sites
+
+
+def _wait_site(scene: FaultContext, state: int) -> Site:
+    """The site at which a thread with a state waits; one below 0 is the complement of the wait's number, from 1."""
+    return scene.module.sites[scene.kernel.wait_sites[(~state if state < 0 else state) - 1]]
+
+
+def _stand(threads: np.ndarray[Any, np.dtype[np.int64]], state: int, scene: FaultContext, last: int = 0) -> str:
+    """`threads 0-30 wait at bar.sync, reduce.cu:12`, what they spin on, or that they have exited.
+
+    Args:
+        threads: their numbers.
+        state: of all of them.
+        scene: the launch.
+        last: the site, from 1, of the last effect of threads that have exited; 0: not known.
+    """
     several = len(threads) > 1
     if state == DONE:
-        return f"{_thread_ranges(threads)} {'have' if several else 'has'} exited"
-    # A state below 0 is the complement of the wait's number, counted from 1.
-    site = scene.module.sites[scene.kernel.wait_sites[(~state if state < 0 else state) - 1]]
+        site = scene.module.sites[last - 1] if last else None
+        after = f" after {site.mnemonic}, {site.where}" if site is not None else ""
+        return f"{_thread_ranges(threads)} {'have' if several else 'has'} exited{after}"
+    site = _wait_site(scene, state)
     what = f"{'wait' if several else 'waits'} at {site.mnemonic}"
     if site.action == "spin":
         what = f"{'spin' if several else 'spins'} on {_variable(scene, site) or site.mnemonic}"

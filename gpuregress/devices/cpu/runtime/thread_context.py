@@ -7,6 +7,10 @@ from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS, MAX_THREADS,
 DONE = 1 << 30
 """The state of a thread that has exited. A state >= 0 is the number of a wait to resume, one below 0 its complement."""
 
+DEPARTED = 1 << 63
+"""Flag of the `key` of a thread that waits no more, under the check of barriers: the rest is the number of the site of
+an effect behind its last wait."""
+
 AREA = 34 * 1024
 """Bytes in which the lanes of a warp show each other the parts of matrices that they hold."""
 

@@ -29,6 +29,7 @@ from gpuregress.devices.cpu.builder.thread_context import (
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.checks import synchronization
+from gpuregress.devices.cpu.checks.departures import departures
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_DIVERGENT, HELD, SUSPENDED
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
@@ -68,6 +69,8 @@ class Passes(BlockSchedule):
         schedule = self.unit.schedule
         self._group = 0 if schedule.last_first or schedule.permuted else contested.group(everything)
         body.emitter.joins = divergent.joins
+        if "barriers" in schedule.instruments.checks:
+            body.emitter.departures = departures(body.emitter.flow)
         self.kinds: list[int] = []
         self.indices: list[int] = []
         self.aligned: list[int] = []
@@ -120,6 +123,8 @@ class Passes(BlockSchedule):
         self.unit.fill(b, at(b, self.context, counters), 0, i64(end - counters))
         if self._divergent.is_possible:
             self.unit.fill(b, row(b, self.context, "joined", i32(0)), 0, states)
+        if self.body.emitter.departures:
+            self.unit.fill(b, row(b, self.context, "key", i32(0)), 0, b.shl(b.zext(self.count, I64), i64(3)))
         # A lane must not see the posts of another block: the order of blocks is not fixed.
         snaps = b.shl(b.zext(self.count, I64), i64(3))
         self.unit.fill(b, row(b, self.context, "snap", i32(0)), 0, snaps)
@@ -234,9 +239,12 @@ class Passes(BlockSchedule):
         checked = self._divergent.is_possible
         watched = self.unit.granules is not None
         module, clustered = self.unit.module, self.body.clustered
-        scheduler = build_scheduler(module, clustered=clustered, checked=checked, watched=watched)
+        masked = bool(self.body.emitter.departures)
+        if masked:
+            self._record_block(b)
+        scheduler = build_scheduler(module, clustered=clustered, checked=checked, watched=watched, masked=masked)
         tables = [self._bytes("aligned", self.aligned)] if checked else []
-        tables += [self.view.machine] if watched else []
+        tables += [self.view.machine] if watched or masked else []
         kinds = self._bytes("kinds", self.kinds)
         answer = b.call(scheduler, (self.context, kinds, self.count, self._ranks(), *tables))
         if checked:
@@ -305,10 +313,14 @@ class Passes(BlockSchedule):
     def _fail(self, b: ir.IRBuilder, kind: int) -> None:
         """Leave the launch with a fault of the block."""
         set_field(b, self.view.machine, "fault_kind", i64(kind))
+        self._record_block(b)
+        b.ret(i32(DEADLOCK))
+
+    def _record_block(self, b: ir.IRBuilder) -> None:
+        """Record the running block as that of a fault or of a finding."""
         for axis in "xyz":
             value = b.zext(self.body.block[f"ctaid_{axis}"], I64)
             set_field(b, self.view.machine, f"fault_ctaid_{axis}", value)
-        b.ret(i32(DEADLOCK))
 
     def join(self, emitter: Services) -> None:
         """Count that the thread has come to a join."""

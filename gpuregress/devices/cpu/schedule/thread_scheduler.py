@@ -34,6 +34,7 @@ from gpuregress.devices.cpu.builder.thread_context import (
 )
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.checks import synchronization
+from gpuregress.devices.cpu.checks.warp_masks import absent_lanes
 from gpuregress.devices.cpu.isa.warp.barriers import WARP_BARRIER
 from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS
 from gpuregress.devices.cpu.runtime.thread_context import DONE
@@ -45,7 +46,7 @@ greater one: that many warps further, the lanes do not meet at a barrier that op
 
 
 def build_scheduler(
-    module: ir.Module, *, clustered: bool = False, checked: bool = False, watched: bool = False
+    module: ir.Module, *, clustered: bool = False, checked: bool = False, watched: bool = False, masked: bool = False
 ) -> ir.Function:
     """Build the module's `schedule(context, kinds, threads, ranks) → GO_ON …`.
 
@@ -56,24 +57,26 @@ def build_scheduler(
         clustered: for the blocks of clusters.
         checked: whether lanes have to meet at aligned barriers; it takes `aligned` then, a byte for each wait.
         watched: whether the dynamic checks follow who has met; it takes `machine` then.
+        masked: whether they look for masks that name lanes which went another way; it takes `machine` then.
     """
-    words = ("cluster" * clustered, "checked" * checked, "watched" * watched)
+    words = ("cluster" * clustered, "checked" * checked, "watched" * watched, "masked" * masked)
     name = ".".join(("schedule", *filter(None, words)))
     declared: ir.Function | None = module.globals.get(name)
     if declared is not None:
         return declared
-    types = (POINTER, POINTER, I32, POINTER, *(POINTER,) * (checked + watched))
+    types = (POINTER, POINTER, I32, POINTER, *(POINTER,) * (checked + (watched or masked)))
     function = ir.Function(module, ir.FunctionType(I32, types), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    (_ClusterScheduler if clustered else _Scheduler)(function, watched=watched).build()
+    (_ClusterScheduler if clustered else _Scheduler)(function, watched=watched, masked=masked).build()
     return function
 
 
 class _Scheduler:
-    def __init__(self, function: ir.Function, *, watched: bool) -> None:
+    def __init__(self, function: ir.Function, *, watched: bool, masked: bool) -> None:
         self.context, self.kinds, self.threads, self.ranks, *others = function.args
-        self.machine = others.pop() if watched else None
+        machine = others.pop() if watched or masked else None
+        self.machine, self.mask_machine = machine if watched else None, machine if masked else None
         self.aligned = next(iter(others), None)
         self.builder = open_function(function)
         self.runnable = Cell(self.builder, i32(0))
@@ -193,6 +196,9 @@ class _Scheduler:
                     operation = b.lshr(key, i64(32))
                     with b.if_then(b.icmp_unsigned("==", operation, i64(WARP_BARRIER))):
                         self._tell(synchronization.lane_barrier, base, match.get(), self.live.get())
+                if self.mask_machine is not None:
+                    arguments = (self.mask_machine, self.context, self.threads, base, match.get(), key)
+                    b.call(absent_lanes(b.module), arguments)
                 self._complete_operation(base, lanes, match.get())
             todo.set(b.and_(todo.get(), b.not_(match.get())))
 
@@ -329,8 +335,8 @@ class _Scheduler:
 class _ClusterScheduler(_Scheduler):
     """As for any block; the threads behind a cluster's barrier that has opened go on."""
 
-    def __init__(self, function: ir.Function, *, watched: bool) -> None:
-        super().__init__(function, watched=watched)
+    def __init__(self, function: ir.Function, *, watched: bool, masked: bool) -> None:
+        super().__init__(function, watched=watched, masked=masked)
         self.at_cluster = Cell(self.builder, i32(0))
 
     def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:

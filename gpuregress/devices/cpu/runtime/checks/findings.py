@@ -178,7 +178,7 @@ class LaunchFindings:
         block = self._shadow.block_at(layout.epoch_stamp(epoch))
         grid = (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
         site = scene.module.sites[layout.epoch_site(epoch)]
-        return _Access(site, _coordinates(number, scene.block), _coordinates(block, grid), number)
+        return _Access(site, faults.coordinates(number, scene.block), faults.coordinates(block, grid), number)
 
     def _race(self, kind: int, address: int, earlier: _Access, later: _Access) -> CheckFinding:
         element = self._element(later.site if later.site.size else earlier.site, address)
@@ -233,12 +233,6 @@ def _counted(finding: CheckFinding, count: int) -> CheckFinding:
 
 def _triple(word: str, numbers: Dim3) -> str:
     return f"{word} ({','.join(map(str, numbers))})"
-
-
-def _coordinates(number: int, sides: Dim3) -> Dim3:
-    rest, x = divmod(number, sides[0])
-    z, y = divmod(rest, sides[1])
-    return (x, y, z)
 
 
 def leaks(heap: DeviceHeap, modules: Sequence[ModuleFacts]) -> tuple[CheckFinding, ...]:
