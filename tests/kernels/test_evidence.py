@@ -53,3 +53,10 @@ def test_rows_of_mutants_replace_those_of_their_job(tmp_path: Path) -> None:
     table.update([row, {**row, "job": "other"}])
     table.update([{**row, "killed": "7"}])
     assert [(one["job"], one["killed"]) for one in table.rows()] == [("other", "1"), (row["job"], "7")]
+
+
+def test_a_row_may_have_several_keys(tmp_path: Path) -> None:
+    table = dataclasses.replace(evidence.NSIGHT, name=str(tmp_path / "nsight"))
+    rows = [{**dict.fromkeys(table.columns, "1"), "kernel": "sum", "job": job} for job in ("a", "b")]
+    table.update(rows)
+    assert table.rows() == rows

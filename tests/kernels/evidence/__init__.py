@@ -57,7 +57,8 @@ class Table:
 
     def update(self, rows: Iterable[Row]) -> None:
         """Replace the rows with the same keys, and keep the others."""
-        known = {row[self.columns[0]]: row for row in (*(self.rows() if self.path.exists() else ()), *rows)}
+        before = self.rows() if self.path.exists() else ()
+        known = {tuple(row[name] for name in self.columns[: self.keys]): row for row in (*before, *rows)}
         self.path.write_text(self.text(known.values()), encoding="utf-8")
 
 
