@@ -10,8 +10,8 @@ from gpuregress.errors import GpuregressError
 from gpuregress.operations.auditing import grades
 from gpuregress.operations.auditing.examination import NO_TIME, AuditContext, AuditedJob, AuditPart, Examined
 from gpuregress.operations.mutating import turns
-from gpuregress.operations.mutating.mutate import MutationReport, NothingNoticed, TriedMutant
-from gpuregress.operations.mutating.subject import Subject
+from gpuregress.operations.mutating.mutate import MutationReport, TriedMutant
+from gpuregress.operations.mutating.subject import NothingNoticed, Subject
 from gpuregress.operations.mutating.turns import JobTurns
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
 
@@ -24,7 +24,7 @@ def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
         try:
             tried[job.name] = turns.of_subject(_subject(context, job), context.seed, context.listen, context.sample)
         except GpuregressError as error:
-            done[job.name] = JobExamination(job.name, None, why=str(error))
+            done[job.name] = _refused(job.name, error)
     with storage.scratch() as scratch:
         is_cut = turns.run([*tried.values()], context.until, scratch, context.listen, fresh=context.fresh)
     for name, one in tried.items():
@@ -44,11 +44,16 @@ class NotRun(GpuregressError):
 
 
 def _examined(job: str, one: JobTurns, seed: int, *, interrupted: bool) -> JobExamination:
-    if isinstance(one.error, NothingNoticed):
-        return JobExamination(job, 0.0, evidence=(AuditEvidence("unnoticed", str(one.error)),))
     if one.error is not None:
-        return JobExamination(job, None, why=str(one.error))
+        return _refused(job, one.error)
     return judged(job, turns.report(one, seed, interrupted=interrupted))
+
+
+def _refused(job: str, error: GpuregressError) -> JobExamination:
+    """Examine a job whose mutants cannot be tried; where nothing can notice one, it has no points."""
+    if isinstance(error, NothingNoticed):
+        return JobExamination(job, 0.0, evidence=(AuditEvidence("unnoticed", str(error)),))
+    return JobExamination(job, None, why=str(error))
 
 
 def judged(job: str, report: MutationReport) -> JobExamination:

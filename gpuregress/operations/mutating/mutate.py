@@ -28,7 +28,7 @@ from gpuregress.operations.mutating.programs import Variation
 from gpuregress.operations.mutating.race_checks import RACE, RaceChecks
 from gpuregress.operations.mutating.results import ResultCache
 from gpuregress.operations.mutating.states import Listed, Reason
-from gpuregress.operations.mutating.subject import Subject
+from gpuregress.operations.mutating.subject import NothingNoticed, Subject
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
 from gpuregress.records import Outcome
@@ -44,10 +44,6 @@ _REPEATS = 3
 """Runs of the unchanged case in its usual order, beside those in other orders, for the tightest tolerance."""
 
 
-class NothingNoticed(UsageError):
-    """Every case passes with kernels that do nothing: no mutant could be noticed."""
-
-
 @dataclass(frozen=True, slots=True)
 class MutateRequest:
     """A request for mutation testing.
@@ -57,8 +53,7 @@ class MutateRequest:
         limit: the most mutants; None: all.
         seed: of the sample.
         fresh: take no results from the cache.
-        until: when no further mutant begins, seconds of time.monotonic; the mutants are then tried in the order of
-            `mutants.spread`. None: when all are tried.
+        until: of an audit, when no further mutant begins, seconds of time.monotonic; None: when all are tried.
     """
 
     selector: str
@@ -165,14 +160,12 @@ def mutate(
     with storage.scratch() as scratch:
         subject = subjects.prepare(project, request.selector, scratch, listen, machinery)
         found, texts = subjects.mutants(subject)
-        order = found if request.until is None else mutants.spread(found, request.seed)
-        chosen = mutants.sample(order, request.limit, request.seed) if request.until is None else order[: request.limit]
+        chosen = mutants.sample(found, request.limit, request.seed)
         campaign = Campaign(subject, chosen, texts, listen)
         results = ResultCache(subject)
         with StopSignal() as stop:
             campaign.run(scratch, stop, results, request)
-            is_cut = campaign.interrupted or request.is_late
-            tolerance = () if is_cut else tolerance_advice(subject, campaign.results, listen)
+            tolerance = () if campaign.interrupted else tolerance_advice(subject, campaign.results, listen)
     return campaign.report(len(found), request.seed, time.monotonic() - start, tolerance)
 
 
@@ -194,7 +187,7 @@ class Campaign:
     # --- trials -------------------------------------------------------------------------------------------------------
 
     def run(self, scratch: Path, stop: StopSignal, results: ResultCache, request: MutateRequest) -> None:
-        """Try all mutants; ^C ends it with those that are done, and so does the end of the request's time."""
+        """Try all mutants; ^C ends it with those that are done."""
         slots = device_slots.select("cpu").slots
         with (
             cache.used_folder(scratch / "cache"),
@@ -202,7 +195,7 @@ class Campaign:
             CompilerPool(process_count(), stop) as crew,
             WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
         ):
-            trials = self.begin(MutantTrials(self._subject, crew, scratch, user, request.until), results, request)
+            trials = self.begin(MutantTrials(self._subject, crew, scratch, user), results, request)
             try:
                 for event in pool.run((), trials):
                     if isinstance(event, Outcome):

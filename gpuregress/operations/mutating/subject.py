@@ -24,6 +24,10 @@ from gpuregress.toolchain.include_scanner import SUFFIXES
 _MOST_NAMED = 3
 
 
+class NothingNoticed(UsageError):
+    """No case compares anything, or every case passes with kernels that do nothing: no mutant could be noticed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The cases of one job, unchanged.
@@ -54,10 +58,19 @@ class Subject:
         assert outcome is not None
         return outcome
 
-    def limit_s(self, case: Case) -> float:
-        """Return the time limit of a mutant: ten times that of the unchanged launches, and at least two seconds."""
-        launched_s = sum(one.elapsed_ms for one in self.outcome(case).launches) / 1000.0
-        return min(case.limits.timeout, max(_LEAST_LIMIT_S, _LIMIT_FACTOR * launched_s))
+    def limit_s(self, case: Case, slowdown: float = 1.0) -> float:
+        """Return the time limit of a mutant: ten times that of the unchanged launches, and at least two seconds.
+
+        Args:
+            case: that the mutant runs on.
+            slowdown: how many times as long as unchanged the machine takes now.
+        """
+        return min(case.limits.timeout, max(_LEAST_LIMIT_S, _LIMIT_FACTOR * slowdown * launched_s(self.outcome(case))))
+
+
+def launched_s(outcome: Outcome) -> float:
+    """Return the seconds of a case's launches."""
+    return sum(one.elapsed_ms for one in outcome.launches) / 1000.0
 
 
 _LEAST_LIMIT_S = 2.0
@@ -77,6 +90,7 @@ def prepare(
         machinery: for tests.
 
     Raises:
+        NothingNoticed: no case compares its results with anything.
         UsageError: they are not of one job, or one of them does not pass.
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
@@ -136,7 +150,8 @@ def _check_passes(verdicts: Sequence[Verdict]) -> None:
         return
     first, names = failed[0], _named([one.case for one in failed])
     if all(one.status == "new" for one in failed):
-        raise UsageError(
+        kind = UsageError if any(one.status == "pass" for one in verdicts) else NothingNoticed
+        raise kind(
             f"nothing would notice a mutant: {names} has no baseline and no reference ({first.reason}); "
             f"run it and `gpuregress accept` it first, or give the job a reference"
         )

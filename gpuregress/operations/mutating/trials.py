@@ -21,7 +21,7 @@ from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.operations.mutating import states
 from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
 from gpuregress.operations.mutating.states import TrialState
-from gpuregress.operations.mutating.subject import Subject, built_of
+from gpuregress.operations.mutating.subject import Subject, built_of, launched_s
 from gpuregress.records import Case, Outcome, Program, Task, Verdict
 from gpuregress.records.instrumentation.instruments import CHECKS
 from gpuregress.session.compiler_crew import Crew
@@ -31,6 +31,9 @@ _CHECKED_FACTOR = 5.0
 """Times that a launch may take longer under dynamic checks."""
 AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
+_MOST_SLOWDOWN = 5.0
+_SLOWDOWN_LEAST_S = 0.05
+"""Seconds of unchanged launches from which on their time tells the load of the machine."""
 _GRACE_S = 5.0
 """Seconds behind the end of the time in which variations that have begun may go on to their next case."""
 
@@ -118,6 +121,8 @@ class MutantTrials:
         self._kills: Counter[str] = Counter()
         self._cases = {case.name: case for case in subject.cases}
         self._launch = 1
+        self._slowdown = 1.0
+        """Times as long as unchanged that launches took: a busy machine must not let a mutant seem to hang."""
 
     def add(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
         """Try a variation after those that wait; `listen` is given its result.
@@ -186,6 +191,7 @@ class MutantTrials:
         trial.task = None
         trial.seconds += outcome.seconds
         outcome = dataclasses.replace(outcome, case=case.name)
+        self._note_load(trial, case, outcome)
         unanswered = self._user.unanswered
         reached = self._judge.verdict(case, task.programs, outcome)
         if reached.status in ("pass", "new", "skip"):
@@ -282,7 +288,7 @@ class MutantTrials:
     def _task(self, trial: _Trial) -> Task:
         case, checks = trial.cases[0], trial.variation.checks
         built = built_of(case, trial.programs)
-        limit_s = self._subject.limit_s(case)
+        limit_s = self._subject.limit_s(case, self._slowdown)
         first, self._launch = self._launch, self._launch + case.launch_numbers
         program, *others = built.programs
         return Task(
@@ -298,6 +304,12 @@ class MutantTrials:
             other_programs=tuple(others),
             launch_limit_s=min(case.limits.timeout, _CHECKED_FACTOR * limit_s) if checks else limit_s,
         )
+
+    def _note_load(self, trial: _Trial, case: Case, outcome: Outcome) -> None:
+        clean_s = launched_s(self._subject.outcome(case))
+        is_comparable = outcome.state == "done" and outcome.fault is None and not trial.variation.checks
+        if is_comparable and clean_s >= _SLOWDOWN_LEAST_S:
+            self._slowdown = min(_MOST_SLOWDOWN, max(self._slowdown, launched_s(outcome) / clean_s))
 
     def _note_pass(self, trial: _Trial, case: Case, outcome: Outcome, reached: Verdict) -> None:
         clean = {dump.buffer: dump.digest for dump in self._subject.outcome(case).dumps}

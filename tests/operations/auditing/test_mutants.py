@@ -13,7 +13,8 @@ from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.operations.auditing import mutants
 from gpuregress.operations.auditing.examination import AuditContext
 from gpuregress.operations.mutating import turns
-from gpuregress.operations.mutating.mutate import MutationReport, NothingNoticed
+from gpuregress.operations.mutating.mutate import MutationReport
+from gpuregress.operations.mutating.subject import NothingNoticed
 from tests.cli.runs.test_mutate import REPORT
 from tests.operations.auditing.records import JOBS, SOON, texts
 

@@ -10,6 +10,7 @@ import pytest
 from gpuregress import project
 from gpuregress.errors import UsageError
 from gpuregress.operations.mutating import subject as subjects
+from gpuregress.operations.mutating.subject import NothingNoticed
 from gpuregress.session.events import ignore
 from gpuregress.session.run_request import Machinery
 from tests.workshop import Workshop, accepted, change
@@ -34,7 +35,7 @@ def test_cases_that_pass_and_their_mutants(fake_shop: Workshop, tmp_path: Path) 
 
 
 def test_what_cannot_be_a_subject(fake_shop: Workshop, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing would notice a mutant: scale/n=100 has no baseline"):
+    with pytest.raises(NothingNoticed, match="nothing would notice a mutant: scale/n=100 has no baseline"):
         prepare(fake_shop, "scale", tmp_path / "one")
     accepted(fake_shop)
     change(fake_shop)

@@ -164,6 +164,14 @@ def test_a_survivor_has_passed_every_case_and_changed_bits_are_noted(trials: Mut
     assert results == [TrialResult("survived", changed=("job/1",), seconds=2.0)]
 
 
+def test_a_busy_machine_has_longer_limits(trials: MutantTrials, subject: Subject) -> None:
+    tried(trials, variation(subject, "a"))
+    (task,) = taken(trials)
+    slow = dataclasses.replace(done(task.case.name), launches=(LaunchTime(1, "k", 600.0),))
+    trials.settle(slow)
+    assert taken(trials)[0].launch_limit_s == 2 * task.launch_limit_s == 6.0
+
+
 def test_a_mutant_over_its_limit_has_timed_out(trials: MutantTrials, subject: Subject) -> None:
     results = tried(trials, variation(subject, "a"))
     fault = Fault("timeout", "killed at its limit of 3 s in double<<<1, 32>>>")
