@@ -51,6 +51,7 @@ class Running:
             takes a fifth of the time. None: for two sources of three, by their text, so that both kinds are tested.
         only: the kernel that is launched, by its C++ name, where the code of the others is not wanted; "": all.
         checks: dynamic checks.
+        conflicts: whether accesses that only the schedule orders are kept.
     """
 
     def __init__(
@@ -63,9 +64,10 @@ class Running:
         is_small: bool | None = None,
         only: str = "",
         checks: tuple[str, ...] = (),
+        conflicts: bool = False,
     ) -> None:
         self.device = CpuDevice()
-        self.device.instrument(Instruments(checks))
+        self.device.instrument(Instruments(checks, conflicts=conflicts))
         self.program = compile_text(folder, text, *kernels, card=card, arch=arch)
         launched = [self.program.entries[only].mangled] if only else None
         if is_small is None:

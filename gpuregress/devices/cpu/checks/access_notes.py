@@ -136,7 +136,7 @@ def note_access(
 def _check(emitter: Services, note: AccessNote, address: ir.Value, same: Callable[[], ir.Value] | None) -> None:
     b = emitter.builder
     epoch = epoch_of(emitter, note)
-    if same is not None:
+    if same is not None and not note.is_strong:  # of a strong access, the flag says that it commutes
         flag = b.select(same(), i64(layout.SAME_VALUE), i64(0))
         epoch = b.or_(epoch, flag)
     action = READ if note.action == "read" else WRITE

@@ -309,6 +309,10 @@ class RaceRules:
         # A plain write before an atomic operation of the same thread is kept for those of others.
         is_update = access.action == WRITE and access.is_strong
         fine = where.is_old(b, write) if is_update else where.is_ordered(b, write)
+        if self.conflicts:
+            # A write of another thread before it, with which it may change places, is examined, too.
+            alone = b.icmp_unsigned("==", b.and_(write, i64(layout.HAS_PLAIN)), i64(0))
+            fine = b.and_(fine, b.or_(alone, where.is_old(b, write)))
         if access.is_strong and not self.conflicts:
             strong = b.and_(write, i64(layout.STRONG | layout.HAS_PLAIN))
             near = b.icmp_unsigned(">=", write, where.turn)
@@ -401,7 +405,7 @@ class RaceRules:
                 exempt = b.and_(exempt, self._commute(b, other, where.epoch))
             apart = b.and_(apart, b.not_(exempt))
         if access.action == WRITE and not access.is_strong and is_other_write:
-            same = b.icmp_unsigned("!=", b.and_(where.epoch, i64(layout.SAME_VALUE)), i64(0))
+            same = self._is_of_one_value(b, other, where.epoch)
             with b.if_then(b.and_(apart, same), likely=False):
                 launch = field(b, where.machine, "checks", POINTER)
                 with b.if_then(b.icmp_unsigned("==", load_word(b, launch, layout.LAUNCH["same_value"]), i64(0))):
@@ -409,6 +413,11 @@ class RaceRules:
             apart = b.and_(apart, b.not_(same))
         with b.if_then(apart, likely=False):
             self._report(b, where, kind, other)
+
+    def _is_of_one_value(self, b: ir.IRBuilder, other: ir.Value, epoch: ir.Value) -> ir.Value:
+        """Whether a plain write stores what memory held already, and an earlier write was no atomic operation."""
+        is_plain = b.icmp_unsigned("==", b.and_(other, i64(layout.STRONG)), i64(0))
+        return b.and_(is_plain, b.icmp_unsigned("!=", b.and_(epoch, i64(layout.SAME_VALUE)), i64(0)))
 
     def _commute(self, b: ir.IRBuilder, *epochs: ir.Value) -> ir.Value:
         """Whether two strong accesses are atomic operations of one kind, whose results nobody reads."""
@@ -447,6 +456,15 @@ class RaceRules:
                 b.store(write, second)
             kept = b.select(is_plain, b.select(is_open, i64(layout.HAS_PLAIN), i64(0)), kept)
             epoch = b.or_(epoch, kept)
+        if self.conflicts:
+            # A later access may conflict with each of two writes that may change places, and are not reported.
+            may_change = self._commute if access.is_strong else self._is_of_one_value
+            is_other = b.and_(self._is_unordered(b, where, write), may_change(b, write, epoch))
+            is_other = b.and_(is_other, b.not_(where.is_old(b, write)))
+            with b.if_then(is_other):
+                b.store(write, second)
+            carried = i64(0) if access.is_strong else b.and_(write, i64(layout.HAS_PLAIN))
+            epoch = b.or_(epoch, b.select(is_other, i64(layout.HAS_PLAIN), carried))
         b.store(epoch, cell)
         b.store(i64(0), at(b, cell, 8))
 

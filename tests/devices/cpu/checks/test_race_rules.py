@@ -78,3 +78,29 @@ def test_the_next_launch_is_ordered_behind_the_one_before(program: Running) -> N
 def test_a_finding_counts_those_at_the_same_lines(program: Running) -> None:
     z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.zeros(64, np.int32))
     assert max(finding.count for finding in program.launch("reversed_racy", 1, 64, z, y).findings) == 32
+
+
+CONFLICTING = {
+    "commute": ("atomicAdd(z, 1);", 0),
+    "seen_by_the_last": ("atomicAdd(z, 1); if (b) z[1] = ((volatile int*)z)[0];", 1),
+    "set_to_the_sum": ("if (b) *z = 1; else atomicAdd(z, 1);", 1),
+    "set_to_the_sum_strongly": ("if (b) *(volatile int*)z = 1; else atomicAdd(z, 1);", 1),
+    "one_value": ("*z = 1;", 0),
+    "plain_before_its_own": ("if (!b) *z = 5; atomicAdd(z, 1);", 1),
+    "another_behind": ("*z = 1; if (b) *z = 2;", 1),
+}
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    text = source({name: f"if (!t) {{ {body} }}" for name, (body, _) in CONFLICTING.items()})
+    return Running(tmp_path_factory.mktemp("conflicts"), text, is_small=True, checks=("races",), conflicts=True)
+
+
+@pytest.mark.parametrize("kernel", CONFLICTING)
+def test_accesses_that_may_change_places_do_not_hide_others(watched: Running, kernel: str) -> None:
+    z, y = (watched.put(name, np.zeros(16, np.int32)) for name in "zy")
+    found = [
+        conflict.text for conflict in watched.launch(kernel, 2, 64, z, y).conflicts if "one value" not in conflict.text
+    ]
+    assert len(found) == CONFLICTING[kernel][1], found

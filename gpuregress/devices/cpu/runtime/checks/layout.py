@@ -19,7 +19,8 @@ LEVEL_MASK = 3 << LEVEL_SHIFT
 SAME_WARP, SAME_BLOCK, OTHER_BLOCK = 1, 2, 3
 SCOPES = {"cta": 0, "cluster": 1, "gpu": 2, "gl": 2, "sys": 3}
 HAS_PLAIN = 1 << 3
-"""The write is strong, and the cell keeps the plain one before it."""
+"""The write is strong, and the cell keeps the plain one before it; or, where conflicts are looked for, one of another
+thread with which it may change places."""
 IN_FLIGHT = 1 << 4
 """An asynchronous copy that has not arrived."""
 SAME_VALUE = 1 << 5
