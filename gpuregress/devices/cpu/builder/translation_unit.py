@@ -40,11 +40,13 @@ class Unit:
         granules: state space → log2 of the bytes of a shadow cell there; None where accesses are not checked.
         synchronizes: whether strong accesses may order other ones: there are fences, or accesses that acquire or
             release.
+        allocates: whether kernels allocate memory of the heap.
         commuting: the kind of its commuting atomic operations, where conflicts are looked for.
     """
 
     granules: dict[str, int] | None = None
     synchronizes: bool = False
+    allocates: bool = False
     commuting: str = ""
 
     def __init__(self, tree: Module, schedule: Schedule | None = None) -> None:

@@ -19,7 +19,7 @@ from gpuregress.devices.cpu.builder.python_calls import raw_call
 from gpuregress.devices.cpu.builder.structured import Cell, at, element, i64, open_function, while_nonzero
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
-from gpuregress.devices.cpu.checks import cluster_order
+from gpuregress.devices.cpu.checks import cluster_order, heap_cells
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import (
     CHECK_REPORT,
@@ -155,7 +155,10 @@ class RaceRules:
     ) -> None:
         tagged, where = self.global_place(b, machine, address, epoch)
         with b.if_then(b.icmp_unsigned("==", tagged, i64(0)), likely=False):
-            b.store(i64(1), at(b, field(b, machine, "checks", POINTER), layout.LAUNCH["heap_accesses"]))
+            if self.unit.allocates:
+                b.call(self._heap(access), (machine, address, epoch))
+            else:
+                b.store(i64(1), at(b, field(b, machine, "checks", POINTER), layout.LAUNCH["heap_accesses"]))
             b.ret_void()
         with b.if_then(has_flags(b, tagged, layout.REGION_FLAGS), likely=True):
             b.ret_void()
@@ -164,6 +167,26 @@ class RaceRules:
             b.ret_void()
         self._cells(b, access, where, b.trunc(tagged, I1))
         b.ret_void()
+
+    def _heap(self, access: CellAccess) -> ir.Function:
+        """The check `(machine, address, epoch)` of an access to the kernels' heap, or to memory without cells."""
+        function, is_new = self.function(access.name("heap"), ir.VoidType(), (POINTER, I64, I64))
+        if not is_new:
+            return function
+        function.attributes.add("noinline")
+        machine, address, epoch = function.args
+        b = open_function(function)
+        cell = b.call(heap_cells.heap_cell(self.unit), (machine, address))
+        with b.if_then(b.icmp_unsigned("==", cell, i64(0))):
+            b.ret_void()
+        launch = field(b, machine, "checks", POINTER)
+        plane = load_word(b, heap_cells.heap_row(b, launch, heap_cells.class_number(b, address)), 8)
+        where = self._place(b, machine, plane, address, epoch, "global")
+        # Where the cells of a region would begin in which the access had this one.
+        distance = b.ptrtoint(self.first_cell(b, replace(where, cells=i64(0))), I64)
+        self._cells(b, access, replace(where, cells=b.sub(cell, distance)), ir.Constant(I1, 0))
+        b.ret_void()
+        return function
 
     def shared_place(self, b: ir.IRBuilder, machine: ir.Value, address: ir.Value, epoch: ir.Value) -> ShadowPlace:
         """The place of an access to shared memory."""

@@ -12,6 +12,7 @@ from gpuregress.devices.cpu.builder.initializers import variable_facts
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
 from gpuregress.devices.cpu.checks.commuting_atomics import usual_kind
 from gpuregress.devices.cpu.checks.granules import granules, synchronizes
+from gpuregress.devices.cpu.checks.heap_cells import allocates
 from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
@@ -57,6 +58,7 @@ def translate(
     if {"races", "uninitialized"} & set(unit.schedule.instruments.checks):
         unit.granules = granules(unit.functions.values())
         unit.synchronizes = synchronizes(unit.functions.values())
+        unit.allocates = allocates(list(unit.functions.values()))
         if unit.schedule.instruments.conflicts:
             unit.commuting = usual_kind(unit.functions.values())
     facts: dict[str, KernelFacts] = {}

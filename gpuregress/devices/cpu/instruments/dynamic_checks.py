@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from gpuregress.devices.cpu.runtime.checks.absent_lanes import AbsentLanes
 from gpuregress.devices.cpu.runtime.checks.bulk_notes import BulkNotes
 from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
-from gpuregress.devices.cpu.runtime.machine_layout import CHECK_MASK, CHECK_ORDER, CHECK_REPORT
+from gpuregress.devices.cpu.runtime.machine_layout import CHECK_MASK, CHECK_ORDER, CHECK_REPORT, SYSTEM_CALLS
 from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.records import Instruments
 
@@ -45,6 +46,15 @@ class DynamicChecks(LaunchInstrument):
         if shadow.begin_launch(regions, granules[1], launch.shape.blocks, self._race_free(launch, regions)):
             for arena in launch.arenas:
                 arena.checks.clear()
+        heap = launch.space.heap
+        shadow.keep_heap(heap, granules[1])
+
+        def add_class(arguments: int) -> None:
+            number = ctypes.c_uint64.from_address(arguments).value
+            if heap.add_class(number):
+                shadow.add_heap_class(number, heap, granules[1])
+
+        launch.calls[SYSTEM_CALLS.index("malloc")] = add_class
         launch.machine.checks = shadow.address
         first = launch.arenas[0].checks
         launch.machine.block_checks, launch.machine.cluster_checks = first.address, first.alone

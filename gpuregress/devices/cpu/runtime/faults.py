@@ -323,6 +323,7 @@ def element_at(scene: FaultContext, site: Site, address: int) -> str:
         # PTX declares an array in bytes, whatever its elements are.
         target = replace(target, itemsize=max(1, site.size))
     space = " (shared)" if _window(address) == machine_layout.SHARED_WINDOW else ""
+    space = f" (heap; {target.history})" if target.history else space
     return f"`{_element(target)}`{space}"
 
 

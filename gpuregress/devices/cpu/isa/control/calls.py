@@ -15,6 +15,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
+from gpuregress.devices.cpu.checks.heap_cells import begin_allocation
 from gpuregress.devices.cpu.ptx.tree import Call, Operand, Symbol, Variable
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_CALL, SYSTEM_CALLS
 from gpuregress.errors import UnsupportedError
@@ -132,6 +133,8 @@ def _call_heap(emitter: Services, name: str, site: ir.Value, value: ir.Value) ->
     symbol, build = _HEAP[name]
     function = emitter.unit.subroutine(symbol, I64, (POINTER, I64, I64), build)
     answer = b.call(function, (machine, site, value))
+    if name != "free" and emitter.unit.granules is not None:
+        b.call(begin_allocation(emitter.unit), (machine, answer, value))
     fine = b.icmp_unsigned("==", field(b, machine, "fault_kind"), i64(0))
     after = b.append_basic_block("answered")
     b.cbranch(fine, after, emitter.fault_block)

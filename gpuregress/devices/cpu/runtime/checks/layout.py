@@ -42,13 +42,15 @@ LAUNCH_WORDS = (
     "released",
     "heap_accesses",
     "same_value",
+    "heap",
 )
 LAUNCH = {name: 8 * index for index, name in enumerate(LAUNCH_WORDS)}
 """Word of the launch's state → its byte. `now`: the stamp; `oldest`: the first epoch of this launch; `shadow`: the
 table of regions; `turns`: (stamp, block) of each turn of a block; `has_turns`: whether blocks are suspended and go on;
 `lost_turns`: whether there were too many of them; `stop`: nothing more is reported;
 `released`: whether a thread has released anything; `heap_accesses`: whether one accessed memory that has no cells;
-`same_value`: whether two writes of one value have been told."""
+`same_value`: whether two writes of one value have been told; `heap`: the table of the heap's size classes, with rows
+like those of regions, but without flags."""
 REPORT = 128
 """Where a report's words are: kind, address, epoch, other epoch, bytes."""
 REPORT_WORDS = 6

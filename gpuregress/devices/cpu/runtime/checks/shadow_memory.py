@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.machine_layout import MAX_REGIONS
+from gpuregress.devices.cpu.runtime.heap.device_heap import DeviceHeap, reserve
+from gpuregress.devices.cpu.runtime.machine_layout import HEAP_CLASSES, MAX_REGIONS
 from gpuregress.devices.cpu.runtime.memory import Region
 
 _Words = npt.NDArray[np.uint64]
@@ -64,7 +65,10 @@ class ShadowMemory:
         self.state = np.zeros(layout.LAUNCH_BYTES // 8, np.uint64)
         self._table = np.zeros((MAX_REGIONS, 2), np.uint64)
         self._cells: dict[int, tuple[Region, int, _Words]] = {}
+        self._heap_table = np.zeros((HEAP_CLASSES, 2), np.uint64)
+        self._heap: dict[int, tuple[int, int, _Words]] = {}
         self._turns = np.zeros(0, np.uint64)
+        self._set("heap", self._heap_table.ctypes.data)
         self._set("now", 1)
         self._set("shadow", self._table.ctypes.data)
 
@@ -89,6 +93,7 @@ class ShadowMemory:
         if begins_anew:
             for _, _, cells in self._cells.values():
                 cells[cells != 0] = 1
+            self._forget_heap(tuple(self._heap))
             self._set("now", 1)
         self._set("now", self.word("now") + 1)
         self._set("oldest", self.word("now") << layout.STAMP_SHIFT)
@@ -113,6 +118,29 @@ class ShadowMemory:
         cells = self._cells[region.number][2]
         flags = layout.FILLED * region.is_filled | layout.RACE_FREE * is_race_free
         self._table[region.number, 0] = cells.ctypes.data | flags
+
+    def keep_heap(self, heap: DeviceHeap, shift: int) -> None:
+        """Prepare a launch: forget the cells of size classes whose memory is another now, or whose granule is."""
+        known = self._heap.items()
+        self._forget_heap([one for one, (start, old, _) in known if (start, old) != (heap.host_address(one), shift)])
+
+    def add_heap_class(self, number: int, heap: DeviceHeap, shift: int) -> None:
+        """Reserve the cells of a size class, all of which are unwritten; they take no memory before they are used."""
+        start, size = heap.host_address(number), heap.host_size(number)
+        if not start:
+            return
+        count = (size >> shift) + 1
+        try:
+            cells = reserve(2 * 8 * _CELL_WORDS * count).view(np.uint64)
+        except (OSError, ValueError, OverflowError):
+            return
+        self._heap[number] = start, shift, cells
+        self._heap_table[number] = cells.ctypes.data, 8 * _CELL_WORDS * count
+
+    def _forget_heap(self, numbers: Collection[int]) -> None:
+        for number in numbers:
+            del self._heap[number]
+            self._heap_table[number] = 0
 
     def word(self, name: str) -> int:
         """A word of the launch's state."""
@@ -169,6 +197,7 @@ class ShadowMemory:
         """Free all cells."""
         self._cells.clear()
         self._table[:] = 0
+        self._forget_heap(tuple(self._heap))
 
 
 def _convert(old: _Words, old_shift: int, new: _Words, shift: int) -> None:

@@ -94,7 +94,7 @@ class DeviceHeap:
         least = max(size_classes.GRANULE, 1 << step >> 1)
         count = min(2 * self.limit // least + _FEWEST_CELLS, (1 << REGION_SHIFT) >> shift)
         try:
-            cells, arena = _reserve(count << CELL_SHIFT), _reserve(count << step)
+            cells, arena = reserve(count << CELL_SHIFT), reserve(count << step)
         except (OSError, ValueError, OverflowError):
             return False
         record = self._record(number)
@@ -105,6 +105,16 @@ class DeviceHeap:
             record[CLASS.index(name)] = value
         self._table[region_of(size_classes.base(number))] = 0, 0, 0, record.ctypes.data
         return True
+
+    def host_address(self, number: int) -> int:
+        """The host address of the memory of a size class; 0 where it has none."""
+        known = self._memory.get(number)
+        return 0 if known is None else int(known[1].ctypes.data)
+
+    def host_size(self, number: int) -> int:
+        """Bytes that are reserved for a size class."""
+        known = self._memory.get(number)
+        return 0 if known is None else known[1].size
 
     def find(self, address: int) -> Allocation | None:
         """Return the allocation whose cell holds an address, inside the allocation or not."""
@@ -138,7 +148,7 @@ class DeviceHeap:
         return self.control[start : start + len(CLASS)]
 
 
-def _reserve(size: int) -> Bytes:
+def reserve(size: int) -> Bytes:
     """Memory that is zero, and takes none of the machine's before it is touched."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE_ONLY
     return np.frombuffer(mmap.mmap(-1, max(size, mmap.PAGESIZE), flags=flags), np.uint8)

@@ -70,3 +70,20 @@ def test_a_block_has_cells_for_its_shared_memory() -> None:
     block.clear()
     assert np.flatnonzero(block._state).tolist() == [layout.BLOCK["cells"] // 8, layout.BLOCK["plane"] // 8]
     assert block._state[layout.BLOCK["cells"] // 8] == cells
+
+
+def test_the_heap_keeps_its_cells_while_its_memory_stays() -> None:
+    space, shadow = AddressSpace(), ShadowMemory()
+    heap = space.heap
+    assert heap.add_class(2)
+    shadow.add_heap_class(2, heap, 2)
+    shadow.add_heap_class(3, heap, 2)
+    assert np.flatnonzero(shadow._heap_table[:, 0]).tolist() == [2]
+    shadow.keep_heap(heap, 2)
+    assert shadow._heap_table[2, 0]
+    shadow.keep_heap(heap, 0)
+    assert not shadow._heap_table.any()
+    shadow.add_heap_class(2, heap, 2)
+    heap.clear()
+    shadow.keep_heap(heap, 2)
+    assert not shadow._heap_table.any()
