@@ -37,7 +37,7 @@ from gpuregress.records import (
 from gpuregress.records.instrumentation import schedules
 from gpuregress.runner import feasibility, timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
-from gpuregress.runner.checks.findings import fault_of, with_launch
+from gpuregress.runner.checks.findings import fault_of, has_chief_of, with_launch
 from gpuregress.runner.dumps import DumpFolder, digest_of
 from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
 from gpuregress.runner.launches.recorder import LaunchRecorder
@@ -75,7 +75,7 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
         device.limit_heap(task.case.limits.heap)
         run.execute()
         if run.observed.findings:
-            outcome = replace(outcome, state="fault", fault=fault_of(run.observed.findings))
+            outcome = replace(outcome, state="fault", fault=fault_of(run.observed.findings, run.finding_position))
     except KernelFault as fault:
         position = launcher.position if run.is_first else None
         told = Fault(fault.kind, str(fault), fault.details, launcher.current, position)
@@ -131,6 +131,7 @@ class _CaseRun:
         accuracy: what the first run finds of it, where that was asked for.
         observed: further findings.
         under_schedules: runs the case under schedules, where it has any.
+        finding_position: position of the launch with the first finding of the dynamic checks.
     """
 
     launcher: Launcher
@@ -149,6 +150,7 @@ class _CaseRun:
     accuracy: AccuracyRuns | None = None
     observed: Observations = field(default_factory=lambda: Observations(poison=POISON.hex()))
     under_schedules: ScheduleRuns | None = None
+    finding_position: int | None = None
 
     @property
     def case(self) -> Case:
@@ -366,7 +368,10 @@ class _CaseRun:
             unwatched = (*self.observed.unwatched, f"{label}: {report.unwatched}")
             self.observed = replace(self.observed, unwatched=tuple(dict.fromkeys(unwatched)))
         if report.findings or self.observed.findings:
-            self.observed = replace(self.observed, findings=with_launch(self.observed.findings, report.findings))
+            findings = with_launch(self.observed.findings, report.findings)
+            if not has_chief_of(findings, self.observed.findings):
+                self.finding_position = self.launcher.position if self.is_first else None
+            self.observed = replace(self.observed, findings=findings)
         if self.accuracy is not None:
             self.accuracy.note(report, launch.source)
         self._record_counts(launch, report)

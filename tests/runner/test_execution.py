@@ -20,6 +20,7 @@ from gpuregress.records import (
     CardFacts,
     Case,
     CaseSettings,
+    CheckFinding,
     Costs,
     Coverage,
     FileCoverage,
@@ -188,6 +189,22 @@ def test_only_what_is_not_instrumented_is_timed(tmp_path: Path) -> None:
     assert outcome.observations.timing is not None
     assert (device.loaded, device.launched) == ([counted, Instruments()], 4)
     assert outcome.repeats == {"out": (outcome.dumps[0].digest,)}
+
+
+def test_a_finding_is_a_fault_of_the_launch_in_which_it_came_first(tmp_path: Path) -> None:
+    class Watched(fakes.FakeDevice):
+        def launch(self, *arguments: Any) -> LaunchReport:
+            report = super().launch(*arguments)
+            found = CheckFinding("race", "data race", location="k.cu:3")
+            return replace(report, findings=(found,) if self.launched > 1 else ())
+
+    outcome = run(fakes.case("double", "double", "double"), tmp_path, Watched())
+    assert outcome.fault is not None
+    assert (outcome.fault.kind, outcome.fault.position, outcome.fault.details) == (
+        "race",
+        1,
+        ("2 times at these lines",),
+    )
 
 
 def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:

@@ -26,8 +26,19 @@ def with_launch(known: Sequence[CheckFinding], new: Sequence[CheckFinding]) -> t
     return merged((*(finding for finding in known if finding.kind != "leak"), *new))
 
 
-def fault_of(findings: Sequence[CheckFinding]) -> Fault:
-    """The fault of a case with findings: the first one, and the others as details."""
+def has_chief_of(findings: Sequence[CheckFinding], known: Sequence[CheckFinding]) -> bool:
+    """Whether the first finding is the same as before, however often it has come since."""
+    chiefs = [[(item.kind, item.location, item.lines) for item in items[:1]] for items in (findings, known)]
+    return chiefs[0] == chiefs[1]
+
+
+def fault_of(findings: Sequence[CheckFinding], position: int | None = None) -> Fault:
+    """The fault of a case with findings: the first one, and the others as details.
+
+    Args:
+        findings: of all launches.
+        position: of the launch with the first one, from 0.
+    """
     chief, *others = findings
     lines = list(chief.details)
     if chief.count > 1:
@@ -37,4 +48,4 @@ def fault_of(findings: Sequence[CheckFinding]) -> Fault:
         lines += [f"{other.message}{times}", *other.details]
     if len(others) >= MOST_SHOWN:
         lines.append(f"{len(others) - MOST_SHOWN + 1} more findings")
-    return Fault(chief.kind, chief.message, tuple(lines))
+    return Fault(chief.kind, chief.message, tuple(lines), position=position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.records import CheckFinding
-from gpuregress.runner.checks.findings import MOST_SHOWN, fault_of, merged, with_launch
+from gpuregress.runner.checks.findings import MOST_SHOWN, fault_of, has_chief_of, merged, with_launch
 
 
 def _finding(line: int, count: int = 1) -> CheckFinding:
@@ -15,8 +15,8 @@ def test_findings_at_the_same_lines_are_one() -> None:
 
 
 def test_the_first_finding_is_the_fault() -> None:
-    fault = fault_of([_finding(3, 2000), _finding(4), _finding(5, 2)])
-    assert (fault.kind, fault.message) == ("race", "data race at line 3")
+    fault = fault_of([_finding(3, 2000), _finding(4), _finding(5, 2)], 2)
+    assert (fault.kind, fault.message, fault.position) == ("race", "data race at line 3", 2)
     assert fault.details == ("2,000 times at these lines", "data race at line 4", "data race at line 5 (2 times)")
 
 
@@ -30,3 +30,9 @@ def test_what_is_not_freed_counts_behind_the_last_launch() -> None:
     leak = CheckFinding("leak", "an allocation", location="k.cu:1", lines="k.cu:1")
     assert with_launch([leak, _finding(3)], [_finding(3)]) == (_finding(3, 2),)
     assert with_launch([], [leak]) == (leak,)
+
+
+def test_the_first_finding_stays_the_same_however_often_it_comes() -> None:
+    assert has_chief_of([_finding(3, 9), _finding(4)], [_finding(3)])
+    assert not has_chief_of([_finding(4)], [_finding(3)])
+    assert not has_chief_of([_finding(3)], [])
