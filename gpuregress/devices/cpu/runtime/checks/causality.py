@@ -22,6 +22,27 @@ _Seen = tuple[_Key, int, bool]
 """A location, the number of releases there that were seen, and whether those of other blocks count."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """What a fence, or an access that releases, holds for: the accesses that are ordered before it.
+
+    Attributes:
+        stamp: its thread's own accesses up to then.
+        open: epochs of the block's threads before that one.
+        warps: up to when its warp knew what each warp did.
+    """
+
+    stamp: int
+    open: int
+    warps: tuple[int, ...]
+
+    def covers(self, thread: int, other: int) -> bool:
+        """Whether an access of the block came before the fence of a thread."""
+        stamp, whose = layout.epoch_stamp(other), layout.epoch_thread(other)
+        own = whose == thread and stamp <= self.stamp
+        return own or other < self.open or stamp <= self.warps[whose // 32]
+
+
 @dataclass(slots=True)
 class _Release:
     """A release: what its thread and its block had done by then, and what it had seen itself.
@@ -29,19 +50,19 @@ class _Release:
     Attributes:
         block: of the thread.
         thread: its number in the block.
-        near: a stamp: its own accesses up to then, for threads of the same block.
-        far: likewise for those of other blocks; 0: none.
-        open: epochs of the block's threads before that one.
-        warps: up to when its warp knew what each warp did.
+        near: its fence, for threads of the same block; None: it has none of its own.
+        far: likewise for those of other blocks.
+        fenced: the stamp of the block's last barrier behind fences of its threads; 0: none.
+        is_far: whether it holds for other blocks.
         seen: the releases that it had acquired.
     """
 
     block: int
     thread: int
-    near: int
-    far: int
-    open: int
-    warps: tuple[int, ...]
+    near: _Fence | None
+    far: _Fence | None
+    fenced: int
+    is_far: bool
     seen: tuple[_Seen, ...]
 
 
@@ -65,7 +86,8 @@ class _Acquired:
 
 @dataclass(slots=True)
 class _Block:
-    fences: dict[int, tuple[int, int]] = field(default_factory=dict)
+    near: dict[int, _Fence] = field(default_factory=dict)
+    far: dict[int, _Fence] = field(default_factory=dict)
     acquired: list[_Acquired] = field(default_factory=list)
 
 
@@ -91,9 +113,9 @@ class Causality:
         block = self._blocks.setdefault(number, _Block())
         is_far = scope >= layout.SCOPES["cluster"]
         if kind & layout.FENCE:
-            near, far = block.fences.get(thread, (0, 0))
-            block.fences[thread] = (stamp, stamp if is_far else far)
-            del near
+            block.near[thread] = self._fence(thread, stamp)
+            if is_far:
+                block.far[thread] = block.near[thread]
             self._set("fences", 3 if is_far else self._word("fences") | 1)
             for one in block.acquired:
                 if one.thread == thread:
@@ -137,21 +159,32 @@ class Causality:
         place = self._locations.get(key)
         if not kind & layout.READS and place is not None:
             place.first = len(place.releases)
-        stamp = self._shadow.word("now")
+        near, far, fenced = block.near.get(thread), block.far.get(thread), self._word("fenced")
         if kind & layout.RELEASES:
-            near, far = stamp, stamp if is_far else 0
-        else:
-            near, far = block.fences.get(thread, (0, 0))
-            fenced = self._word("fenced")
-            near, far = max(near, fenced), max(far, fenced) if is_far else 0
-        if not near:
+            near = self._fence(thread, self._shadow.word("now"))
+            far = near if is_far else far
+        if near is None and not fenced:
             return
         if place is None:
             place = self._locations[key] = _Location()
         self._shadow.note_release()
-        seen = tuple(self._usable(block, thread))
-        warps = self._row(layout.WARPS, thread // 32)
-        place.releases.append(_Release(number, thread, near, far, self._word("open"), warps, seen))
+        holds_far = is_far and (far is not None or fenced > 0)
+        place.releases.append(
+            _Release(number, thread, near, far, fenced, holds_far, tuple(self._usable(block, thread)))
+        )
+
+    def _fence(self, thread: int, stamp: int) -> _Fence:
+        return _Fence(stamp, self._word("open"), self._row(layout.WARPS, thread // 32))
+
+    def _covers(self, release: _Release, other: int, *, is_same: bool) -> bool:
+        """Whether an access of the release's block came before it."""
+        fence = release.near if is_same else release.far
+        if fence is not None and fence.covers(release.thread, other):
+            return True
+        # A barrier behind fences of all threads: each of them holds for its own thread.
+        own = self._blocks[release.block].far.get(layout.epoch_thread(other))
+        stamp = layout.epoch_stamp(other)
+        return own is not None and stamp <= release.fenced and stamp <= own.stamp
 
     def is_ordered(self, other: int, epoch: int) -> bool:
         """Whether an earlier access is ordered before one of the running thread."""
@@ -169,9 +202,9 @@ class Causality:
             visited[key] = index
             place = self._locations[key]
             for release in reversed(place.releases[place.first : index] or place.releases[:index]):
-                if release.block != reader and not (is_far and release.far):
+                if release.block != reader and not (is_far and release.is_far):
                     continue
-                if release.block == whose and _covers(release, other, is_same=release.block == reader):
+                if release.block == whose and self._covers(release, other, is_same=release.block == reader):
                     return True
                 todo.extend((item, release.block) for item in release.seen)
         return False
@@ -205,15 +238,6 @@ class Causality:
 
     def _row(self, table: int, number: int) -> tuple[int, ...]:
         return tuple((ctypes.c_uint32 * 32).from_address(self._machine.block_checks + table + 128 * number))
-
-
-def _covers(release: _Release, other: int, *, is_same: bool) -> bool:
-    """Whether an access of the release's block came before it."""
-    stamp, thread = layout.epoch_stamp(other), layout.epoch_thread(other)
-    upto = release.near if is_same else release.far
-    if thread == release.thread and stamp <= upto:
-        return True
-    return other < release.open or stamp <= release.warps[thread // 32]
 
 
 def cluster_numbers(grid: Dim3, cluster: Dim3) -> Callable[[int], int]:

@@ -15,7 +15,21 @@ LAST = (
     "__shared__ bool last; if (!t) {{ z[1 + b] = 5; {0} last = atomicAdd(&z[0], 1) == gridDim.x - 1; }}"
     "__syncthreads(); if (last && t < gridDim.x) z[8 + t] = z[1 + t];"
 )
+SUM = (
+    "z[1 + i] = 1; {0} __syncthreads();"
+    "if (!t) {{ {1} if (atomicAdd(&z[0], 1) == gridDim.x - 1) {{ __threadfence(); z[99] = z[1 + (i + 33) % 96]; }} }}"
+)
+TWICE = (
+    "if (b == 0 && !t) {{ z[1] = 7; __threadfence(); }} __syncthreads();"
+    "if (b == 0 && !t) {{ z[1] = 8; {0} atomicExch(&z[0], 1); }}"
+    "if (b == 1 && !t) {{ {1} __threadfence(); z[2] = z[1]; }}"
+)
 BODIES = {
+    "all_fenced": SUM.format("__threadfence();", ""),
+    "one_fenced_behind": SUM.format("", "__threadfence();"),
+    "one_fenced_before_racy": SUM.format("if (!t) __threadfence();", ""),
+    "fenced_again": TWICE.format("__threadfence();", WAIT),
+    "fenced_once_racy": TWICE.format("", WAIT),
     "flag": PASS.format("__threadfence();", WAIT, "__threadfence();"),
     "flag_unfenced_racy": PASS.format("", WAIT, "__threadfence();"),
     "flag_narrow_racy": PASS.format("__threadfence_block();", WAIT, "__threadfence();"),
@@ -33,6 +47,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
 
 @pytest.mark.parametrize("kernel", BODIES)
 def test_what_has_been_released_and_acquired_is_in_order(program: Running, kernel: str) -> None:
-    z, y = program.put("z", np.zeros(64, np.int32)), program.put("y", np.zeros(64, np.int32))
+    z, y = program.put("z", np.zeros(100, np.int32)), program.put("y", np.zeros(64, np.int32))
     messages = [finding.message for finding in program.launch(kernel, 3, 32, z, y).findings]
     assert bool(messages) == kernel.endswith("racy"), messages
