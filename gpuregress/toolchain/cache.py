@@ -68,7 +68,8 @@ def digest(parts: Iterable[str | bytes]) -> str:
     """The xxh3-128 of a list of texts, as hexadecimal; the borders between the parts count."""
     state = xxhash.xxh3_128()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        # Names of files may hold bytes that are no UTF-8.
+        data = part.encode(errors="surrogatepass") if isinstance(part, str) else part
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
     return state.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -262,10 +263,10 @@ def test_the_settings_name_the_cluster_of_run(bench: Bench, hosts: Hosts, own: D
 
 def children(pid: int) -> list[int]:
     """The worker processes of a Dask worker."""
-    path = Path(f"/proc/{pid}/task")
-    if not path.exists():
-        return []
-    found = [int(child) for task in path.iterdir() for child in (task / "children").read_text().split()]
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            found += map(int, path.read_text().split())
     return [child for child in found if is_running(child)]
 
 
