@@ -47,4 +47,6 @@ def command(ctx: click.Context, /, case: str, json_file: str | None, html_file: 
     for one in done.summary.verdicts:
         if one.status != "pass":
             console.say(f"{one.case}: {'' if one.case in done.costs else 'not counted: '}{one.headline}", err=True)
+    if done.summary.interrupted:
+        console.say("interrupted", err=True)
     return done.summary.exit_code

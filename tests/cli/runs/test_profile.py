@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,12 @@ def test_each_case_is_printed_with_the_exit_code_of_the_run() -> None:
 
 
 def test_a_case_that_was_not_counted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profile, "profile", lambda *_arguments, **_more: ProfileResult(summary(), {}))
+    cut = dataclasses.replace(summary(), state="interrupted")
+    monkeypatch.setattr(profile, "profile", lambda *_arguments, **_more: ProfileResult(cut, {}))
     result = CliRunner().invoke(main, ["profile", "a"])
     assert ": not counted: " in result.stderr
-    assert result.exit_code == summary().exit_code
+    assert result.stderr.endswith("\ninterrupted\n")
+    assert result.exit_code == cut.exit_code
 
 
 def test_files_are_written(tmp_path: Path) -> None:
