@@ -49,19 +49,26 @@ def _index(arguments: list[str]) -> int:
     return int(number) if number.isdecimal() else 0
 
 
+def _find_modules(path: str) -> None:
+    """Take over the parent's module path; without one, as where a worker is started by hand, run Python's `site`."""
+    if path:
+        sys.path[:] = path.split(os.pathsep)
+        try:
+            from gpuregress import late_site  # noqa: PLC0415 - nothing of ours could be found before
+        except ImportError:
+            pass  # a package that only a hook of `site` finds
+        else:
+            late_site.postpone(sys.path)
+            return
+    import site  # noqa: PLC0415 - what -S left out
+
+    site.main()
+
+
 def main() -> None:
     """Start the driver, then the worker; the rest of Python's own start comes when it is needed."""
     begun = ContextStart(_index(sys.argv[1:]))
-    path = os.environ.pop("GPUREGRESS_MODULE_PATH", "")
-    sys.path[:] = path.split(os.pathsep) if path else sys.path
-    try:
-        from gpuregress import late_site  # noqa: PLC0415 - nothing of ours could be found before
-
-        late_site.postpone(sys.path)
-    except ImportError:  # a package that only a hook finds, or a worker that was started by hand
-        import site  # noqa: PLC0415 - what -S left out
-
-        site.main()
+    _find_modules(os.environ.pop("GPUREGRESS_MODULE_PATH", ""))
     from gpuregress.workers import child  # noqa: PLC0415 - as above
 
     child.serve_and_leave(begun=begun)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpuregress import storage
 from gpuregress.document import yaml_writer
-from gpuregress.errors import GpuregressError
+from gpuregress.errors import GpuregressError, StorageError
 from gpuregress.escapes import one_line, visible
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
@@ -37,7 +37,7 @@ class FuzzFinding:
         also: how many other inputs failed in this way.
         changes: what the search for the smallest case made smaller or plainer.
         path: the job, relative to the project where it is in it; "" where none was written, for the failure did not
-            come again.
+            come again or the folder cannot be written to.
         text: the job.
         is_known: whether that file was there already.
         stopped: why the search for the smallest case ended early, "" where it did not.
@@ -100,9 +100,6 @@ class FindingWriter:
             also: other inputs with the same kind of failure.
             limit_s: seconds for the search.
             seed: of the run, for the comment.
-
-        Raises:
-            StorageError: the file cannot be written.
         """
         failed, planned = tried.failure, tried.planned
         assert failed is not None
@@ -133,7 +130,10 @@ class FindingWriter:
         head = (f"Found by `gpuregress fuzz {job} --seed {seed}`.", message, f"Inputs: {planned.candidate.words}")
         smaller = (f"Made smaller: {one}" for one in changes)
         more = (f"Not the smallest: {stopped}",) if stopped else ()
-        path, text, is_known = self._written(job, moved, (*head, *smaller, *more, *((doubt,) if doubt else ())))
+        try:
+            path, text, is_known = self._written(job, moved, (*head, *smaller, *more, *((doubt,) if doubt else ())))
+        except StorageError as error:  # what was found is told all the same
+            return dataclasses.replace(found, stopped=one_line(str(error)))
         return dataclasses.replace(found, path=self._shown(path), text=text, is_known=is_known, stopped=stopped)
 
     def _moved(self, trial: Trial) -> Job:
@@ -158,7 +158,8 @@ class FindingWriter:
         for path in sorted(self._target.glob(f"{name}-*.yaml")):
             if _is_same(path, job):
                 return path, path.read_text(encoding="utf-8"), True
-        self._target.mkdir(parents=True, exist_ok=True)
+        with storage.disk_errors(self._target):
+            self._target.mkdir(parents=True, exist_ok=True)
         number = next(at for at in range(1, 1_000_000) if not (self._target / f"{name}-{at}.yaml").exists())
         path = self._target / f"{name}-{number}.yaml"
         checks = f"--check {','.join(self._folder.checks)} " if self._folder.checks else ""

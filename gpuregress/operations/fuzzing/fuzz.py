@@ -118,7 +118,6 @@ def fuzz(
 
     Raises:
         UsageError: the job cannot be fuzzed: it fails as it is, or nothing of it can be changed.
-        StorageError: a job cannot be written.
         GpuregressError: the errors of `session.run`.
     """
     start = time.monotonic()

@@ -72,3 +72,13 @@ def test_a_failure_that_does_not_come_again_is_told_and_not_written(shop: Worksh
     writer = FindingWriter(folder, scratch, target, StopSignal(), interrupted)
     done = writer.write("j", failed(Candidate(0), Failure("timeout", message="over its limit")), 0, 0.0, 7)
     assert "# Not confirmed: interrupted\n" in done.text
+
+
+def test_a_failure_is_told_where_its_job_cannot_be_written(shop: Workshop, tmp_path_factory: Any) -> None:
+    scratch = Path(tmp_path_factory.mktemp("scratch"))
+    folder = JobFolder(find(shop.root), shop.root / "configs/j.yaml", RunOptions("cpu"), scratch / "runs")
+    (shop.root / "file").touch()
+    writer = FindingWriter(folder, scratch, shop.root / "file/fuzz", StopSignal(), lambda _job, _kind: True)
+    done = writer.write("j", failed(Candidate(0), Failure("timeout", message="over its limit")), 0, 0.0, 7)
+    assert (done.path, done.message) == ("", "over its limit")
+    assert done.stopped.startswith("cannot write")
