@@ -131,6 +131,7 @@ class Conflict(Sparse):
         later: that of the other one.
         text: both accesses in words, with element, threads and source lines.
         lines: both source lines.
+        memory: the name of the buffer or variable.
     """
 
     part: str
@@ -138,6 +139,7 @@ class Conflict(Sparse):
     later: int
     text: str
     lines: str = ""
+    memory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ class ComparedSchedules:
             run,
             switches={buffer: smallest.words for buffer, smallest in found.items() if smallest},
             replays={buffer: smallest.name for buffer, smallest in found.items() if smallest},
-            accesses={buffer: tuple(_accesses(known, smallest)) for buffer, smallest in found.items()},
+            accesses={buffer: tuple(_accesses(known, smallest, buffer)) for buffer, smallest in found.items()},
         )
 
     def _differing(self, name: str, filled: Mapping[str, Array]) -> frozenset[str]:
@@ -219,11 +219,12 @@ class ComparedSchedules:
                 yield one.buffer
 
 
-def _accesses(known: Adversary, smallest: Smallest | None) -> Iterator[str]:
-    """The accesses that the switches exchange; where none of those is known, the first ones that conflict."""
-    explained = () if smallest is None else (one for one in known.conflicts if smallest.explains(one))
+def _accesses(known: Adversary, smallest: Smallest | None, buffer: str) -> Iterator[str]:
+    """The accesses that the switches exchange, those to the buffer first; where none is known, all that conflict."""
+    conflicts = sorted(known.conflicts, key=lambda one: one.memory != buffer)
+    explained = () if smallest is None else (one for one in conflicts if smallest.explains(one))
     told = tuple(one.text for one in itertools.islice(explained, _MOST_ACCESSES))
-    yield from told or (one.text for one in known.conflicts[:_MOST_ACCESSES])
+    yield from told or (one.text for one in conflicts[:_MOST_ACCESSES])
     if not known.conflicts and known is not _UNKNOWN:
         yield _NO_CONFLICT
     if not told and known.survey.unwatched:

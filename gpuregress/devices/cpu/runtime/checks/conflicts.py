@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT
 from gpuregress.records import SM_90
 from gpuregress.records.instrumentation.schedules import BLOCKS, COPIES, THREADS, WARPS, Conflict
 
 MOST_PAIRS = 4_096
-"""Of blocks, warps or threads: those behind are not kept."""
+"""Of blocks, warps or threads at a buffer or variable: those behind are not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class _Pair:
     part: str
     earlier: int
     later: int
+    memory: int
+    """The region that both access: a buffer, a variable, shared memory."""
 
 
 @dataclass(slots=True)
@@ -37,29 +40,32 @@ class ConflictLog:
 
     def add(self, kind: int, address: int, epoch: int, other: int) -> None:
         """Note a report of the check of races: its words."""
-        pair = self._pair(kind, epoch, other)
+        pair = _Pair(*self._ordered(kind, epoch, other), address >> REGION_SHIFT)
         if len(self._found) < MOST_PAIRS:
             self._found.setdefault(pair, (kind, address, epoch, other))
         else:
             self.is_cut = self.is_cut or pair not in self._found
 
-    def all(self, describe: Callable[[int, int, int, int], tuple[str, str]]) -> tuple[Conflict, ...]:
+    def all(self, describe: Callable[[int, int, int, int], tuple[str, str, str]]) -> tuple[Conflict, ...]:
         """Return the conflicts in the order in which they came.
 
         Args:
-            describe: the words of a report → both accesses in words, and their source lines.
+            describe: the words of a report → both accesses in words, their source lines, and the element.
         """
-        return tuple(
-            Conflict(pair.part, pair.earlier, pair.later, *describe(*report)) for pair, report in self._found.items()
-        )
+        return tuple(self._conflict(pair, *describe(*report)) for pair, report in self._found.items())
 
-    def _pair(self, kind: int, epoch: int, other: int) -> _Pair:
+    @staticmethod
+    def _conflict(pair: _Pair, text: str, lines: str, element: str) -> Conflict:
+        return Conflict(pair.part, pair.earlier, pair.later, text, lines, element.strip("`").partition("[")[0])
+
+    def _ordered(self, kind: int, epoch: int, other: int) -> tuple[str, int, int]:
+        """What orders the two accesses, and the numbers of the earlier and the later of that."""
         if kind == layout.UNARRIVED:
-            return _Pair(COPIES, 0, 0)
+            return COPIES, 0, 0
         blocks = [self.block_at(layout.epoch_stamp(one)) for one in (other, epoch)]
         if blocks[0] != blocks[1]:
             clusters = [self.cluster(block) for block in blocks]
-            return _Pair(BLOCKS if clusters[0] != clusters[1] else "", *clusters)
-        threads = [layout.epoch_thread(one) for one in (other, epoch)]
-        warps = [thread // SM_90.warp_size for thread in threads]
-        return _Pair(WARPS, *warps) if warps[0] != warps[1] else _Pair(THREADS, *threads)
+            return BLOCKS if clusters[0] != clusters[1] else "", clusters[0], clusters[1]
+        threads = layout.epoch_thread(other), layout.epoch_thread(epoch)
+        warps = threads[0] // SM_90.warp_size, threads[1] // SM_90.warp_size
+        return (WARPS, *warps) if warps[0] != warps[1] else (THREADS, *threads)

@@ -147,17 +147,18 @@ class LaunchFindings:
         """Whether there were more reports, or more conflicts, than are looked at."""
         return self._reports >= _MOST_REPORTS or (self._log is not None and self._log.is_cut)
 
-    def _told(self, kind: int, address: int, epoch: int, other: int) -> tuple[str, str]:
-        """Both accesses of a report in words, and their source lines."""
+    def _told(self, kind: int, address: int, epoch: int, other: int) -> tuple[str, str, str]:
+        """Both accesses of a report in words, their source lines, and the element."""
         earlier, later = self._access(other), self._access(epoch)
+        element = self._element(later.site if later.site.size else earlier.site, address)
         if kind != layout.ORDERED_BY_LUCK:
             found = self._race(kind, address, earlier, later)
-            return found.message, found.lines
-        element = self._element(later.site, address)
+            return found.message, found.lines, element
         who = _triple("thread", later.thread) if earlier.block == later.block else later.who
         first = f"{earlier.action} by {earlier.who} at {earlier.site.where}"
         second = f"{later.action} by {who} at {later.site.where}"
-        return f"order of accesses to {element}: {first} and {second}", f"{earlier.site.where}, {later.site.where}"
+        lines = f"{earlier.site.where}, {later.site.where}"
+        return f"order of accesses to {element}: {first} and {second}", lines, element
 
     def of_exchange(self, text: str) -> tuple[CheckFinding, ...]:
         """The finding of an exchange between lanes, unless a race at the same lines tells it already.

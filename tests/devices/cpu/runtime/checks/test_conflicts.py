@@ -4,6 +4,7 @@ import pytest
 
 from gpuregress.devices.cpu.runtime.checks import conflicts, layout
 from gpuregress.devices.cpu.runtime.checks.conflicts import ConflictLog
+from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT
 
 
 def epoch(stamp: int, thread: int) -> int:
@@ -15,7 +16,7 @@ def logged(*reports: tuple[int, int, int]) -> list[tuple[str, int, int]]:
     log = ConflictLog(lambda stamp: stamp // 10, lambda block: block // 2)
     for kind, later, earlier in reports:
         log.add(kind, 0, later, earlier)
-    return [(one.part, one.earlier, one.later) for one in log.all(lambda *_report: ("", ""))]
+    return [(one.part, one.earlier, one.later) for one in log.all(lambda *_report: ("", "", ""))]
 
 
 def test_the_widest_part_that_differs_is_what_orders_two_accesses() -> None:
@@ -33,7 +34,15 @@ def test_each_pair_is_kept_once_and_their_number_has_a_limit(monkeypatch: pytest
         log = ConflictLog(lambda stamp: stamp, lambda block: block)
         for later in blocks:
             log.add(layout.RACE, 0, epoch(later, 0), epoch(0, 0))
-        return len(log.all(lambda *_report: ("", ""))), log.is_cut
+        return len(log.all(lambda *_report: ("", "", ""))), log.is_cut
 
     assert kept(1, 1, 2, 2) == (2, False)
     assert kept(1, 2, 3, 1) == (2, True)
+
+
+def test_a_pair_is_kept_for_each_buffer() -> None:
+    log = ConflictLog(lambda stamp: stamp, lambda block: block)
+    for address in (1 << REGION_SHIFT, 1 << REGION_SHIFT | 4, 2 << REGION_SHIFT):
+        log.add(layout.RACE, address, epoch(1, 0), epoch(0, 0))
+    found = log.all(lambda _kind, address, *_: ("", "", f"{'ab'[(address >> REGION_SHIFT) - 1]}[0]"))
+    assert [(one.part, one.memory) for one in found] == [("blocks", "a"), ("blocks", "b")]
