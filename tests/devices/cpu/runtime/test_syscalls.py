@@ -52,7 +52,7 @@ def test_an_assertion_is_a_fault() -> None:
 def test_the_heap_is_given_memory_where_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
     caller = _Caller()
     assert caller.call("malloc", 3) == 1
-    monkeypatch.setattr(device_heap, "_reserve", _no_memory)
+    monkeypatch.setattr(device_heap, "reserve", _no_memory)
     assert caller.call("malloc", 4) == 0
     assert caller.calls.failure is None
 
