@@ -32,7 +32,7 @@ from typing import IO, Any
 import _pytest.config
 import pytest
 
-from gpuregress.workers import compiler_pool, worker_process
+from gpuregress.workers import compiler_pool, early_start
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -45,33 +45,34 @@ _LARGEST = 1 << 17
 def use(patch: pytest.MonkeyPatch) -> None:
     """Start all processes of workers and compilers in this way from now on."""
     if sys.platform == "linux":
-        stand_in = types.SimpleNamespace(**{**vars(subprocess), "Popen": _start})
-        for module in (compiler_pool, worker_process):
-            patch.setattr(module, "subprocess", stand_in)
+        stand_in = types.SimpleNamespace(**{**vars(subprocess), "Popen": _popen})
+        patch.setattr(compiler_pool, "subprocess", stand_in)
+        patch.setattr(early_start, "_spawn", functools.partial(_spawn, early_start._spawn))
 
 
-def _start(
+def _popen(arguments: Sequence[str], *, stdout: IO[bytes], pass_fds: tuple[int, ...], **options: Any) -> Any:
+    """Stand in for the `subprocess.Popen` of compilers."""
+    if _is_module(arguments):
+        assert options["start_new_session"]
+        return Forked(arguments, stdout.fileno(), pass_fds, options["env"])
+    return subprocess.Popen(arguments, stdout=stdout, pass_fds=pass_fds, **options)
+
+
+def _spawn(
+    original: Callable[..., Any],
     arguments: Sequence[str],
-    *,
-    stdin: int,
-    stdout: IO[bytes],
-    stderr: IO[bytes],
-    pass_fds: tuple[int, ...],
-    start_new_session: bool,
-    env: Mapping[str, str],
-) -> Forked | subprocess.Popen[bytes]:
-    if arguments[0] == sys.executable and "-m" in arguments[1:3]:
-        assert start_new_session
-        return Forked(arguments, stdout.fileno(), pass_fds, env)
-    return subprocess.Popen(
-        arguments,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        pass_fds=pass_fds,
-        start_new_session=start_new_session,
-        env=env,
-    )
+    output: int,
+    passed: tuple[int, ...],
+    environment: Mapping[str, str],
+) -> Any:
+    """Stand in for the start of a worker."""
+    if _is_module(arguments):
+        return Forked(arguments, output, passed, environment)
+    return original(arguments, output, passed, environment)
+
+
+def _is_module(arguments: Sequence[str]) -> bool:
+    return arguments[0] == sys.executable and "-m" in arguments[1:3]
 
 
 class Forked:

@@ -73,23 +73,33 @@ def start(
         passed: further descriptors that it inherits.
     """
     import socket  # noqa: PLC0415 - not for every command
-    import subprocess  # noqa: PLC0415 - as above
 
     command = command or (_GPU_COMMAND if device.startswith("cuda") else _CPU_COMMAND)
     path = {late_site.VARIABLE: os.pathsep.join(late_site.module_path())} if command is _GPU_COMMAND else {}
     ours, theirs = socket.socketpair()
     arguments = [*command, "--channel", str(theirs.fileno()), device, *(("--after-fault",) if after_fault else ())]
     with theirs:
-        process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            pass_fds=(theirs.fileno(), *passed),
-            start_new_session=True,
-            env={**LIBRARIES, **os.environ, **environment, **path},
+        process = _spawn(
+            arguments, output, (theirs.fileno(), *passed), {**LIBRARIES, **os.environ, **environment, **path}
         )
     return StartedWorker(process, ours, device, environment)
+
+
+def _spawn(
+    arguments: Sequence[str], output: int, passed: tuple[int, ...], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own; tests replace this function."""
+    import subprocess  # noqa: PLC0415 - not for every command
+
+    return subprocess.Popen(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=passed,
+        start_new_session=True,
+        env=environment,
+    )
 
 
 def gpu_environment(number: int, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
