@@ -203,8 +203,9 @@ def _digest_of_names(listed: list[str]) -> str:
 
 
 def _absolute(path: str | Path) -> str:
-    """An absolute path, without following links."""
-    return os.path.abspath(path)  # noqa: PTH100 - Path.resolve follows links
+    """An absolute path, without following links; `..` stays, because the folder before it may be a link."""
+    text = os.fspath(path)
+    return text if text.startswith("/") else os.path.join(os.getcwd(), text)  # noqa: PTH109, PTH118 - often called
 
 
 def _stamp(path: str) -> Stamp:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from gpuregress import read_log
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.frozen import dataclass
@@ -158,6 +159,7 @@ def _located(problems: Problems, key: Key, given: SourceText) -> SourcePath | No
     if not given.language:
         path = existing(problems, key, given.text)
         return SourcePath(path) if path is not None else None
+    read_log.give_up(f"{given.text} is Python: its imports, and whether its compiler is installed, are not followed")
     if given.language == "python":
         key = (*key, "python")
     if not given.text.rpartition(":")[0].endswith(".py"):

@@ -1,9 +1,9 @@
 """Cache of the plans of jobs: a job that has not changed is not validated and expanded again.
 
-An entry is found by the job's text, the project, the overrides and the version. It is taken if every file that planning
-read, looked for or did not find is as it was, and every module that planned. It lies in the cache of programs, which
-takes nothing that others may write. What cannot be followed is not kept: results of earlier runs, kernels in Python,
-large files. An entry holds records as JSON, and nothing that would run.
+An entry is found by the job's text, the project, the overrides, the version and the installation. It is taken if every
+file that planning read, looked for or did not find is as it was, and every module that planned. It lies in the cache of
+programs, which takes nothing that others may write. What cannot be followed is not kept: results of earlier runs,
+kernels in Python, large files. An entry holds records as JSON, and nothing that would run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,8 @@ def of_job(
 def _key(path: Path, project: Project, overrides: CaseOverrides) -> str:
     where = (str(path), repr(project), str(default_memory()))
     with_options = (repr(overrides), __version__, sys.version)
-    return cache.digest((FORMAT, *where, *with_options, reader.content(path)))
+    installed = (__file__, *sys.path)  # the modules of an entry are those that are found here
+    return cache.digest((FORMAT, *where, *with_options, repr(installed), reader.content(path)))
 
 
 def _find(key: str) -> JobPlan | None:
@@ -98,8 +99,7 @@ def _is_current(record: Mapping[str, Any]) -> bool:
 
 def _keep(key: str, planned: JobPlan, log: read_log.ReadLog) -> None:
     """Keep a plan, if all that it depends on is known and it is the same when it is read again."""
-    is_python = any(source.python is not None for case in planned.cases for source in _sources(case))
-    if is_python or sum(len(case.launches) for case in planned.cases) > _MOST_LAUNCHES:
+    if sum(len(case.launches) for case in planned.cases) > _MOST_LAUNCHES:
         return
     fingerprints, stamps = log.fingerprints(), _modules()
     if fingerprints is None or stamps is None:
@@ -122,11 +122,6 @@ def _keep(key: str, planned: JobPlan, log: read_log.ReadLog) -> None:
                 cache.store(modules, {"stamps": stamps}, {})
                 _are_current.cache_clear()
             cache.store(key, record, {})
-
-
-def _sources(case: Case) -> Iterator[Any]:
-    yield from case.sources
-    yield from (kernel.source for kernel in case.reference_kernels.values())
 
 
 def _request_record(request: LabelRequest) -> dict[str, Any]:
@@ -159,7 +154,7 @@ def _modules() -> dict[str, str] | None:
         path = getattr(module, "__file__", None) if name.partition(".")[0] in _PLANNERS else None
         if path is not None:
             stamps[path] = _module_stamp(path)
-            if not stamps[path] or os.stat(path).st_mtime > _LOADED:  # noqa: PTH116 - hundreds at each start
+            if not stamps[path] or os.stat(path).st_ctime > _LOADED:  # noqa: PTH116 - hundreds at each start
                 return None
     return stamps
 
@@ -172,8 +167,9 @@ def _are_current(modules: str) -> bool:
 
 
 def _module_stamp(path: str) -> str:
+    """The state of a module's file; installers may give every version of it one time of modification."""
     try:
         status = os.stat(path)  # noqa: PTH116 - as above
     except OSError:
         return ""
-    return f"{status.st_size} {status.st_mtime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"

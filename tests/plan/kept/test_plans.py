@@ -12,14 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress import plan
-from gpuregress.errors import JobErrors
+from gpuregress.errors import JobErrors, MissingCompiler
 from gpuregress.plan import CaseOverrides, case_planning
 from gpuregress.plan.kept import plans
 from gpuregress.project import Project, find
 from gpuregress.records import Case
 from gpuregress.revision import Labels
 from gpuregress.toolchain import cache
+from gpuregress.toolchain.python_kernels import autotuning
 from tests.plan.projects import FULL, JOB, project
+from tests.plan.spaces.test_autotuning import JOB as AUTOTUNED
+from tests.plan.spaces.test_autotuning import KERNEL
 
 HEADER = "compile: {include: [../kernels/include]}\n"
 
@@ -103,6 +106,14 @@ def _link(root: Path) -> None:
     (root / "kernels/reduce.cu").symlink_to("real.cu")
 
 
+def _link_a_folder(root: Path) -> None:
+    """`sub/../b.h` is now another file, though each file that was read is as it was."""
+    (root / "other/sub").mkdir(parents=True)
+    (root / "other/b.h").write_text("int other;")
+    (root / "kernels/include/sub").rmdir()
+    (root / "kernels/include/sub").symlink_to(root / "other/sub")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -113,13 +124,16 @@ def _link(root: Path) -> None:
         _write("kernels/include/cuda_fp16.h", ""),
         _write("gpuregress.yaml", "limits: {timeout: 7}"),
         _link,
+        _link_a_folder,
     ],
 )
 def test_a_change_of_what_was_read_is_noticed(
     tmp_path: Path, planning: Planning, change: Callable[[Path], None]
 ) -> None:
     example = project(tmp_path / "p", reduce=JOB + HEADER)
-    (tmp_path / "p/kernels/include/a.h").write_text("int a;")
+    (tmp_path / "p/kernels/include/sub").mkdir()
+    (tmp_path / "p/kernels/include/b.h").write_text("int b;")
+    (tmp_path / "p/kernels/include/a.h").write_text('#include "sub/../b.h"')
     (tmp_path / "p/kernels/reduce.cu").write_text('#include "a.h"\n__global__ void block_sum(float*, float*, int);')
     planned(example)
     assert not planning.is_fresh(lambda: planned(example))
@@ -135,6 +149,26 @@ def test_overrides_and_python_functions_are_inputs(tmp_path: Path, planning: Pla
     (tmp_path / "p/configs/reference.py").write_text("def totals_agree(expected, actual, case):\n    return True\n")
     with pytest.raises(JobErrors, match="has no function 'block_sums'"):
         planned(example)
+
+
+def test_another_installation_plans_again(tmp_path: Path, planning: Planning, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = project(tmp_path / "p", reduce=JOB)
+    planned(example)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert planning.is_fresh(lambda: planned(example))
+
+
+def test_a_job_without_cases_for_want_of_a_compiler_is_not_kept(
+    tmp_path: Path, planning: Planning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise MissingCompiler("k.py needs triton")
+
+    monkeypatch.setattr(autotuning, "configurations", missing)
+    example = project(tmp_path / "p", reduce=AUTOTUNED + "infeasible: skip\n")
+    (tmp_path / "p/kernels/k.py").write_text(KERNEL)
+    assert planned(example) == ((), ("reduce: none of its cases is run: k.py needs triton",))
+    assert planning.is_fresh(lambda: planned(example))
 
 
 def test_a_file_that_vanished_is_an_error_as_ever(tmp_path: Path, planning: Planning) -> None:
