@@ -53,8 +53,29 @@ def reads_after_wait(statement: Statement) -> tuple[str, ...]:
 
 def sets_after_wait(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement that waits is certain to define only when it goes on."""
-    has_read = isinstance(statement, Instruction) and info(statement).reads_before_wait
-    return sets(statement) if has_read else ()
+    if not isinstance(statement, Instruction):
+        return ()
+    facts = info(statement)
+    return sets(statement) if facts.reads_before_wait or facts.uses_context else ()
+
+
+def uses_context(statement: Statement) -> bool:
+    """Whether a statement reads operands from the context of the warp's threads, and leaves its results there."""
+    return isinstance(statement, Instruction) and info(statement).uses_context
+
+
+def context_operands(statement: Statement) -> tuple[str, ...]:
+    """The registers that a statement reads from the context of the warp's threads."""
+    if not isinstance(statement, Instruction) or not uses_context(statement):
+        return ()
+    return tuple(name for item in statement.operands[1:] for name in _names(item))
+
+
+def context_results(statement: Statement) -> tuple[str, ...]:
+    """The registers that a statement sets in the context of the warp's threads, and nowhere else."""
+    if not isinstance(statement, Instruction) or statement.guard is not None:
+        return ()
+    return sets(statement) if uses_context(statement) else ()
 
 
 def _set_by(instruction: Instruction) -> tuple[str, ...]:

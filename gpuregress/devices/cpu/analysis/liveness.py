@@ -64,6 +64,7 @@ class Liveness:
         dirty_in: for each block, the registers that may have been set since the thread last waited.
         dirty_before: wait → the registers that may have been set since the wait before.
         needed_after: wait → the registers that are read, or saved, before the thread waits again.
+        needed_results: wait → those among them that the waiting statement leaves in the context.
     """
 
     def __init__(
@@ -80,10 +81,13 @@ class Liveness:
             position: frozenset(effects.reads_after_wait(statements[position])) for position in self._waits
         }
         self._results = {at: frozenset(effects.sets_after_wait(statements[at])) for at in self._waits}
+        self._in_context = {at: frozenset(effects.context_operands(statements[at])) for at in self._waits}
+        self._left = {at: frozenset(effects.context_results(statements[at])) for at in self._waits}
         self._guarded = [item.guard is not None for item in statements]
         self.live_after: dict[int, frozenset[str]] = {}
         self.dirty_before: dict[int, frozenset[str]] = {}
         self.needed_after: dict[int, frozenset[str]] = {}
+        self.needed_results: dict[int, frozenset[str]] = {}
         self.live_in = self._find_live()
         # Registers that no wait saves are not followed: debug builds have thousands of them.
         self._saved = frozenset().union(*self.live_after.values(), *self._resumed.values())
@@ -142,7 +146,7 @@ class Liveness:
                 # A guarded wait may not happen: what was dirty before it stays so.
                 if not self._guarded[position]:
                     dirty, saved = set(), True
-            dirty |= self._sets[position] & self._saved
+            dirty |= (self._sets[position] - self._left.get(position, frozenset())) & self._saved
         return frozenset(dirty), saved
 
     # --- needed before the next wait ----------------------------------------------------------------------------------
@@ -188,7 +192,10 @@ class Liveness:
         step = _Backward(set(), set())
         for position in range(block.end - 1, block.start - 1, -1):
             if position in self._waits:
-                notes[position] = step.before(after) - self._results[position]
+                before = step.before(after)
+                notes[position] = before - self._results[position]
+                if not through_waits:
+                    self.needed_results[position] = before & self._left[position]
             self._step(step, position, through_waits=through_waits)
 
     def _step(self, step: _Backward, position: int, *, through_waits: bool) -> None:
@@ -202,5 +209,8 @@ class Liveness:
             if not step.opaque:
                 step.kill |= self._sets[position]
         if waits:
-            step.gen |= self.saved_at(position) - self._sets[position]
-        step.gen |= self._reads[position]
+            shown = self._in_context[position]
+            step.gen |= self.saved_at(position) - (self._sets[position] - shown)
+            step.gen |= self._reads[position] - shown
+        else:
+            step.gen |= self._reads[position]

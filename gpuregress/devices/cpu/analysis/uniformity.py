@@ -88,6 +88,7 @@ class Uniformity:
             first, most = (1, 3) if "red" in statement.modifiers else (0, 1)
             known = all(isinstance(item, Integer) for item in operands[first : first + 1])
             return "arrive" not in statement.modifiers and len(operands) <= most and known
+        # Matrix instructions (`Wait.WARP`) read registers in the threads' contexts: `passes` keeps them all there.
         return wait in {Wait.CONVERGED, Wait.STEP}
 
     def _names_all_lanes(self, mask: Operand) -> bool:

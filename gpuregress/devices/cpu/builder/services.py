@@ -50,6 +50,9 @@ class Exits(Protocol):
     def load_kept(self, emitter: Services, name: str) -> ir.Value:
         """Return what the thread has kept under a name."""
 
+    def row_of(self, emitter: Services, name: str) -> int:
+        """Return the first byte of the context's row with a register of 32 bits, or what is kept under a name."""
+
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """Return the value that a lane of the thread's warp has posted."""
 

@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
 from gpuregress.devices.cpu.functions.inlining import inlined
 from gpuregress.devices.cpu.isa.arithmetic.constant_divisors import with_constant_divisors
-from gpuregress.devices.cpu.isa.matrix.mma_batches import is_followed, with_batches
+from gpuregress.devices.cpu.isa.matrix.mma_batches import with_batches
 from gpuregress.devices.cpu.isa.matrix.wgmma_results import with_results
 from gpuregress.devices.cpu.isa.memory.dynamic_stack import with_stack
 from gpuregress.devices.cpu.isa.memory.variadic_arguments import with_addresses
@@ -51,9 +51,9 @@ def translate(
     needed = replace(tree, functions=tuple(item for item in tree.functions if not item.is_skipped))
     plain = with_stack(with_addresses(needed))
     if schedule is not None and schedule.instruments.accuracy:
-        whole = with_warp_barriers(with_batches(with_shadows(inlined(plain))), is_followed)
+        whole = with_warp_barriers(with_batches(with_shadows(inlined(plain))))
     else:
-        whole = inlined(with_warp_barriers(with_batches(plain), is_followed))
+        whole = inlined(with_warp_barriers(with_batches(plain)))
     unit = Unit(with_constant_divisors(with_results(whole)), schedule)
     if {"races", "uninitialized"} & set(unit.schedule.instruments.checks):
         unit.granules = granules(unit.functions.values())

@@ -68,6 +68,11 @@ class FunctionExits:
         del name
         _refuse(emitter)
 
+    def row_of(self, emitter: Services, name: str) -> int:
+        """Refuse; see `wait`."""
+        del name
+        _refuse(emitter)
+
     def join(self, emitter: Services) -> None:
         """Nothing: a called function does not wait."""
 

@@ -464,12 +464,11 @@ class FunctionEmitter:
         """Wait at the current statement until the scheduler resumes the thread."""
         index, liveness = self.index, self.flow.liveness
         assert liveness is not None
-        needed = liveness.needed_after[index] | frozenset(effects.reads_after_wait(self.flow.statements[index]))
-        dirty = liveness.dirty_before[index]
+        statement = self.flow.statements[index]
+        read = frozenset(effects.reads_after_wait(statement)) - frozenset(effects.context_operands(statement))
+        needed = self._own(liveness.needed_after[index] | read)
         self._values.clear()
-        self.exits.wait(
-            self, kind, AtWait(self.live_across(index), dirty, self._own(needed | liveness.saved_at(index)))
-        )
+        self.exits.wait(self, kind, AtWait(self.live_across(index), liveness.dirty_before[index], needed))
         self.forget_pointers()
         self._values.clear(self.builder.block)
 

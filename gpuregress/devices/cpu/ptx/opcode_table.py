@@ -106,6 +106,8 @@ class OpcodeInfo:
         wait: the threads to wait for.
         exchange: the data that lanes exchange.
         reads_before_wait: whether it reads all of its operands before it waits, and sets all of its results after.
+        uses_context: whether it reads its operands from the context of the warp's threads when all of them wait, and
+            leaves its results there.
         is_aligned: whether all lanes of a warp execute it together, as the manual's `.aligned` demands.
         observes_threads: whether it sees what other threads write meanwhile; a load does so if it is ordered.
         crosses_blocks: whether other blocks may notice it, or be noticed, beyond what `memory` says.
@@ -126,6 +128,7 @@ class OpcodeInfo:
     wait: Wait = Wait.NONE
     exchange: Exchange = Exchange.NONE
     reads_before_wait: bool = False
+    uses_context: bool = False
     is_aligned: bool = False
     observes_threads: bool = False
     crosses_blocks: bool = False
@@ -250,14 +253,15 @@ _ROWS: dict[str, OpcodeInfo] = {
     "activemask": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.CONVERGED),
     "nanosleep": OpcodeInfo("warp.shuffle_vote", _NONE, wait=Wait.YIELD, crosses_blocks=True),
     # Matrices.
-    "mma": replace(_MATRICES, family="matrix.mma", reads_before_wait=True),
+    "mma": replace(_MATRICES, family="matrix.mma", uses_context=True),
     "mma.f64 mma.s32 mma.m8n8k4": replace(_MATRICES, family="matrix.mma"),
     "movmatrix": replace(_MATRICES, reads_before_wait=True),
     "ldmatrix": replace(_MATRICES, memory=MemoryEffect.READ, space="shared", reads_before_wait=True),
     "stmatrix": replace(_MATRICES, result=_NONE, memory=MemoryEffect.WRITE, space="shared", since="sm_90"),
     "wmma.load": OpcodeInfo("matrix.wmma", _VARYING, memory=MemoryEffect.READ, is_aligned=True),
     "wmma.store": OpcodeInfo("matrix.wmma", _NONE, memory=MemoryEffect.WRITE, is_aligned=True),
-    "wmma.mma": replace(_MATRICES, family="matrix.wmma"),
+    "wmma.mma": replace(_MATRICES, family="matrix.wmma", uses_context=True),
+    "wmma.mma.f64 wmma.mma.s32": replace(_MATRICES, family="matrix.wmma"),
     "wgmma": OpcodeInfo("matrix.wgmma", _NONE, since="sm_90a"),
     "wgmma.mma_async": replace(_MATRICES, family="matrix.wgmma", since="sm_90a"),
     # Shadow values, which an instrumented build inserts; no PTX text can name them.

@@ -32,11 +32,12 @@ class Rematerializer:
         self._kernel_parameters = set(emitter.frame.parameter_offsets)
         self._single = single_definitions(emitter.flow.statements)
         self._reaching = ReachingDefinitions(emitter.flow)
+        self._in_context = {name for item in emitter.flow.statements for name in effects.context_operands(item)}
         self._definitions: dict[str, Instruction | None] = {}
         self._costs: dict[str, int | None] = {}
 
     def __contains__(self, name: str) -> bool:
-        cost = self._cost(name)
+        cost = None if name in self._in_context else self._cost(name)
         return cost is not None and cost <= _MOST_VARYING
 
     def rematerialize(self, emitter: Services, live: frozenset[str]) -> None:

@@ -91,6 +91,11 @@ class BlockSchedule(ABC):
         """Return what the thread has kept under a name."""
         return self.body.slots.restore(emitter.builder, self.elements(), name, I32)
 
+    def row_of(self, emitter: Services, name: str) -> int:
+        """Return the first byte of the context's row with a register of 32 bits, or what is kept under a name."""
+        del emitter
+        return self.body.slots.offset(name, I32)
+
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """Return the value that a lane of the thread's warp has posted."""
         b = emitter.builder

@@ -161,3 +161,30 @@ def _lose(kept: dict[str, int], saved: dict[str, int], save: frozenset[str], res
         saved[name] = kept[name]
     for name in kept:
         kept[name] = saved[name] if name in restore else -2
+
+
+_PRODUCTS = """
+.visible .entry k(.param .u64 k_param_0) {
+  .reg .f32 %f<9>; .reg .b32 %r<9>;
+  mov.u32 %r1, %tid.x;
+  MMA {%f0, %f1, %f2, %f3}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f0, %f1, %f2, %f3};
+  bar.sync 0;
+  MMA {%f0, %f1, %f2, %f3}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f0, %f1, %f2, %f3};
+  add.f32 %f4, %f0, %f1;
+  bar.sync 0;
+  st.shared.f32 [%r1], %f4;
+  st.shared.f32 [%r1], %f2;
+  ret;
+}
+""".replace("MMA", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+
+
+def test_operands_in_the_context_are_saved_and_results_in_it_are_loaded_where_they_are_read() -> None:
+    flow = _flow(_PRODUCTS)
+    liveness = _liveness(flow)
+    first, barrier, second, last = sorted(flow.waits)
+    assert liveness.saved_at(first) == {"%r1", "%f0", "%f1", "%f2", "%f3"}
+    assert not any(liveness.saved_at(index) for index in (barrier, second))
+    assert [liveness.needed_results[index] for index in (first, second)] == [set(), {"%f0", "%f1"}]
+    assert liveness.saved_at(last) == {"%f4"}
+    assert not liveness.needed_after[barrier]

@@ -33,6 +33,8 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services, subroutine_body
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT
+from gpuregress.devices.cpu.builder.threads import linear_thread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import F32, F64, I1, I32, I64, POINTER
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import bits_of, canonical, float_of, magnitude
@@ -72,6 +74,7 @@ class Fragment:
         place: where they belong.
         parts: parts side by side.
         columns: of a part.
+        is_by_register: whether the lanes of a register lie side by side, not the registers of a lane.
     """
 
     kind: MatrixElement
@@ -79,6 +82,7 @@ class Fragment:
     place: Place
     parts: int = 1
     columns: int = 0
+    is_by_register: bool = False
 
     @property
     def lane_bytes(self) -> int:
@@ -90,8 +94,22 @@ class Fragment:
         """Bytes that a warp holds."""
         return 32 * self.lane_bytes
 
-    def visit(self, b: ir.IRBuilder, visit: Callable[[ir.Value, ir.Value], None]) -> None:
-        """Visit each element: its number (i32) among all that the lanes hold, and its row-major number."""
+    def visit(self, b: ir.IRBuilder, visit: Callable[[ir.Value, ir.Value], None], bits: int = 0) -> None:
+        """Visit each element: its number (i32) among all that the lanes hold, and its row-major number.
+
+        Args:
+            b: the builder.
+            visit: called with both.
+            bits: of an element where it is stored; 0: those of its kind.
+        """
+        if self.is_by_register:
+            held = 32 // (bits or self.kind.bits)
+            with counted(b, i32(32)) as lane:
+                own = b.mul(lane, i32(held))
+                for index in range(self.count):
+                    register, part = divmod(index, held)
+                    visit(b.add(own, i32(32 * held * register + part)), self.place(b, lane, index))
+            return
         with counted(b, i32(32)) as lane:
             own = b.mul(lane, i32(self.parts * self.count))
             with _each(b, self.parts) as part:
@@ -251,53 +269,62 @@ class Tile:
     def _subroutine(self) -> str:
         return f"{self.name}.{self.result}.{self.c.kind.name}"
 
-    def compute_all(self, emitter: Services, shown: ir.Value, step: int, start_c: int, sources: list[int]) -> None:
+    def compute_all(self, emitter: Services, rows: list[int], count: int, registers: tuple[int, int, int, int]) -> None:
         """Call the subroutine that computes the products of a batch, unless another lane has called it.
 
         Args:
             emitter: the function being lowered.
-            shown: the members' fragments, and behind them a word that tells whether they are computed (i32).
-            step: bytes of a member.
-            start_c: where C begins in them.
-            sources: for each member, the one whose result is its C, or itself.
+            rows: where the context has the registers of A, B, C, metadata and D, for each product in turn.
+            count: of products.
+            registers: of A, B, C and the metadata; D has as many as C.
         """
 
         def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
             with subroutine_body(emitter, builder):
-                self._build_all(emitter, given, step, start_c)
+                self._build_all(emitter, given, registers, len(rows) // count)
             return ir.Constant(I1, 1)
 
-        arguments = (shown, _sources(emitter.unit, sources), i32(len(sources)))
-        whole = emitter.subroutine(f"{self._subroutine}.all", I1, (POINTER, POINTER, I32), build)
+        context, own = emitter.view.pointer("context"), linear_thread(emitter.builder, emitter.view, emitter.thread)
+        arguments = (context, own, _constants(emitter.unit, rows), i32(count))
+        whole = emitter.subroutine(f"{self._subroutine}.all", I1, (POINTER, I32, POINTER, I32), build)
         emitter.builder.call(whole, arguments)
 
-    def _build_all(self, emitter: Services, given: tuple[ir.Value, ...], step: int, start_c: int) -> None:
-        shown, sources, count = given
-        b = emitter.builder
-        is_computed = at(b, shown, b.mul(b.zext(count, I64), i64(step)))
-        with b.if_then(b.icmp_unsigned("==", b.load(is_computed, typ=I32, align=4), i32(0))):
+    def _build_all(
+        self, emitter: Services, given: tuple[ir.Value, ...], registers: tuple[int, int, int, int], step: int
+    ) -> None:
+        context, own, rows, count = given
+        b, unit = emitter.builder, emitter.unit
+        posts = at(b, context, LAYOUT["post"][0])
+        is_wanted = b.icmp_unsigned("!=", b.load(element(b, posts, own, I64), typ=I64), i64(0))
+        held = sum(registers)
+        taken = entry_alloca(b.function, ir.ArrayType(I32, 32 * max(held, step - registers[2])), align=64)
+        start_c = 4 * 32 * sum(registers[:2])
+        with b.if_then(is_wanted):
+            first = b.and_(own, i32(-32))
+            unit.fill(b, element(b, posts, first, I64), 0, i64(8 * 32))
+            lanes = element(b, context, first, I32)
+            copy = unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
+            row_bytes, is_volatile = i64(4 * 32), ir.Constant(I1, 0)
             with counted(b, count) as number:
-                source = b.load(element(b, sources, number, I32), typ=I32, align=4)
-                own, other = (at(b, shown, b.mul(b.zext(item, I64), i64(step))) for item in (number, source))
-                with b.if_then(b.icmp_unsigned("!=", source, number)):
-                    size, is_volatile = i64(32 * self.c.lane_bytes), ir.Constant(I1, 0)
-                    kinds = (shown.type, shown.type, I64, I1)
-                    copy = emitter.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), kinds)
-                    b.call(copy, (at(b, own, start_c), at(b, other, start_c), size, is_volatile))
-                self.compute(emitter, own)
-            b.store(i32(1), is_computed, align=4)
+                table = element(b, rows, b.mul(number, i32(step)), I32)
+
+                def row(index: ir.Value) -> ir.Value:
+                    return at(b, lanes, b.zext(b.load(element(b, table, index, I32), typ=I32), I64))
+
+                with counted(b, i32(held)) as index:
+                    b.call(copy, (element(b, taken, b.mul(index, i32(32)), I32), row(index), row_bytes, is_volatile))
+                self.compute(emitter, taken)
+                with counted(b, i32(step - held)) as index:
+                    result = element(b, at(b, taken, start_c), b.mul(index, i32(32)), I32)
+                    b.call(copy, (row(b.add(index, i32(held))), result, row_bytes, is_volatile))
 
 
-def _sources(unit: Unit, sources: list[int]) -> ir.Value:
+def _constants(unit: Unit, values: list[int]) -> ir.Value:
     """A constant array of numbers (i32)."""
-    name = f"sources.{'.'.join(map(str, sources))}"
-    known: ir.Value | None = unit.module.globals.get(name)
-    if known is not None:
-        return known
-    kind = ir.ArrayType(I32, len(sources))
-    array = ir.GlobalVariable(unit.module, kind, name)
+    kind = ir.ArrayType(I32, len(values))
+    array = ir.GlobalVariable(unit.module, kind, unit.module.get_unique_name("rows"))
     array.global_constant, array.linkage = True, "internal"
-    array.initializer = ir.Constant(kind, sources)
+    array.initializer = ir.Constant(kind, values)
     return array
 
 
@@ -517,7 +544,7 @@ class _TileBuilder:
                 value = canonical(self._emitter, b.fptrunc(number, F32))
             b.store(value, element(b, own, index, value.type), align=size)
 
-        fragment.visit(b, write)
+        fragment.visit(b, write, 8 * size)
 
     # --- vectors ----------------------------------------------------------------------------------------------------
 

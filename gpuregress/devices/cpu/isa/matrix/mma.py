@@ -1,7 +1,7 @@
 """Products of fragments with a fixed layout: mma, dense and sparse.
 
-Each lane writes its registers to the warp's area. Of integers and f64 it then computes its part of the result; of other
-floats the lane that comes first computes the results of all.
+Of integers and f64, each lane writes its registers to the warp's area and computes its part of the result. Of other
+floats, the lane that comes first computes the results of all from the registers that they keep in the thread context.
 
 PTX ISA manual, 9.7.14.5 and 9.7.14.6.
 """
@@ -9,22 +9,22 @@ PTX ISA manual, 9.7.14.5 and 9.7.14.6.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import at, i32, i64
-from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.builder.structured import i32, i64
+from gpuregress.devices.cpu.builder.types import width
 from gpuregress.devices.cpu.isa.matrix import half_precision_m8n8k4
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Fragment, Place, Sparsity, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
-from gpuregress.devices.cpu.isa.matrix.mma_batches import half_of, members
+from gpuregress.devices.cpu.isa.matrix.mma_batches import members
 from gpuregress.devices.cpu.isa.matrix.mma_forms import mma_error, selector_error
-from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show_factors
+from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, meet, own_lane, show_factors
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, elements
-from gpuregress.devices.cpu.runtime.thread_context import AREA
+from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Sink, elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
         results = [product.compute(emitter, start, *shown, lane, i32(index)) for index, start in enumerate(starts)]
         write_sums(emitter, form.result, target, results)
         return
-    sums = Fragment(element_of(form.result), form.rows // 4, _place_of_sums)
-    a = Fragment(form.a, form.a_registers * form.a.parts, _place_of_a(form))
-    b = Fragment(form.b, form.b_registers * form.b.parts, _place_of_b(form))
+    sums = Fragment(element_of(form.result), form.rows // 4, _place_of_sums, is_by_register=True)
+    a = Fragment(form.a, form.a_registers * form.a.parts, _place_of_a(form), is_by_register=True)
+    b = Fragment(form.b, form.b_registers * form.b.parts, _place_of_b(form), is_by_register=True)
     if form.sparsity is not None:
         name += f".sp{form.sparsity.selector}"
     rule = NARROW_MMA if form.a.bits == 8 else ORDINARY
@@ -110,51 +110,32 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
 def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
     """Multiply the fragments of a warp: the lane that comes first computes the results of all lanes."""
     products, metadata = members(instruction), instruction.operands[4:5] if tile.sparsity is not None else ()
+    registers = [
+        (*product.a, *product.b, *(product.c or products[product.source].d), *metadata, *product.d)
+        for product in products
+    ]
+    rows = [_row(emitter, register, number) for number, register in enumerate(chain.from_iterable(registers))]
+    meet(emitter, MULTIPLY, i64(1))
     first = products[0]
-    counts = [len(first.a), len(first.b), max(len(first.c), len(first.d)), len(metadata)]
-    starts = [32 * 4 * sum(counts[:number]) for number in range(5)]
-    step = starts[4]
-    half = half_of(instruction) * AREA // 2
-    own = _OwnParts(emitter, half)
-    for number, product in enumerate(products):
-        for start, part in zip(starts, (product.a, product.b, product.c, metadata), strict=False):
-            own.store(step * number + start, [emitter.read(item, "b32") for item in part])
-    emitter.builder.store(i32(0), at(emitter.builder, area(emitter), half + step * len(products)), align=4)
-    meet(emitter, MULTIPLY)
-    tile.compute_all(
-        emitter, at(emitter.builder, area(emitter), half), step, starts[2], [product.source for product in products]
-    )
-    own = _OwnParts(emitter, half)
-    last = {register: number for number, product in enumerate(products) for register in product.d}
-    for number, product in enumerate(products):
-        results = own.load(step * number + starts[2], len(product.d))
-        for register, value in zip(product.d, results, strict=True):
-            if last[register] == number:
-                emitter.write(register, value, "b32")
+    tile.compute_all(emitter, rows, len(products), (len(first.a), len(first.b), len(first.c), len(metadata)))
+    liveness = emitter.flow.liveness
+    assert liveness is not None
+    needed = liveness.needed_results[emitter.index] if instruction.guard is None else None
+    results = {item: None for product in products for item in product.d if isinstance(item, Register)}
+    for register in results:
+        if needed is None or register.name in needed:
+            emitter.write(register, emitter.exits.load_kept(emitter, register.name), "b32")
 
 
-class _OwnParts:
-    """The parts of a warp's area that belong to the running lane, by the bytes that each lane has."""
-
-    def __init__(self, emitter: Services, half: int) -> None:
-        self._builder = emitter.builder
-        self._area = at(self._builder, area(emitter), half)
-        self._lane = self._builder.zext(own_lane(emitter), I64)
-        self._first: dict[int, ir.Value] = {}
-
-    def store(self, start: int, values: list[ir.Value]) -> None:
-        """Store words into the lane's part of the matrix that begins at a byte."""
-        for number, value in enumerate(values):
-            self._builder.store(value, self._pointer(start, number, len(values)), align=4)
-
-    def load(self, start: int, count: int) -> list[ir.Value]:
-        """Load the words of the lane's part of the matrix that begins at a byte."""
-        return [self._builder.load(self._pointer(start, number, count), typ=I32, align=4) for number in range(count)]
-
-    def _pointer(self, start: int, number: int, count: int) -> ir.Value:
-        if count not in self._first:
-            self._first[count] = at(self._builder, self._area, self._builder.mul(self._lane, i64(4 * count)))
-        return at(self._builder, self._first[count], start + 4 * number)
+def _row(emitter: Services, operand: Operand, number: int) -> int:
+    """The first byte of the row of the thread context that has an operand's values."""
+    if not isinstance(operand, Register):
+        name = f"operand.{number}"
+        emitter.exits.keep(emitter, name, i32(0) if isinstance(operand, Sink) else emitter.read(operand, "b32"))
+        return emitter.exits.row_of(emitter, name)
+    if width(emitter.declared(operand.name)) != 32:
+        raise unsupported(emitter.current(), f"register {operand.name} does not have 32 bits")
+    return emitter.exits.row_of(emitter, operand.name)
 
 
 def read_sums(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:

@@ -1,13 +1,10 @@
 """Batches of matrix products, each of which waits once for the lanes of a warp.
 
-Unrolled kernels hold thousands of mma, sixteen or more of them in a row. Each one alone has two waits, and LLVM's time
-grows with the number of waits. A batch has the operands of its members one behind the other, and a further one that
-names for each member the earlier one whose result it adds to, or itself:
+Unrolled kernels hold thousands of mma, sixteen or more of them in a row. LLVM's time grows with the number of waits. A
+batch has the operands of its members one behind the other, and a further one that names for each member the earlier one
+whose result it adds to, or itself:
 
     mma D0, A0, B0, C0;  mma D1, A1, B1, D0;   →   mma {D0, D1}, {A0, A1}, {B0, B1}, {C0}, {0, 0};
-
-Where one batch follows another, they use the halves of the warp's area in turn, as a last operand says. Then no barrier
-is needed between them: a lane that has met the others in the second batch knows that all have read the first.
 """
 
 from __future__ import annotations
@@ -15,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.effects import reads, sets
 from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Module, Operand, Statement, Vector, elements
 
-MOST = 12
-"""Members of a batch, whose operands fit into half of the warp's area."""
+MOST = 64
+"""Members of a batch."""
 
 _RESULTS = ("f16", "f32")
 """Types of results that one lane computes for all: those of other types are quick alone."""
@@ -65,35 +63,11 @@ def is_batch(instruction: Instruction) -> bool:
     return len(instruction.operands) > 4 and isinstance(instruction.operands[4], Vector)
 
 
-def half_of(instruction: Instruction) -> int:
-    """The half of the warp's area, 0 or 1, that an mma uses."""
-    turn = _turn(instruction)
-    return 0 if turn is None else turn % 2
-
-
-def is_followed(statement: Statement) -> bool:
-    """Whether an mma is followed by one that uses the other half of the area, and needs no barrier before it."""
-    turn = _turn(statement) if isinstance(statement, Instruction) else None
-    return turn is not None and turn >= _FOLLOWED
-
-
-_FOLLOWED = 2
-"""Added to the half in the last operand of a batch."""
-
-
-def _turn(instruction: Instruction) -> int | None:
-    """The last operand of a batch that has neighbours."""
-    if instruction.opcode != "mma" or not is_batch(instruction) or len(instruction.operands) < 6:
-        return None
-    last = instruction.operands[5]
-    return last.value if isinstance(last, Integer) else None
-
-
 def instruction_count(statement: Statement) -> int:
-    """The PTX instructions that a statement stands for, with the warp barriers that are left out behind them."""
-    if isinstance(statement, Instruction) and statement.opcode == "mma" and is_batch(statement):
-        return 2 * len(elements(statement.operands[4])) - (not is_followed(statement))
-    return 1
+    """The instructions that a statement counts as: a product of matrices as two, in which its lanes meet twice."""
+    if not effects.uses_context(statement) or not isinstance(statement, Instruction):
+        return 1
+    return 2 * len(elements(statement.operands[4])) if is_batch(statement) else 2
 
 
 def with_batches(tree: Module) -> Module:
@@ -117,41 +91,7 @@ def _function(function: Function) -> Function:
         else:
             result.append(first)
             at += 1
-    return replace(function, body=tuple(_in_turn(result)))
-
-
-def _in_turn(body: Sequence[Statement]) -> list[Statement]:
-    """Let neighbouring products use the halves of the area in turn."""
-    result = [*body]
-    before: int | None = None
-    for at, statement in enumerate(body):
-        if isinstance(statement, Instruction) and (_is_candidate(statement) or _is_made(statement)):
-            half = 0
-            if before is not None:
-                half = 1 - half_of(_as_batch(result[before]))
-                result[before] = _with_turn(result[before], half_of(_as_batch(result[before])) + _FOLLOWED)
-                result[at] = _with_turn(statement, half)
-            before = at
-        elif not _is_pure(statement):
-            before = None
-    return result
-
-
-def _is_made(statement: Instruction) -> bool:
-    return statement.opcode == "mma" and is_batch(statement)
-
-
-def _as_batch(statement: Statement) -> Instruction:
-    """An mma as a batch, which may have one member."""
-    assert isinstance(statement, Instruction)
-    if is_batch(statement):
-        return statement
-    return replace(statement, operands=(*statement.operands, Vector((Integer(0),))))
-
-
-def _with_turn(statement: Statement, turn: int) -> Instruction:
-    batch = _as_batch(statement)
-    return replace(batch, operands=(*batch.operands[:5], Integer(turn)))
+    return replace(function, body=tuple(result))
 
 
 def _is_pure(statement: Statement) -> bool:

@@ -47,9 +47,9 @@ def show(emitter: Services, start: int, values: list[ir.Value]) -> int:
     return start + 32 * stride
 
 
-def meet(emitter: Services, operation: int) -> None:
-    """Wait until all lanes of the warp have written their registers to the area."""
-    post(emitter, operation, i32(_ALL_LANES), i64(0))
+def meet(emitter: Services, operation: int, value: ir.Value | None = None) -> None:
+    """Wait until all lanes of the warp have written their registers to the area; `value` (i64) is posted."""
+    post(emitter, operation, i32(_ALL_LANES), i64(0) if value is None else value)
     emitter.wait(WARP)
 
 

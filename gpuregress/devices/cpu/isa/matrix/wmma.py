@@ -237,7 +237,12 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
         write_sums(emitter, result, target, results)
         return
     a, b, c = (
-        Fragment(kind, count := kind.parts * len(elements(operand)), _row_major(count, shape.of(matrix)))
+        Fragment(
+            kind,
+            count := kind.parts * len(elements(operand)),
+            _row_major(count, shape.of(matrix)),
+            is_by_register=True,
+        )
         for matrix, kind, operand in (("a", x, left), ("b", y, right), ("c", element_of(types[-1]), addend))
     )
     multiply(emitter, instruction, Tile(name, (shape.m, shape.n, shape.k), a, b, c, result))

@@ -6,7 +6,6 @@ operands; without a barrier a lane could overwrite the operands of the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from gpuregress.devices.cpu.ptx.opcode_table import info
@@ -15,22 +14,23 @@ from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Modu
 _ALL_LANES = Integer(0xFFFF_FFFF)
 
 
-def with_warp_barriers(tree: Module, needs_none: Callable[[Statement], bool] = lambda _: False) -> Module:
-    """The module with a `bar.warp.sync` after each `.aligned` matrix instruction, but those that need none."""
-    return replace(tree, functions=tuple(_function(item, needs_none) for item in tree.functions))
+def with_warp_barriers(tree: Module) -> Module:
+    """The module with a `bar.warp.sync` after each `.aligned` matrix instruction that its lanes execute in turn."""
+    return replace(tree, functions=tuple(map(_function, tree.functions)))
 
 
-def _function(function: Function, needs_none: Callable[[Statement], bool]) -> Function:
-    if not any(_is_aligned(item) for item in function.body or ()):
+def _function(function: Function) -> Function:
+    if not any(_needs_barrier(item) for item in function.body or ()):
         return function
     body: list[Statement] = []
     for statement in function.body or ():
         body.append(statement)
-        if isinstance(statement, Instruction) and _is_aligned(statement) and not needs_none(statement):
+        if isinstance(statement, Instruction) and _needs_barrier(statement):
             operands = (_ALL_LANES,)
             body.append(replace(statement, opcode="bar", modifiers=("warp", "sync"), operands=operands))
     return replace(function, body=tuple(body))
 
 
-def _is_aligned(statement: Statement) -> bool:
-    return isinstance(statement, Instruction) and info(statement).is_aligned
+def _needs_barrier(statement: Statement) -> bool:
+    """Whether the lanes execute a statement one after the other, and a card all together."""
+    return isinstance(statement, Instruction) and info(statement).is_aligned and not info(statement).uses_context
