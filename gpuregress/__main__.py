@@ -23,6 +23,7 @@ def run() -> NoReturn:
     code = 0
     try:
         _take_signals()
+        _open_closed_streams()
         gc.set_threshold(COLLECT_EVERY)
         early_start.begin(sys.argv[1:])
         from gpuregress.cli import main  # noqa: PLC0415 - ^C while it loads is no traceback either
@@ -41,6 +42,16 @@ def run() -> NoReturn:
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or its reader has left
             stream.flush()
     os._exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open /dev/null for streams that the caller closed (`>&-`, cron): else a worker's channel would be our stdout."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
 
 
 def _take_signals() -> None:

@@ -6,10 +6,13 @@ import functools
 import sys
 from unittest import mock
 
-from gpuregress.cli import main
+from gpuregress.__main__ import run
 from gpuregress.session.run_request import Machinery
 
 if __name__ == "__main__":
     command = (sys.executable, "-m", "tests.fake_worker")
-    with mock.patch("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command)):
-        main(prog_name="gpuregress")
+    with (
+        mock.patch("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command)),
+        mock.patch("gpuregress.workers.early_start.begin"),
+    ):
+        run()

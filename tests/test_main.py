@@ -36,6 +36,14 @@ def test_a_module_in_the_users_folder_does_not_stand_in_for_the_real_one(tmp_pat
     assert (run.returncode, run.stderr) == (0, "")
 
 
+def test_closed_streams_are_opened_before_the_first_worker_starts() -> None:
+    """Else its channel would have the number of stdin or stdout."""
+    code = "import os\nfrom gpuregress import __main__ as main\n"
+    code += "main.early_start.begin = lambda _: os._exit(os.dup(2))\nmain.run()"
+    run = subprocess.run(["bash", "-c", 'exec "$@" <&- >&-', "sh", sys.executable, "-c", code], check=False)
+    assert run.returncode == 3  # the first free descriptor
+
+
 def test_help_is_quick_to_import() -> None:
     """`--help` loads none of the heavy packages."""
     code = "import sys; from gpuregress.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"

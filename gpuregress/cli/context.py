@@ -27,6 +27,8 @@ def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
 
     try:
         return project.find(Path(ctx.obj or ".").absolute())
+    except FileNotFoundError:
+        raise UsageError("the current folder was deleted: change to another one, or name one with -C DIR") from None
     except UsageError:
         paths = [Path(job) for job in jobs if Path(job).exists()]
         if ctx.obj or not paths:

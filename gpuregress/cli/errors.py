@@ -33,7 +33,6 @@ def guard(command: Callable[[], Any]) -> int:
         command: returns an exit code, or None for 0.
     """
     try:
-        _open_what_is_closed()
         code = command()
         sys.stdout.flush()
     except click.ClickException as error:
@@ -63,16 +62,6 @@ def guard(command: Callable[[], Any]) -> int:
             return _say(f"this machine, or a limit (`ulimit -a`), has not enough {lacking}", BUG)
         return _say(_report_bug(error), BUG)
     return _code(code)
-
-
-def _open_what_is_closed() -> None:
-    """Open /dev/null for streams that the caller closed (`>&-`, cron): else the next file opened would be stdout."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(descriptor)
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
 
 
 def _code(code: object) -> int:

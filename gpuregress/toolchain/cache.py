@@ -42,12 +42,18 @@ _FOLDER_MODE = 0o755
 
 
 def folder() -> Path:
-    """Return the folder of the cache: `GPUREGRESS_CACHE`, else `gpuregress` in the user's cache folder (XDG)."""
+    """Return the folder of the cache: `GPUREGRESS_CACHE`, else `gpuregress` in the user's cache folder (XDG).
+
+    A user without a home has one among the temporary files; as everywhere, it is only used where it is the user's own.
+    """
     named = os.environ.get(_VARIABLE)
     if named:
         return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache").absolute() / "gpuregress"
+    try:
+        return (Path(base) if base else Path.home() / ".cache").absolute() / "gpuregress"
+    except RuntimeError:  # neither HOME nor an entry in the system's list of users
+        return Path(tempfile.gettempdir(), f"gpuregress-{os.geteuid()}")
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Where reports are written to."""
+"""The project, and where reports are written to."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import threading
 from pathlib import Path
 
+import click
 import pytest
 
 from gpuregress.cli import context
-from gpuregress.errors import StorageError
+from gpuregress.errors import StorageError, UsageError
 
 
 def test_a_pipe_gets_the_report_and_stays_a_pipe(tmp_path: Path) -> None:
@@ -60,3 +61,11 @@ def test_a_folder_is_no_place_for_a_report(tmp_path: Path) -> None:
 )
 def test_a_report_of_coverage_needs_counts(options: dict[str, object], *, wanted: bool) -> None:
     assert context.wants_coverage(options) is wanted
+
+
+def test_a_current_folder_that_was_deleted_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UsageError, match="current folder was deleted"):
+        context.find_project(click.Context(click.Command("run")))

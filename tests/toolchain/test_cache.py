@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -169,6 +170,13 @@ def test_the_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("GPUREGRESS_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache.folder() == tmp_path / "xdg" / "gpuregress"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert cache.folder() == Path(tempfile.gettempdir(), f"gpuregress-{os.geteuid()}")
 
 
 def test_the_lock_of_an_entry_is_freed_by_an_error_and_needs_no_writable_folder(
