@@ -36,6 +36,7 @@ from gpuregress.records import (
     Task,
     TensorMap,
 )
+from gpuregress.records.instrumentation.schedules import BY_WARP, FORWARD, LOCKSTEP, REVERSE, SHUFFLED
 from tests.waiting import wait_until
 
 _POINTER = Parameter(8, 8, "pointer")
@@ -80,13 +81,15 @@ class FakeDevice(Device):
 
     info = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30)
 
-    def __init__(self, *, is_optimised: bool = True) -> None:
+    def __init__(self, *, is_optimised: bool = True, varies: bool = False) -> None:
         self.is_optimised = is_optimised
         self.memories: dict[int, FakeMemory] = {}
         self.launched = 0
-        self.varies = False
+        self.varies = varies
+        self.schedule = FORWARD
 
     def follow(self, schedule: str) -> bool:
+        self.schedule = schedule
         return self.varies
 
     def vary(self, run: int) -> str:
@@ -204,6 +207,15 @@ def _stubborn(device: FakeDevice, out: bytes, source: bytes) -> None:
     time.sleep(60)
 
 
+def _unlucky(device: FakeDevice, out: bytes, source: bytes) -> None:
+    """Other results in reverse, no end in lockstep or by warps, a crash where it is shuffled."""
+    if device.schedule in (LOCKSTEP, BY_WARP):
+        _sleep(device, out, source)
+    if device.schedule.startswith(SHUFFLED):
+        _crash(device, out, source)
+    (_twice_and_a_bit if device.schedule == REVERSE else _double)(device, out, source)
+
+
 def _tardy(device: FakeDevice, out: bytes, source: bytes) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(1)
@@ -263,6 +275,7 @@ KERNELS: dict[str, Callable[..., str | None]] = {
     "sleep": _sleep,
     "meet": _meet,
     "stubborn": _stubborn,
+    "unlucky": _unlucky,
     "tardy": _tardy,
     "crash": _crash,
     "second_crashes": _second_crashes,
@@ -312,11 +325,16 @@ def task(case: Case, folder: Path, first_launch: int = 1, **more: Any) -> Task:
 
 
 def open_device(name: str) -> FakeDevice:
-    """Opens the fake; `none` is a device that is not there, `unoptimised` one whose programs are slow."""
+    """Opens the fake; `none` is a device that is not there, `unoptimised` one whose programs are slow.
+
+    `varied` is one that knows schedules.
+    """
     if name == "none":
         raise DeviceError("no such device: none")
     if name == "broken":
         raise RuntimeError("broken driver")
     if name == "unoptimised":
         return FakeDevice(is_optimised=False)
+    if name == "varied":
+        return FakeDevice(varies=True)
     return FakeDevice()

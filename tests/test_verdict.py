@@ -20,6 +20,7 @@ from gpuregress.records import (
     Dump,
     Fault,
     Fill,
+    Instruments,
     Launch,
     MadeOf,
     NoOptions,
@@ -150,6 +151,12 @@ def test_what_is_new_hides_no_reference_that_passed() -> None:
 
 def test_nothing_dumped_never_passes() -> None:
     assert decide(make_case(dump=()), done(), None, {}).status == "new"
+
+
+def test_a_case_that_only_the_dynamic_checks_judge() -> None:
+    case = make_case(dump=(), settings=CaseSettings(instruments=Instruments(checks=("races", "leaks"))))
+    assert text(decide(case, done(), None, {})) == ("pass", "no finding of races, leaks", 0)
+    assert decide(case, done(), make_baseline(), {}).status == "differ"
 
 
 def test_notes() -> None:

@@ -52,7 +52,12 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.generic]
 
 
-def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambda _phase: None) -> Outcome:
+def run_case(
+    device: Device,
+    task: Task,
+    entering: Callable[[str], None] = lambda _phase: None,
+    interim: Callable[[Outcome, str], None] = lambda _outcome, _schedule: None,
+) -> Outcome:
     """Run a case and dump what it asks for.
 
     Args:
@@ -60,26 +65,25 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
         task: the case, its programs, and the files to write.
         entering: is told `launching` when the clock of the case's time limit starts, `saving` when it stops;
             `computing` before a function of the user is called, `preparing` or `saving` after it.
+        interim: is told the outcome so far before each run under a further schedule, which may never end, and the
+            name of the schedule; "" for runs that explain a difference.
 
     Returns:
         `done`, `fault` or `error`; what a kernel or the device did wrong is never raised.
     """
-    began, log = time.perf_counter(), LaunchLog(Path(task.log))
+    log = LaunchLog(Path(task.log))
     launcher = Launcher(device, task, log, entering)
     above = task.storage.compress_above
     contents = DumpContents(Path(task.storage.contents), above) if task.storage.contents else None
-    run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps), contents, above))
-    outcome = Outcome(task.case.name, "done")
-    error = ""
+    run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps), contents, above), interim)
+    failure: Fault | None = None
+    error = message = ""
     try:
         device.limit_heap(task.case.limits.heap)
         run.execute()
-        if run.observed.findings:
-            outcome = replace(outcome, state="fault", fault=fault_of(run.observed.findings, run.finding_position))
     except KernelFault as fault:
         position = launcher.position if run.is_first else None
-        told = Fault(fault.kind, str(fault), fault.details, launcher.current, position)
-        outcome = replace(outcome, state="fault", fault=told)
+        failure = Fault(fault.kind, str(fault), fault.details, launcher.current, position)
         run.observed = replace(run.observed, sticky=fault.sticky)
         run.record_interrupted()
     except GpuregressError as wrong:
@@ -94,20 +98,9 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
         device.free_all()
         log.close()
     if error:
-        outcome = replace(outcome, state="error", message=message)
         run.observed = replace(run.observed, error=error)
-    return replace(
-        outcome,
-        dumps=tuple(run.dumped),
-        inputs=run.inputs,
-        repeats={name: tuple(digests) for name, digests in run.repeats.items()},
-        launches=tuple(run.launches),
-        output="".join(run.output),
-        device=device.info,
-        resources=run.resources,
-        seconds=time.perf_counter() - began,
-        observations=run.observed,
-    )
+        return replace(run.outcome(), state="error", message=message, fault=None)
+    return run.outcome() if failure is None else replace(run.outcome(), state="fault", fault=failure)
 
 
 @dataclass(slots=True)
@@ -117,6 +110,8 @@ class _CaseRun:
     Attributes:
         launcher: of the case.
         dumps: the folder of its dumps.
+        interim: is told the outcome so far.
+        began: moment of the start, seconds of time.perf_counter.
         was: buffer → the buffer that its memory was before the first launch.
         labels: source's position and kernel → how the kernel is called.
         is_first: whether the first run of the case's launches is not over.
@@ -136,6 +131,8 @@ class _CaseRun:
 
     launcher: Launcher
     dumps: DumpFolder
+    interim: Callable[[Outcome, str], None]
+    began: float = field(default_factory=time.perf_counter)
     was: Mapping[str, Buffer] = field(default_factory=dict)
     labels: Mapping[tuple[int, str], str] = field(default_factory=dict)
     is_first: bool = True
@@ -165,8 +162,29 @@ class _CaseRun:
         """The pattern of outputs: none where a tool watches for reads of memory that was never written."""
         return b"" if self.case.settings.poison == "none" else POISON
 
+    def outcome(self) -> Outcome:
+        """Return the outcome so far; findings of the dynamic checks are a fault."""
+        found = self.observed.findings
+        return Outcome(
+            self.case.name,
+            "fault" if found else "done",
+            fault_of(found, self.finding_position) if found else None,
+            dumps=tuple(self.dumped),
+            inputs=self.inputs,
+            repeats={name: tuple(digests) for name, digests in self.repeats.items()},
+            launches=tuple(self.launches),
+            output="".join(self.output),
+            device=self.device.info,
+            resources=self.resources,
+            seconds=time.perf_counter() - self.began,
+            observations=self.observed,
+        )
+
     def execute(self) -> None:
-        """Run the case once and dump it, time it, repeat it, run it under the other poison, compute its references."""
+        """Run the case once and dump it, time it, repeat it, run it under the other poison, compute its references.
+
+        The further schedules come last: a kernel may never end under one, and then all else is known.
+        """
         feasibility.check_registers(self.device.info, self.case, self.launcher.task.programs)
         filled = self._filled()
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
@@ -201,8 +219,6 @@ class _CaseRun:
         if self.case.settings.poison == "twice":
             self.device.free_all()
             self._run(filled, self._compare_poisons, poison=COMPLEMENT)
-        if has_choice and self.case.settings.schedules:
-            self._run_schedules(filled)
         self._follow(schedules.FORWARD)
         self._write_references(filled)
         self._follow(main)
@@ -210,6 +226,8 @@ class _CaseRun:
         self._run_variants(filled)
         if self.case.settings.twins and not self.observed.sticky:
             self._run_twins(filled)
+        if has_choice and self.case.settings.schedules:
+            self._run_schedules(filled)
 
     def _run(
         self,
@@ -461,12 +479,15 @@ class _CaseRun:
     def _run_schedules(self, filled: Mapping[str, Array]) -> None:
         from gpuregress.runner.launches.schedule_runs import ComparedSchedules  # noqa: PLC0415 - few cases have any
 
+        runs, is_adversarial = self._schedule_runs, schedules.ADVERSARIAL in self.case.settings.schedules
         elapsed_ms = sum(one.elapsed_ms for one in self.launches[: len(self.case.launches)])
-        compared = ComparedSchedules(self._schedule_runs, self.dumps, tuple(self.dumped), elapsed_ms / 1e3)
-        compared.run(filled)
-        wanted = schedules.ADVERSARIAL in self.case.settings.schedules
-        survey = self._schedule_runs.known.survey if wanted and self._schedule_runs.known is not None else None
-        self.observed = replace(self.observed, schedules=tuple(compared.done), conflicts=survey)
+        compared = ComparedSchedules(runs, self.dumps, tuple(self.dumped), elapsed_ms / 1e3)
+        for name in compared.run(filled):
+            survey = runs.known.survey if is_adversarial and runs.known is not None else None
+            self.observed = replace(self.observed, schedules=tuple(compared.done), conflicts=survey)
+            if name is not None:
+                self.interim(self.outcome(), name)
+        self._follow(schedules.FORWARD)
 
     def _run_seeds(self, filled: Mapping[str, Array]) -> None:
         if not self.case.seeds or self.observed.sticky:

@@ -121,7 +121,12 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
 
     began = time.perf_counter()
     try:
-        return runner.run_case(device, task, lambda phase: channel.send({"say": "phase", "phase": phase}))
+        return runner.run_case(
+            device,
+            task,
+            lambda phase: channel.send({"say": "phase", "phase": phase}),
+            lambda outcome, schedule: channel.send({"say": "interim", "outcome": outcome, "schedule": schedule}),
+        )
     except (BrokenPipeError, ConnectionResetError):
         raise SystemExit(0) from None  # the parent is gone
     except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run

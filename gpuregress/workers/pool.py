@@ -21,8 +21,8 @@ from gpuregress.devices import slow_programs
 from gpuregress.errors import GpuregressError, HarnessError, StorageError
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, Task, from_json
-from gpuregress.records.instrumentation.schedules import WATCHED_SLOWDOWN
+from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, ScheduleRun, Task, from_json
+from gpuregress.records.instrumentation.schedules import EXPLANATION, WATCHED_SLOWDOWN
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
 from gpuregress.workers.watchdog import LAUNCHES, Phase, Step
@@ -309,6 +309,8 @@ class WorkerPool:
             if phase is Phase.TRYING and (not self._tries_slow_code or worker.task.case.name in self._tried):
                 phase = Phase.LAUNCHING
             worker.watch.enter(phase, now, _limit_s(worker.task, phase))
+        elif message["say"] == "interim" and worker.watch.late is None:
+            worker.interim = message
         elif message["say"] == "outcome" and worker.watch.late is None:
             return self._finish(state, worker, from_json(Outcome, message["outcome"]), now)
         return None
@@ -356,7 +358,8 @@ class WorkerPool:
         elif task is not None and late is Phase.TRYING:
             self._try_again(task)
         elif task is not None:
-            yield _overdue(worker, task, late) if late is not None else _crashed(worker, task)
+            outcome = _overdue(worker, task, late) if late is not None else _crashed(worker, task)
+            yield _under_schedule(worker.interim, task, outcome) if worker.interim is not None else outcome
 
     def _try_again(self, task: Task) -> None:
         """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
@@ -441,6 +444,20 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     fault = Fault("timeout", f"killed at its limit of {limit:g} s{launch}", (), number, _position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
+
+
+def _under_schedule(interim: Message, task: Task, ended: Outcome) -> Outcome:
+    """Add the end of a worker under a further schedule to what the case gave until then."""
+    known = from_json(Outcome, interim["outcome"])
+    if ended.fault is None:
+        return ended
+    name, done = interim["schedule"], known.observations.schedules or ()
+    if name != EXPLANATION:
+        done = (*done, ScheduleRun(name, fault=f"{ended.fault.kind}: {ended.fault.message}"))
+        left = task.case.settings.schedules[1 + len(done) :]
+        done = (*done, *(ScheduleRun(other, left_out=f"{name} ended the worker") for other in left))
+    observed = dataclasses.replace(known.observations, schedules=done)
+    return dataclasses.replace(known, observations=observed, seconds=ended.seconds)
 
 
 def _limit_s(task: Task, phase: Phase) -> float:

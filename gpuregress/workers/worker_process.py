@@ -78,6 +78,7 @@ class Worker:
     ) -> None:
         self.slot = slot
         self.task: Task | None = None
+        self.interim: Message | None = None
         self.watch = Watch(Phase.STARTING)
         self.refusal = ""
         self.ready = False
@@ -104,7 +105,7 @@ class Worker:
 
     def submit(self, task: Task) -> None:
         """Send a task. If the worker is already gone, the reader of its channel notices."""
-        self.task = task
+        self.task, self.interim = task, None
         with contextlib.suppress(OSError):
             self._before_task = self._captured.stat().st_size if self.ready else 0
         self.began = time.monotonic()

@@ -18,7 +18,7 @@ from gpuregress import launch_log
 from gpuregress.devices import slow_programs
 from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Outcome, ReferenceKernel, Task
+from gpuregress.records import Case, CaseSettings, Outcome, ReferenceKernel, Task
 from gpuregress.workers import watchdog
 from gpuregress.workers.channel import Channel
 from gpuregress.workers.pool import CaseStarted, WorkerPool
@@ -178,6 +178,32 @@ def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(tmp_path: Path, k
     assert late.fault.message.startswith(f"killed at its limit of 0.2 s in {kernel}<<<")
     assert late.fault.position == 0
     assert actual["fake/double"].state == "done"
+
+
+@pytest.mark.parametrize(
+    ("names", "told", "left_out"),
+    [
+        ("lockstep reverse", "timeout: killed at its limit of 0.2 s in unlucky<<<", "reverse"),
+        ("shuffled:1", "crash: the worker process died of SIGSEGV in unlucky<<<", ""),
+    ],
+)
+def test_the_results_before_a_schedule_that_never_ends_are_kept(
+    tmp_path: Path, names: str, told: str, left_out: str
+) -> None:
+    settings = CaseSettings(schedules=("forward", *names.split()))
+    outcome = outcomes(tmp_path, fakes.case("unlucky", timeout=0.2, settings=settings), device="varied")["fake/unlucky"]
+    assert (outcome.state, len(outcome.dumps), outcome.fault) == ("done", 1, None)
+    first, *others = outcome.observations.schedules or ()
+    assert first.fault.startswith(told)
+    assert f"under the schedule {first.name}" in first.fault
+    assert [run.name for run in others if run.left_out] == left_out.split()
+
+
+def test_a_difference_whose_explanation_never_ends_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuregress.workers.pool.WATCHED_SLOWDOWN", 1)
+    case = fakes.case("unlucky", timeout=0.2, settings=CaseSettings(schedules=("forward", "reverse")))
+    (run,) = outcomes(tmp_path, case, device="varied")["fake/unlucky"].observations.schedules or ()
+    assert (run.name, list(run.dumps), run.fault) == ("reverse", ["out"], "")
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ SHUFFLED = "shuffled:"
 FORMS = "forward, reverse, lockstep, adversarial, shuffled:SEED, by-warp, or switches as blocks:1,0"
 WATCHED_SLOWDOWN = 40
 """How much longer launches may take whose accesses are all watched."""
+EXPLANATION = ""
+"""Stands for a schedule while a difference is explained."""
 MOST_SCHEDULES = 64
 """Of `--schedules` and of the key `schedules`."""
 

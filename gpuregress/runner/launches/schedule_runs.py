@@ -142,22 +142,29 @@ class ComparedSchedules:
     elapsed_s: float
     done: list[ScheduleRun] = field(default_factory=list)
 
-    def run(self, filled: Mapping[str, Array]) -> None:
+    def run(self, filled: Mapping[str, Array]) -> Iterator[str | None]:
         """Run every schedule; a fault is noted, and the next one runs.
 
         Args:
             filled: filled buffer → its contents.
+
+        Yields:
+            The name of each schedule before it runs; `schedules.EXPLANATION` before a difference is explained; None
+            when all is done.
         """
         for name in self.runs.launcher.case.settings.schedules[1:]:
             if name == schedules.ADVERSARIAL and self._is_slow:
                 self.done.append(ScheduleRun(name, left_out=_TOO_SLOW.format(self.elapsed_s)))
                 continue
+            yield name
             try:
                 run = self._run(name, filled)
             except KernelFault as fault:
                 run = ScheduleRun(name, fault=f"{fault.kind}: {fault}")
             self.done.append(run)
+        yield schedules.EXPLANATION
         self._explain_first(filled)
+        yield None
 
     @property
     def _is_slow(self) -> bool:

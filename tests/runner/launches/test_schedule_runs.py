@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from gpuregress.records import CaseSettings
+from gpuregress.records.instrumentation import schedules
 from gpuregress.runner.launches.schedule_runs import ComparedSchedules, ScheduleRuns
 from tests import fakes
 from tests.workshop import Workshop
@@ -157,7 +158,7 @@ def test_the_adversarial_schedule_is_left_out_where_watching_takes_too_long() ->
     case = fakes.case("double", settings=CaseSettings(schedules=("forward", "adversarial")))
     runs = ScheduleRuns(cast("Launcher", SimpleNamespace(case=case)), b"")
     compared = ComparedSchedules(runs, cast("DumpFolder", None), (), elapsed_s=case.limits.timeout)
-    compared.run({})
+    assert list(compared.run({})) == [schedules.EXPLANATION, None]
     assert compared.done[0].left_out.startswith("to watch all accesses of launches that take 30.0 s")
 
 
