@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpuregress import dtypes, inputs, read_log, records
-from gpuregress.document.problems import Problems, show
+from gpuregress.document.problems import Problems, show, suggestion
 from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
@@ -103,6 +103,7 @@ class _JobPlanning:
         buffer_usage.check(self.file, self.problems, dump)
         twins.check(self.file, self.problems)
         self._check_tags()
+        self._check_fuzz()
         planned = []
         for scope in scopes:
             case = self._case(scope, name, self.sources.facts(scope), dump)
@@ -130,6 +131,15 @@ class _JobPlanning:
         for position, tag in enumerate(self.job.tags):
             if one_line(tag) != tag:
                 self.problems.add(("tags", position), f"{show(tag)} holds a control character")
+
+    def _check_fuzz(self) -> None:
+        known = (*self.job.parameters, *self.job.buffers)
+        if self.file.is_broken("parameters") or self.file.is_broken("buffers"):
+            return
+        for position, name in enumerate(self.job.fuzz.keep):
+            if name not in known:
+                text = f"unknown parameter or buffer {name!r}{suggestion(name, known)}"
+                self.problems.add(("fuzz", "keep", position), text)
 
     def _check_devices(self) -> None:
         has_cubin = any(facts.has_cubin for facts in self.sources.known)

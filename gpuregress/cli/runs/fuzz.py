@@ -108,8 +108,10 @@ def command(
 
 def _lines(done: FuzzReport) -> Iterator[str]:
     """The failures, the notes, then the numbers."""
+    shown: set[str] = set()
     for one in done.failures:
-        yield from _failure(one)
+        yield from _failure(one, "as above" if one.path in shown else "was there already" if one.is_known else "")
+        shown.add(one.path)
     for note in done.notes:
         yield f"note: {note}"
     if done.interrupted:
@@ -126,7 +128,7 @@ def _lines(done: FuzzReport) -> Iterator[str]:
     yield f"coverage: {done.reached} lines, branch sides, loop counts and index limits by the job's own cases{more}"
 
 
-def _failure(one: FuzzFinding) -> Iterator[str]:
+def _failure(one: FuzzFinding, remark: str) -> Iterator[str]:
     yield one.headline
     also = f", and {one.also} others" if one.also else ""
     yield f"    with {one.inputs}{also}"
@@ -136,5 +138,5 @@ def _failure(one: FuzzFinding) -> Iterator[str]:
     elif one.stopped:
         yield f"    a smaller one may exist: {one.stopped}"
     if one.path:
-        yield f"    {one.path}{' (was there already)' if one.is_known else ''}"
+        yield f"    {one.path}{f' ({remark})' if remark else ''}"
     yield ""

@@ -19,7 +19,7 @@ from gpuregress.operations.shrinking import simplifications
 from gpuregress.operations.shrinking.numbers import Job
 from gpuregress.records import Case
 
-_DROPPED = ("agree", "timing", "resources", "known_failing", "tags", "variants", "revision", "cost")
+_DROPPED = ("agree", "timing", "resources", "known_failing", "tags", "variants", "revision", "cost", "fuzz")
 """Keys of a job that judge other things than results, or need more than one case."""
 
 _CHECKS_OF_DATA = {

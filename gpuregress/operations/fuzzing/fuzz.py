@@ -167,7 +167,8 @@ class _Campaign:
     ) -> None:
         self._request, self._cases, self._listen, self._stop = request, cases, listen, stop
         document = load.load_file(folder.path).document.data
-        self._space = Space(document, cases, request.keep, schedules=request.schedules)
+        keep = (*(document.get("fuzz") or {}).get("keep", ()), *request.keep)
+        self._space = Space(document, cases, keep, schedules=request.schedules)
         self._trials = FuzzTrials(self._space, folder)
         if not any(self._space.parameters.values()) and not any(self._space.contents):
             raise UsageError(f"{cases[0].job} has nothing to change: no numeric parameter, no data that may be others")
@@ -318,7 +319,7 @@ class _Campaign:
                 " and failed checks" if case.checks else ""
             )
         if self._space.unchanged:
-            names = ", ".join(self._space.unchanged)
-            yield f"data left as they are: {names} (results that begin at a value, integers whose range is not known)"
+            why = "kept, results that begin at a value, or integers of an unknown range"
+            yield f"data left as they are: {', '.join(self._space.unchanged)} ({why})"
         for reason, count in self._reasons.most_common(_MOST_REASONS):
             yield f"{count} could not be run: {reason}"

@@ -38,6 +38,7 @@ expect: {fault: out-of-bounds}
 inputs: unchanged
 timing: {samples: 100}
 cost: {sectors: 1.05}
+fuzz: {keep: [x]}
 resources: {registers: 64}
 variants: {fmad: [on, off]}
 launch_digests: off
@@ -255,6 +256,9 @@ timing: {warmup: 3, samples: 100, limit: 1.1}
     "Cost": """
 cost: {sectors: 1.05, instructions: 1.10, thread_instructions: 1.1, requests: 1.05, bank_conflicts: 1, bytes: 1,
   divergent_branches: 1.1, atomic_conflicts: 1.2, barriers: 1, tensor_operations: 1}
+""",
+    "Fuzz": """
+fuzz: {keep: [x]}
 """,
     "Resources": """
 resources: {registers: 64, spills: 0}

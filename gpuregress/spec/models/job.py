@@ -141,6 +141,14 @@ class CostSpec(Spec):
     bytes: Expr | None = Field(None, description="bytes that threads load and store")
 
 
+class FuzzSpec(Spec):
+    """What `gpuregress fuzz` and `audit` may change."""
+
+    keep: list[Text] = Field(
+        [], description="parameters and buffers that stay as they are: other values are no input of the kernels"
+    )
+
+
 class ResourcesSpec(Spec):
     """Limits of the resources of compiled kernels."""
 
@@ -434,6 +442,7 @@ class JobSpec(Spec):
         "on", description="off: keep no digests of the buffers after each launch, which tell the first wrong launch"
     )
     resources: ResourcesSpec | None = None
+    fuzz: FuzzSpec = FuzzSpec.model_validate({})
     variants: VariantsSpec | None = None
 
     @model_validator(mode="before")

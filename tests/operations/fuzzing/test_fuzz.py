@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpuregress import project
-from gpuregress.errors import Interrupted, UsageError
+from gpuregress.errors import Interrupted, JobErrors, UsageError
 from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.fuzzing import fuzz
 from gpuregress.operations.fuzzing.fuzz import FuzzReport, FuzzRequest
@@ -76,6 +76,16 @@ def test_jobs_that_cannot_be_fuzzed(
     judged(fake_shop, more, *changes)
     with pytest.raises(UsageError, match=words):
         fuzzed(fake_shop, **request_)
+
+
+def test_what_the_job_keeps_stays(fake_shop: Workshop) -> None:
+    path = fake_shop.root / "configs/scale.yaml"
+    path.write_text(path.read_text() + "fuzz: {keep: [n, x]}\n")
+    with pytest.raises(UsageError, match="scale has nothing to change"):
+        fuzzed(fake_shop)
+    path.write_text(path.read_text().replace("[n, x]", "[n, z]"))
+    with pytest.raises(JobErrors, match=r"fuzz.keep\[1\]: unknown parameter or buffer 'z'"):
+        fuzzed(fake_shop)
 
 
 def test_an_interruption_keeps_what_was_found(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
