@@ -56,17 +56,12 @@ def sets_after_wait(statement: Statement) -> tuple[str, ...]:
     if not isinstance(statement, Instruction):
         return ()
     facts = info(statement)
-    return sets(statement) if facts.reads_before_wait or facts.uses_context else ()
-
-
-def uses_context(statement: Statement) -> bool:
-    """Whether a statement reads operands from the context of the warp's threads, and leaves its results there."""
-    return isinstance(statement, Instruction) and info(statement).uses_context
+    return sets(statement) if facts.reads_before_wait or facts.results_in_context else ()
 
 
 def context_operands(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement reads from the context of the warp's threads."""
-    if not isinstance(statement, Instruction) or not uses_context(statement):
+    if not isinstance(statement, Instruction) or not info(statement).operands_in_context:
         return ()
     return tuple(name for item in statement.operands[1:] for name in _names(item))
 
@@ -75,7 +70,7 @@ def context_results(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement sets in the context of the warp's threads, and nowhere else."""
     if not isinstance(statement, Instruction) or statement.guard is not None:
         return ()
-    return sets(statement) if uses_context(statement) else ()
+    return sets(statement) if info(statement).results_in_context else ()
 
 
 def _set_by(instruction: Instruction) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +24,10 @@ from gpuregress.devices.cpu.runtime.program import Schedule, Site
 from gpuregress.errors import UnsupportedError
 
 ProbeKey = tuple[str, str, int]
+
+_MANY_CALLS, _LARGE = 16, 60
+"""Calls of a subroutine, and LLVM instructions in it, from which on it is not inlined: an unrolled loop has hundreds of
+asynchronous copies, and LLVM's time grows faster than the code."""
 
 
 def byte_size(variable: Variable) -> int:
@@ -67,6 +73,7 @@ class Unit:
         self.called_functions: list[str] = []
         self.address_taken = self._functions_with_an_address()
         self._subroutines: dict[str, ir.Function] = {}
+        self._calls: Counter[str] = Counter()
         self._resolve_in: dict[str, ir.Function] = {}
         self.clustered = any(is_clustered(item) for item in self.functions.values())
         self._place_shared()
@@ -190,7 +197,19 @@ class Unit:
             self._subroutines[name] = function
             builder = ir.IRBuilder(function.append_basic_block("entry"))
             builder.ret(build(builder, tuple(function.args)))
-        return self._subroutines[name]
+        function = self._subroutines[name]
+        self._calls[name] += 1
+        if self._calls[name] == _MANY_CALLS and sum(len(block.instructions) for block in function.blocks) > _LARGE:
+            function.attributes.add("noinline")
+        return function
+
+    def constants(self, values: Sequence[int]) -> ir.Value:
+        """A pointer to constant numbers (i32)."""
+        kind = ir.ArrayType(I32, len(values))
+        array = ir.GlobalVariable(self.module, kind, self.module.get_unique_name("constants"))
+        array.global_constant, array.linkage = True, "internal"
+        array.initializer = ir.Constant(kind, values)
+        return array
 
     def site(
         self,

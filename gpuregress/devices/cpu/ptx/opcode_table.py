@@ -106,8 +106,8 @@ class OpcodeInfo:
         wait: the threads to wait for.
         exchange: the data that lanes exchange.
         reads_before_wait: whether it reads all of its operands before it waits, and sets all of its results after.
-        uses_context: whether it reads its operands from the context of the warp's threads when all of them wait, and
-            leaves its results there.
+        operands_in_context: whether it reads its operands from the context of the warp's threads when all of them wait.
+        results_in_context: whether it leaves its results in the context of the warp's threads.
         is_aligned: whether all lanes of a warp execute it together, as the manual's `.aligned` demands.
         observes_threads: whether it sees what other threads write meanwhile; a load does so if it is ordered.
         crosses_blocks: whether other blocks may notice it, or be noticed, beyond what `memory` says.
@@ -128,7 +128,8 @@ class OpcodeInfo:
     wait: Wait = Wait.NONE
     exchange: Exchange = Exchange.NONE
     reads_before_wait: bool = False
-    uses_context: bool = False
+    operands_in_context: bool = False
+    results_in_context: bool = False
     is_aligned: bool = False
     observes_threads: bool = False
     crosses_blocks: bool = False
@@ -163,6 +164,7 @@ _TENSOR_MAP = OpcodeInfo(
     "memory.tensor_map_fields", _NONE, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90"
 )
 _MATRICES = OpcodeInfo("matrix.matrix_moves", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
+_PRODUCT = replace(_MATRICES, operands_in_context=True, results_in_context=True)
 _ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
     "add": replace(_SUM, arithmetic=Arithmetic.ADD),
@@ -242,6 +244,7 @@ _ROWS: dict[str, OpcodeInfo] = {
     "bar barrier": OpcodeInfo("warp.barriers", _NONE, wait=Wait.BLOCK, vectorizes=True),
     "bar.red barrier.red": OpcodeInfo("warp.barriers", ResultKind.UNIFORM, wait=Wait.BLOCK, vectorizes=True),
     "bar.warp": OpcodeInfo("warp.barriers", _NONE, wait=Wait.MASK, vectorizes=True),
+    "bar.warp.implied": OpcodeInfo("warp.barriers", _NONE, vectorizes=True),
     "bar.warp.step": OpcodeInfo("warp.barriers", _NONE, wait=Wait.STEP, vectorizes=True),
     "barrier.cluster": OpcodeInfo("warp.barriers", _NONE, wait=Wait.CLUSTER, vectorizes=True),
     "barrier.cluster.arrive": OpcodeInfo("warp.barriers", _NONE, vectorizes=True),
@@ -253,14 +256,16 @@ _ROWS: dict[str, OpcodeInfo] = {
     "activemask": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.CONVERGED),
     "nanosleep": OpcodeInfo("warp.shuffle_vote", _NONE, wait=Wait.YIELD, crosses_blocks=True),
     # Matrices.
-    "mma": replace(_MATRICES, family="matrix.mma", uses_context=True),
+    "mma": replace(_PRODUCT, family="matrix.mma"),
     "mma.f64 mma.s32 mma.m8n8k4": replace(_MATRICES, family="matrix.mma"),
     "movmatrix": replace(_MATRICES, reads_before_wait=True),
-    "ldmatrix": replace(_MATRICES, memory=MemoryEffect.READ, space="shared", reads_before_wait=True),
+    "ldmatrix": replace(
+        _MATRICES, memory=MemoryEffect.READ, space="shared", reads_before_wait=True, results_in_context=True
+    ),
     "stmatrix": replace(_MATRICES, result=_NONE, memory=MemoryEffect.WRITE, space="shared", since="sm_90"),
     "wmma.load": OpcodeInfo("matrix.wmma", _VARYING, memory=MemoryEffect.READ, is_aligned=True),
     "wmma.store": OpcodeInfo("matrix.wmma", _NONE, memory=MemoryEffect.WRITE, is_aligned=True),
-    "wmma.mma": replace(_MATRICES, family="matrix.wmma", uses_context=True),
+    "wmma.mma": replace(_PRODUCT, family="matrix.wmma"),
     "wmma.mma.f64 wmma.mma.s32": replace(_MATRICES, family="matrix.wmma"),
     "wgmma": OpcodeInfo("matrix.wgmma", _NONE, since="sm_90a"),
     "wgmma.mma_async": replace(_MATRICES, family="matrix.wgmma", since="sm_90a"),

@@ -13,7 +13,7 @@ OPTIMISATION = 2
 
 HUGE = 16 << 20
 """Characters of IR beyond which nothing is optimised: the time of register allocation and of loop passes grows faster
-than the code. A product of matrices with 2,053 mma has some 8 MB. The bits are the same: no optimisation may change
+than the code. A product of matrices with 2,048 mma has some 2 MB. The bits are the same: no optimisation may change
 them."""
 
 

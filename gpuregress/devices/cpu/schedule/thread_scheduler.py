@@ -35,6 +35,7 @@ from gpuregress.devices.cpu.builder.thread_context import (
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.checks import synchronization
 from gpuregress.devices.cpu.checks.warp_masks import absent_lanes
+from gpuregress.devices.cpu.isa.matrix.warp_area import PRODUCT
 from gpuregress.devices.cpu.isa.warp.barriers import WARP_BARRIER
 from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS
 from gpuregress.devices.cpu.runtime.thread_context import DONE
@@ -194,7 +195,8 @@ class _Scheduler:
             with b.if_then(b.icmp_unsigned("==", missing, i32(0))):
                 if self.machine is not None:
                     operation = b.lshr(key, i64(32))
-                    with b.if_then(b.icmp_unsigned("==", operation, i64(WARP_BARRIER))):
+                    is_product = b.icmp_unsigned("==", operation, i64(PRODUCT))
+                    with b.if_then(b.or_(b.icmp_unsigned("==", operation, i64(WARP_BARRIER)), is_product)):
                         self._tell(synchronization.lane_barrier, base, match.get(), self.live.get())
                 if self.mask_machine is not None:
                     arguments = (self.mask_machine, self.context, self.threads, base, match.get(), key)

@@ -35,7 +35,6 @@ from gpuregress.devices.cpu.builder.services import Services, subroutine_body
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT
 from gpuregress.devices.cpu.builder.threads import linear_thread
-from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import F32, F64, I1, I32, I64, POINTER
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import bits_of, canonical, float_of, magnitude
 from gpuregress.devices.cpu.isa.arithmetic.narrow_floats import F16, round_to, widen_to_double
@@ -285,7 +284,7 @@ class Tile:
             return ir.Constant(I1, 1)
 
         context, own = emitter.view.pointer("context"), linear_thread(emitter.builder, emitter.view, emitter.thread)
-        arguments = (context, own, _constants(emitter.unit, rows), i32(count))
+        arguments = (context, own, emitter.unit.constants(rows), i32(count))
         whole = emitter.subroutine(f"{self._subroutine}.all", I1, (POINTER, I32, POINTER, I32), build)
         emitter.builder.call(whole, arguments)
 
@@ -317,15 +316,6 @@ class Tile:
                 with counted(b, i32(step - held)) as index:
                     result = element(b, at(b, taken, start_c), b.mul(index, i32(32)), I32)
                     b.call(copy, (row(b.add(index, i32(held))), result, row_bytes, is_volatile))
-
-
-def _constants(unit: Unit, values: list[int]) -> ir.Value:
-    """A constant array of numbers (i32)."""
-    kind = ir.ArrayType(I32, len(values))
-    array = ir.GlobalVariable(unit.module, kind, unit.module.get_unique_name("rows"))
-    array.global_constant, array.linkage = True, "internal"
-    array.initializer = ir.Constant(kind, values)
-    return array
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,21 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.structured import at, counted, element, i32, i64
+from gpuregress.devices.cpu.builder.thread_context import row as context_row
+from gpuregress.devices.cpu.builder.threads import linear_thread
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
-from gpuregress.devices.cpu.isa.matrix.warp_area import LOAD, MOVE, STORE, area, meet, own_lane, show
+from gpuregress.devices.cpu.isa.matrix.warp_area import (
+    LOAD,
+    MOVE,
+    STORE,
+    area,
+    context_rows,
+    load_results,
+    meet,
+    own_lane,
+    show,
+)
 from gpuregress.devices.cpu.isa.memory.load_store import (
     MemoryAccess,
     access_site,
@@ -24,15 +36,13 @@ from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
 
 
-def _rows(emitter: Services, instruction: Instruction, operand: Operand, operation: int) -> ir.Value:
-    """Write this lane's row address to the area; return the area, which holds the addresses of all lanes."""
+def _address(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
+    """The generic address of this lane's row."""
     if "m8n8" not in instruction.modifiers or "b16" not in instruction.modifiers:
         raise unsupported(instruction, "only m8n8 matrices of b16 are there")
     if not isinstance(operand, Address):
         raise unsupported(instruction, "not an address")
-    show(emitter, 0, [generic_address(emitter, operand, space_of(instruction))])
-    meet(emitter, operation)
-    return area(emitter)
+    return generic_address(emitter, operand, space_of(instruction))
 
 
 def _row_pointer(
@@ -55,28 +65,28 @@ def _part_position(emitter: Services) -> tuple[ir.Value, ir.Value]:
 def _ldmatrix(emitter: Services, instruction: Instruction) -> None:
     """Lower a load of matrices, by a subroutine: kernels hold hundreds of them."""
     target, source = instruction.operands
-    addresses = _rows(emitter, instruction, source, LOAD)
     registers = elements(target)
+    address = _address(emitter, instruction, source)
+    rows = emitter.unit.constants(context_rows(emitter, registers))
+    meet(emitter, LOAD, address)
     is_across = "trans" in instruction.modifiers
     access = MemoryAccess(instruction, Address(emitter.temporary("u64"), 0), "", 16, "read")
-    b = emitter.builder
-    out = entry_alloca(b.function, ir.ArrayType(I32, len(registers)), align=16)
+    b, view, thread = emitter.builder, emitter.view, emitter.thread
     site = i64(access_site(emitter, access))
-    arguments = (emitter.view.machine, emitter.thread.local, addresses, own_lane(emitter), site, out)
+    arguments = (view.machine, thread.local, view.pointer("context"), linear_thread(b, view, thread), site, rows)
     resolve = slow_resolve(emitter, instruction, "")
     name = f"ldmatrix.x{len(registers)}{'.trans' if is_across else ''}"
-    types = tuple(value.type for value in arguments)
-    load = emitter.subroutine(name, I1, types, _loading(len(registers), resolve, is_across=is_across))
+    types = tuple(value.type for value in arguments[:-1])
+    load = emitter.subroutine(name, I1, (*types, POINTER), _loading(len(registers), resolve, is_across=is_across))
     after = b.append_basic_block("loaded")
     b.cbranch(b.call(load, arguments), after, emitter.fault_block).set_weights([4000, 1])
     b.position_at_end(after)
-    for number, register in enumerate(registers):
-        emitter.write(register, b.load(at(b, out, 4 * number), typ=I32, align=4), "b32")
+    load_results(emitter, instruction, registers)
     emitter.forget_pointers()
 
 
 def _loading(count: int, resolve: ir.Function, *, is_across: bool) -> Build:
-    """Build `load(machine, local, addresses, lane, site, out) → whether all rows are valid`.
+    """Build `load(machine, local, context, thread, site, rows) → whether all rows of the matrices are valid`.
 
     Args:
         count: matrices.
@@ -85,14 +95,15 @@ def _loading(count: int, resolve: ir.Function, *, is_across: bool) -> Build:
     """
 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        machine, local, addresses, own, site, out = given
+        machine, local, context, thread, site, rows = given
         body = b.append_basic_block("body")
         b.branch(body)
         b.position_at_end(body)
+        own, first_lane = b.and_(thread, i32(31)), b.and_(thread, i32(-32))
         row, column = b.lshr(own, i32(2)), b.shl(b.and_(own, i32(3)), i32(1))
 
         def pointer(lane: ir.Value) -> ir.Value:
-            address = b.load(at(b, addresses, b.shl(b.zext(lane, I64), i64(3))), typ=I64, align=8)
+            address = b.load(context_row(b, context, "snap", b.add(first_lane, lane)), typ=I64, align=8)
             found = b.call(resolve, (machine, local, address, i64(16), site))
             with b.if_then(b.icmp_unsigned("==", found, ir.Constant(POINTER, None)), likely=False):
                 b.ret(ir.Constant(I1, 0))
@@ -109,7 +120,8 @@ def _loading(count: int, resolve: ir.Function, *, is_across: bool) -> Build:
             else:
                 start = pointer(b.add(row, first))
                 value = b.load(at(b, start, b.shl(b.zext(column, I64), i64(1))), typ=I32, align=4)
-            b.store(value, at(b, out, b.shl(b.zext(number, I64), i64(2))), align=4)
+            result = at(b, context, b.zext(b.load(element(b, rows, number, I32), typ=I32), I64))
+            b.store(value, element(b, result, thread, I32))
         return ir.Constant(I1, 1)
 
     return build
@@ -117,7 +129,9 @@ def _loading(count: int, resolve: ir.Function, *, is_across: bool) -> Build:
 
 def _stmatrix(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
-    addresses = _rows(emitter, instruction, target, STORE)
+    show(emitter, 0, [_address(emitter, instruction, target)])
+    meet(emitter, STORE)
+    addresses = area(emitter)
     registers = elements(source)
     stays = emitter.subroutine(f"stmatrix.x{len(registers)}.stays", I1, (POINTER, I32), _staying(len(registers)))
     for number, register in enumerate(registers):

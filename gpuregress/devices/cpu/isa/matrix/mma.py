@@ -15,16 +15,22 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32, i64
-from gpuregress.devices.cpu.builder.types import width
 from gpuregress.devices.cpu.isa.matrix import half_precision_m8n8k4
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Fragment, Place, Sparsity, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.matrix.mma_batches import members
 from gpuregress.devices.cpu.isa.matrix.mma_forms import mma_error, selector_error
-from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, meet, own_lane, show_factors
+from gpuregress.devices.cpu.isa.matrix.warp_area import (
+    PRODUCT,
+    context_rows,
+    load_results,
+    meet,
+    own_lane,
+    show_factors,
+)
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Sink, elements
+from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,28 +120,11 @@ def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
         (*product.a, *product.b, *(product.c or products[product.source].d), *metadata, *product.d)
         for product in products
     ]
-    rows = [_row(emitter, register, number) for number, register in enumerate(chain.from_iterable(registers))]
-    meet(emitter, MULTIPLY, i64(1))
+    rows = context_rows(emitter, chain.from_iterable(registers))
+    meet(emitter, PRODUCT, i64(1))
     first = products[0]
     tile.compute_all(emitter, rows, len(products), (len(first.a), len(first.b), len(first.c), len(metadata)))
-    liveness = emitter.flow.liveness
-    assert liveness is not None
-    needed = liveness.needed_results[emitter.index] if instruction.guard is None else None
-    results = {item: None for product in products for item in product.d if isinstance(item, Register)}
-    for register in results:
-        if needed is None or register.name in needed:
-            emitter.write(register, emitter.exits.load_kept(emitter, register.name), "b32")
-
-
-def _row(emitter: Services, operand: Operand, number: int) -> int:
-    """The first byte of the row of the thread context that has an operand's values."""
-    if not isinstance(operand, Register):
-        name = f"operand.{number}"
-        emitter.exits.keep(emitter, name, i32(0) if isinstance(operand, Sink) else emitter.read(operand, "b32"))
-        return emitter.exits.row_of(emitter, name)
-    if width(emitter.declared(operand.name)) != 32:
-        raise unsupported(emitter.current(), f"register {operand.name} does not have 32 bits")
-    return emitter.exits.row_of(emitter, operand.name)
+    load_results(emitter, instruction, [register for product in products for register in product.d])
 
 
 def read_sums(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.effects import reads, sets
 from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Module, Operand, Statement, Vector, elements
@@ -65,7 +64,7 @@ def is_batch(instruction: Instruction) -> bool:
 
 def instruction_count(statement: Statement) -> int:
     """The instructions that a statement counts as: a product of matrices as two, in which its lanes meet twice."""
-    if not effects.uses_context(statement) or not isinstance(statement, Instruction):
+    if not isinstance(statement, Instruction) or not info(statement).operands_in_context:
         return 1
     return 2 * len(elements(statement.operands[4])) if is_batch(statement) else 2
 

@@ -1,10 +1,13 @@
 """Area of a warp, in which its lanes show each other the parts of matrices that they hold.
 
 Each lane writes its registers to the area in the block's context, and waits for the others. The barriers of
-`aligned_barriers` keep the area until all lanes have read it.
+`aligned_barriers` keep the area until all lanes have read it. Frequent instructions do without: they read the rows in
+which the context has the lanes' registers, and leave their results in such rows.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from llvmlite import ir
 
@@ -13,13 +16,14 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT, WARP
 from gpuregress.devices.cpu.builder.threads import lane, warp
-from gpuregress.devices.cpu.builder.types import I64
+from gpuregress.devices.cpu.builder.types import I64, width
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement
-from gpuregress.devices.cpu.ptx.tree import Operand, elements
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.tree import Instruction, Operand, Register, Sink, elements
 from gpuregress.devices.cpu.runtime.thread_context import AREA
 
 _ALL_LANES = 0xFFFF_FFFF
-LOAD, STORE, MOVE, MULTIPLY = range(96, 160, 16)
+LOAD, STORE, MOVE, MULTIPLY, PRODUCT = range(96, 176, 16)
 """The operations' numbers in a warp operation's key: see `lane_mailbox`."""
 
 
@@ -61,3 +65,28 @@ def show_factors(emitter: Services, kind: MatrixElement, left: Operand, right: O
     meet(emitter, MULTIPLY)
     shown = area(emitter)
     return shown, at(emitter.builder, shown, middle)
+
+
+def context_rows(emitter: Services, operands: Iterable[Operand]) -> list[int]:
+    """The first bytes of the rows of the thread context that have the operands' values, of 32 bits each."""
+    return [_row(emitter, operand, number) for number, operand in enumerate(operands)]
+
+
+def _row(emitter: Services, operand: Operand, number: int) -> int:
+    if not isinstance(operand, Register):
+        name = f"operand.{number}"
+        emitter.exits.keep(emitter, name, i32(0) if isinstance(operand, Sink) else emitter.read(operand, "b32"))
+        return emitter.exits.row_of(emitter, name)
+    if width(emitter.declared(operand.name)) != 32:
+        raise unsupported(emitter.current(), f"register {operand.name} does not have 32 bits")
+    return emitter.exits.row_of(emitter, operand.name)
+
+
+def load_results(emitter: Services, instruction: Instruction, operands: Iterable[Operand]) -> None:
+    """Load the results that the warp's first lane has left in the context, where they are read before the next wait."""
+    liveness = emitter.flow.liveness
+    assert liveness is not None
+    needed = liveness.needed_results[emitter.index] if instruction.guard is None else None
+    for register in dict.fromkeys(item for item in operands if isinstance(item, Register)):
+        if needed is None or register.name in needed:
+            emitter.write(register, emitter.exits.load_kept(emitter, register.name), "b32")

@@ -24,6 +24,8 @@ WARP_BARRIER = 1
 
 def _barrier(emitter: Services, instruction: Instruction) -> None:
     words = instruction.modifiers
+    if "implied" in words:
+        return
     if "step" in words:
         emitter.wait(STEP)
     elif "warp" in words:

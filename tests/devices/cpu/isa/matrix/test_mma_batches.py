@@ -129,3 +129,26 @@ def test_constants_are_operands_and_unnamed_results_are_dropped(tmp_path: Path) 
     found = buffer.read().view(np.float32).reshape(32, 16)
     assert (found[:, [0, 2, 3]] == 17).all()
     assert (found[:, 1].view(np.uint32) == 2).all()
+
+
+def test_matrices_that_are_loaded_are_factors_with_and_without_a_copy_in_registers(tmp_path: Path) -> None:
+    start = """
+    .shared .align 16 .b8 tile[512];
+    mov.u32 %r2, tile;
+    mad.lo.u32 %r2, %r1, 16, %r2;
+    st.shared.v4.b32 [%r2], {%r10, %r11, %r12, %r13};
+    bar.warp.sync 0xffffffff;
+    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r40, %r41, %r42, %r43}, [%r2];
+    ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r30, %r31, %r44, _}, [%r2];
+    """
+    copies = "".join(f"mov.b32 %r{10 + number}, %r{40 + number};" for number in range(4))
+    copies += "mov.b32 %r14, %r30; mov.b32 %r15, %r31;"
+    values = np.random.default_rng(7).integers(0x3000, 0x3FFF, 32 * 32, np.uint16)
+    found = []
+    for body in (_mma(0, a=40, b=30), f"{copies}\n{_mma(0)}"):
+        program = Running(tmp_path, _ptx(start + body), "k")
+        buffer = program.put("p", values)
+        program.launch("k", 1, 32, buffer)
+        found.append(buffer.read().tobytes())
+    assert found[0] == found[1]
+    assert (np.frombuffer(found[0], np.float32).reshape(32, 16)[:, :4] > 1).all()
