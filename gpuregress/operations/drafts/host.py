@@ -13,8 +13,6 @@ from gpuregress.toolchain.host_programs import interpreter, program, scalars
 from gpuregress.toolchain.host_programs.objects import SeenLaunch
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
-_FOLDERS = ("", "include", "inc", "Common", "common", "src", "utils", "util")
-_MOST_PARENTS = 6
 _INCLUDE = re.compile(r'\s*["<]([^">\n]+)[">]')
 
 
@@ -101,17 +99,7 @@ def include_folders(files: Sequence[Path]) -> tuple[Path, ...]:
         for directive in text.directives:
             match = _INCLUDE.match(directive.rest) if directive.word == "include" else None
             if match is not None and not (path.parent / match[1]).is_file():
-                folder = _holder(path.parent, match[1])
+                folder = program.header_folder(path.parent, match[1])
                 if folder is not None:
                     found[folder] = None
     return tuple(found)
-
-
-def _holder(start: Path, header: str) -> Path | None:
-    for parent in [start, *start.parents][:_MOST_PARENTS]:
-        if parent == Path(parent.anchor) or parent in (Path.home(), Path("/usr"), Path("/tmp")):  # noqa: S108
-            return None
-        for name in _FOLDERS:
-            if (parent / name / header).is_file():
-                return parent / name
-    return None

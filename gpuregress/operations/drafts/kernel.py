@@ -41,7 +41,9 @@ class KernelDraft:
     ) -> None:
         self._declaration = declaration
         self._types, self._kernel = types or instantiate(declaration)
-        self._source = os.path.relpath(source.absolute(), target.absolute().parent)
+        folder = target.absolute().parent
+        self._source = os.path.relpath(source.absolute(), folder)
+        self._include = [os.path.relpath(one, folder) for one in include]
         self._entry, self._accesses = compiled(source, self._kernel, include)
         self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
         self._extents = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)] or ["n"]
@@ -50,7 +52,7 @@ class KernelDraft:
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
         yield f"# A first job for {self._declaration}: hold every line against what the kernel expects."
-        yield f"source: {quoted(self._source)}"
+        yield from self._compiled()
         yield "parameters:                         # every combination is a case"
         for extent in self._extents:
             yield f"  {extent}: {'[1000, 4096]' if self._is_flat else '[100, 256]'}"
@@ -70,6 +72,12 @@ class KernelDraft:
         yield "limits: {timeout: 30}"
         if others:
             yield f"# The source's other kernels: {', '.join(others)}"
+
+    def _compiled(self) -> Iterator[str]:
+        """Write what is compiled: the source, and the folders of its headers."""
+        yield f"source: {quoted(self._source)}"
+        if self._include:
+            yield f"compile: {{include: [{', '.join(map(quoted, self._include))}]}}"
 
     def _is_extent(self, name: str, one: CxxParameter) -> bool:
         dtype = self._dtype(one) or ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -65,7 +64,7 @@ class LaunchDraft(KernelDraft):
         self._facts, self._launch = facts, facts.launch
         chosen, name, guessed = _instance(declaration, facts.launch)
         super().__init__(declaration, source, target, types=(chosen, name), include=facts.include)
-        self._target = target
+        self._extents = []  # the job's parameters are those of the host code
         self._parameters: dict[HostScalar, str] = {}
         self._guessed = ", ".join(f"{one} = {chosen[one]}" for one in guessed)
         self._notes = [f"the template arguments of {name}: {self._guessed} is a guess"] if guessed else []
@@ -91,20 +90,17 @@ class LaunchDraft(KernelDraft):
         if self._launch.conditions:
             yield f"# The program makes it on a condition that is not known, at {', '.join(self._launch.conditions)}."
         yield "# Hold every line against what the kernel expects."
-        yield f"source: {quoted(self._source)}"
-        if self._facts.include:
-            folder = self._target.absolute().parent
-            listed = ", ".join(quoted(os.path.relpath(one, folder)) for one in self._facts.include)
-            yield f"compile: {{include: [{listed}]}}"
+        yield from self._compiled()
         if self._parameters:
             yield "parameters:                         # every combination is a case"
             for leaf, name in self._parameters.items():
                 yield f"  {name}: [{leaf.number!r}]{self._origin(leaf)}"
-        if buffers:
-            yield "buffers:"
-            yield from buffers
+        if all(one.lstrip().startswith("#") for one in buffers):
+            self._notes.append(f"a buffer to compare: {self._last_name()} has no pointer to one")
+            yield "buffers: {}   # NEEDED: a buffer to compare; no parameter of the kernel points to one"
         else:
-            yield "buffers: {}"
+            yield "buffers:"
+        yield from buffers
         yield "launches:"
         yield from body
         yield from self._dump()
@@ -224,8 +220,7 @@ class LaunchDraft(KernelDraft):
             if buffer in done:
                 continue
             done.add(buffer)
-            name, one = self._named[number]
-            value = self._arguments[number]
+            one, value = self._named[number][1], self._arguments[number]
             memory = value.memory if isinstance(value, ArrayPointer) else None
             dtype = self._dtype(one) or (dtype_of_type(value.type) if isinstance(value, ArrayPointer) else None)
             comment = f"{memory.name}, {memory.where}" if memory is not None and memory.bytes is not None else ""
@@ -238,7 +233,7 @@ class LaunchDraft(KernelDraft):
                 shape, guessed = self._guessed_shape(), "NEEDED: its size, which the host code does not tell"
                 self._notes.append(f"{buffer}: its size ({self._launch.where})")
                 comment = comment if comment.startswith("NEEDED") else guessed
-            fill, reason = self._contents(name, dtype, memory)
+            fill, reason = self._contents(buffer, dtype, memory)
             comment = comment or reason
             filled = f", fill: {fill}" if fill else ""
             yield f"  {buffer}: {{dtype: {dtype}, shape: [{shape}]{filled}}}{f'   # {comment}' if comment else ''}"
@@ -258,16 +253,18 @@ class LaunchDraft(KernelDraft):
             total = scalars.binary("*", total, one)
         return self._formula(total) if total.number > 0 else str(_ELEMENTS)
 
-    def _contents(self, name: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
+    def _contents(self, buffer: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
         """Choose a fill, "" for an output, and a comment with the reason where it is a guess."""
-        role, comment = self._role(name)
+        names = [self._named[number][0] for number, one in self._names.items() if one == buffer]
+        # The buffer of several parameters is read if it is read through one of them.
+        role, comment = min(map(self._role, names), key=lambda one: ("fill", "zeros", "").index(one[0]))
         comment = comment.strip(" #")
         if memory is not None and memory.is_zeroed and role and not memory.is_filled:
             return "zeros", ""
         if memory is not None and memory.is_filled and (role or self._accesses is None):
             return _fill_of(memory, dtype), ""
         if self._accesses is None and memory is not None and memory.bytes is not None:
-            return ("", "") if not self._is_const(name) else (default_fill(dtype), "")
+            return (default_fill(dtype), "") if any(map(self._is_const, names)) else ("", "")
         return {"zeros": "zeros", "fill": default_fill(dtype)}.get(role, ""), comment
 
     def _is_const(self, name: str) -> bool:
@@ -280,7 +277,7 @@ class LaunchDraft(KernelDraft):
             if not one.const and self._is_written(name):
                 value = self._arguments[number]
                 dtype = self._dtype(one) or "uint8"
-                fill, _ = self._contents(name, dtype, value.memory if isinstance(value, ArrayPointer) else None)
+                fill, _ = self._contents(buffer, dtype, value.memory if isinstance(value, ArrayPointer) else None)
                 written[buffer] = written.get(buffer, False) or bool(fill)
         if any(written.values()):
             yield f"dump: [{', '.join(written)}]"
@@ -313,6 +310,8 @@ def _fill_of(memory: HostArray, dtype: str) -> str:
     """Write what the host code puts into an array, as a fill."""
     stored: Object | None = next((one.stored for one in memory.origins() if one.stored is not None), None)
     is_float = "float" in dtype or "double" in dtype
+    if stored is None and any(one.is_zeroed for one in memory.origins()):
+        return "zeros"
     if not isinstance(stored, HostScalar) or dtype == "bool":
         return default_fill(dtype)
     if stored.high is not None:

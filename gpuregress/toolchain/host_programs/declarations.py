@@ -56,8 +56,9 @@ class HostDeclarations(HostCalls):
                 continue
             shape = grammar.text(declarator).partition("=")[0]
             stars = "*" * (shape[: shape.find(name)].count("*") if name in shape else 0)
-            cell = HostCell(name, spelled + stars)
-            cell.value = self._initial(cell, declarator)
+            cell = HostCell(name, spelled + stars, doubts=self._doubts)
+            value = self._initial(cell, declarator)
+            cell.value = value.copy(cell.doubts) if isinstance(value, Structure) else value
             frame = self._frames[-1]
             if frame is not self._globals or name not in frame or frame[name].value is None:
                 frame[name] = cell
@@ -84,11 +85,7 @@ class HostDeclarations(HostCalls):
         value = self.evaluate(value_node)
         if isinstance(value, ArrayPointer) and not value.memory.name:
             value.memory.name = cell.name
-        if isinstance(value, Structure):
-            return Structure(
-                {name: HostCell(name, one.type, one.value) for name, one in value.members.items()}, value.type
-            )
-        return self._converted(cell, value, value_node)
+        return value if isinstance(value, Structure) else self._converted(cell, value, value_node)
 
     def _converted(self, cell: HostCell, value: Object | None, node: Node) -> Object | None:
         """Convert an initial value to the type of its variable."""

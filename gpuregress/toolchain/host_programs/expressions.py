@@ -207,6 +207,10 @@ class HostExpressions(HostScope):
             return ArrayPointer(first.memory, first.type, scalars.binary(sign, first.offset, second))
         if isinstance(first, (ArrayPointer, Reference)) and sign in ("==", "!="):
             return constant(int(sign == "!="))
+        if sign == ">>" and first is None:  # a stream is read
+            cell = self.lvalue(right)
+            if cell is not None and dtype_of_type(cell.type):
+                self.assign(cell, self.unknown(cell.name, cell.type or "int", node), node)
         return None
 
     def _on_conditional_expression(self, node: Node) -> Object | None:

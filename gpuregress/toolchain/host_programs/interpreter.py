@@ -133,10 +133,9 @@ class Interpreter(HostStatements):
                 types[pointed] = value.type
             if is_named or not isinstance(value, HostScalar) or value.op != "number":
                 value = self._named(parameter.name, parameter.type, value, node)
-            return HostCell(parameter.name, parameter.type, value)
-        return HostCell(
-            parameter.name, parameter.type, self._unknown_of(parameter.name, parameter.type, is_called=is_called)
-        )
+        else:
+            value = self._unknown_of(parameter.name, parameter.type, is_called=is_called)
+        return HostCell(parameter.name, parameter.type, value, self._doubts)
 
     def _template_names(self) -> tuple[str, ...]:
         return self._function.template if self._function is not None else ()

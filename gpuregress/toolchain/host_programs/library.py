@@ -269,9 +269,9 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
         return values[0]
     if name in ("getenv", "checkCmdLineFlag", "getCmdLineArgumentString", "getCmdLineArgumentFilename"):
         return named(scalars.COMMAND_LINE, 0, run.place(node), is_known=False)
+    for value in values:
+        _forget(run, value, node)
     if name.startswith(("cuda", "cu")) and name[4:5].isupper():
-        for value in values:
-            _forget(run, value, node)
         return constant(0)
     # A function that checks what its argument returns, as checkCudaErrors.
     return constant(0) if values and isinstance(values[0], HostScalar) and _is_status(given[0]) else None
@@ -288,7 +288,7 @@ def _pointed(value: Object | None) -> HostCell | None:
 def _forget(run: Run, value: Object | None, node: Node) -> None:
     """Let a number of which a function has the address be unknown from now on."""
     cell = _pointed(value)
-    if cell is not None and isinstance(cell.value, HostScalar):
+    if cell is not None and (isinstance(cell.value, HostScalar) or (cell.value is None and dtype_of_type(cell.type))):
         run.assign(cell, run.unknown(cell.name, cell.type or "int", node), node)
 
 
@@ -334,9 +334,12 @@ def _copy(run: Run, values: Sequence[Object | None], node: Node) -> Object | Non
         return constant(0)
     memory = values[0].memory
     source = values[1].memory if isinstance(values[1], ArrayPointer) else None
+    number = _pointed(values[1])
     memory.is_filled = True
     if source is not None and memory.source is None and memory not in source.origins():
         memory.source = source
+    elif number is not None and isinstance(number.value, HostScalar) and memory.stored is None:
+        memory.stored = number.value
     return constant(0)
 
 

@@ -42,11 +42,15 @@ class HostArray:
 
 @dataclass(eq=False, slots=True)
 class HostCell:
-    """A variable, a member of a structure, or a value without a name."""
+    """A variable, a member of a structure, or a value without a name.
+
+    `doubts` is the number of branches around its declaration that may not be taken.
+    """
 
     name: str
     type: str = ""
     value: Object | None = None
+    doubts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +76,13 @@ class Structure:
     members: dict[str, HostCell]
     type: str = ""
 
-    def copy(self) -> Structure:
-        """Return a structure with members of its own."""
-        cells = {name: HostCell(name, one.type, one.value) for name, one in self.members.items()}
+    def copy(self, doubts: int) -> Structure:
+        """Return a structure with members of its own.
+
+        Args:
+            doubts: as those of the variable that gets it.
+        """
+        cells = {name: HostCell(name, one.type, one.value, doubts) for name, one in self.members.items()}
         return Structure(cells, self.type)
 
 

@@ -18,6 +18,8 @@ from gpuregress.toolchain.host_programs import conditions
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _MOST_FILES = 40
 _MOST_CHARACTERS = 1_000_000
+_FOLDERS = ("", "include", "inc", "Common", "common", "src", "utils", "util")
+_MOST_PARENTS = 6
 _INCLUDE = re.compile(r'\s*"([^"\n]+)"')
 _CONSTANT = re.compile(r"\b__constant__\b")
 
@@ -143,8 +145,27 @@ def _included(path: Path, known: Mapping[Path, str]) -> Iterator[tuple[Path, str
         yield one, text.replace("\r\n", "\n")
         for directive in CxxText(text).directives:
             match = _INCLUDE.match(directive.rest) if directive.word == "include" else None
-            if match is not None:
-                pending.append(_normal(one.parent / match[1]))
+            folder = header_folder(one.parent, match[1]) if match is not None else None
+            if match is not None and folder is not None:
+                pending.append(_normal(folder / match[1]))
+
+
+def header_folder(start: Path, header: str) -> Path | None:
+    """Find the folder that holds a header: that of the file, or one for headers in the folders above it.
+
+    Args:
+        start: the folder of the file that includes it.
+        header: as it is included.
+    """
+    if (start / header).is_file():
+        return start
+    for parent in [start, *start.parents][:_MOST_PARENTS]:
+        if parent == Path(parent.anchor) or parent in (Path.home(), Path("/usr"), Path("/tmp")):  # noqa: S108
+            return None
+        for name in _FOLDERS:
+            if (parent / name / header).is_file():
+                return parent / name
+    return None
 
 
 def _normal(path: Path) -> Path:

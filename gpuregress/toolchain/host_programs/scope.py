@@ -158,12 +158,10 @@ class HostScope:
         old = cell.value
         self._note(cell)
         is_guess = value is None or (isinstance(value, HostScalar) and not value.is_known)
-        if self._doubts and is_guess and isinstance(old, (HostScalar, ArrayPointer)):
+        if self._doubts > cell.doubts and is_guess and isinstance(old, (HostScalar, ArrayPointer)):
             return
         if isinstance(value, Structure):
-            value = Structure(
-                {name: HostCell(name, one.type, one.value) for name, one in value.members.items()}, value.type
-            )
+            value = value.copy(cell.doubts)
         elif value is None and dtype_of_type(cell.type) and "*" not in cell.type:
             value = self.unknown(cell.name, cell.type, node)
         elif isinstance(value, ArrayPointer) and cell.type.endswith("*") and not cell.type.startswith("void"):

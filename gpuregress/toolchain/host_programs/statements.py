@@ -191,6 +191,8 @@ class HostStatements(HostDeclarations):
             if node.type != "do_statement" or turn:
                 value = self.evaluate(condition) if condition is not None else constant(1)
                 if isinstance(value, HostScalar) and not value.number and (turn or scalars.is_told(value)):
+                    if not turn:
+                        self._look_through(body)
                     return True
             try:
                 self.execute(body)

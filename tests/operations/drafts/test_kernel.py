@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -23,3 +25,9 @@ def test_the_fill_of_an_input(dtype: str, fill: str) -> None:
 def test_names_and_paths_are_scalars_of_yaml(text: str) -> None:
     assert yaml.safe_load(f"x: {kernel.quoted(text)}") == {"x": text}
     assert yaml.safe_load(f"[{kernel.quoted(text)}]") == [text]
+
+
+def test_a_draft_names_the_folders_of_the_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+    made = kernel.KernelDraft(Declaration("f", (), (), 1), tmp_path / "a.cu", tmp_path / "c/a.yaml", include=[tmp_path])
+    assert yaml.safe_load("\n".join(made.lines(())))["compile"] == {"include": [".."]}

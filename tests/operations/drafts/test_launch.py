@@ -67,20 +67,22 @@ int main() {
 def test_what_is_unknown_is_marked_with_what_is_needed(tmp_path: Path) -> None:
     job, written, needed = drafted(
         tmp_path,
-        "struct P { int a; };\n__global__ void f(float *out, int n, P p) {}\n"
-        "void go(float *out, int n, P p) { f<<<n / 32, 32>>>(out, n, p); }\n",
+        "struct P { int a; };\n__global__ void f(float *out, int n, P p, int rows) {}\n"
+        "void go(float *out, int n, P p) { f<<<n / 32, 32>>>(out, n, p, p.rows); }\n",
     )
     assert job["parameters"] == {"n": [1024]}
+    assert job["launches"][0]["args"][3] == {"int32": 1}
     assert "n: [1024]   # NEEDED: its value; 1024 is a guess" in written
-    assert [one.partition(":")[0] for one in needed] == ["n", "p", "out"]
+    assert [one.partition(":")[0] for one in needed] == ["n", "p", "rows", "out"]
 
 
 def test_arrays_that_are_the_same_share_a_buffer(tmp_path: Path) -> None:
     job, _, _ = drafted(
         tmp_path,
-        "__global__ void f(int *a, int *b) {}\nint main() { int *p; cudaMalloc(&p, 40); f<<<1, 10>>>(p, p); }\n",
+        "__global__ void f(int *a, const int *b) {}\nint main() { int *p; cudaMalloc(&p, 40); f<<<1, 10>>>(p, p); }\n",
     )
     assert list(job["buffers"]) == ["a"]
+    assert "fill" in job["buffers"]["a"]
     assert job["launches"][0]["args"] == ["a", "a"]
 
 
@@ -139,3 +141,22 @@ int main() {
     assert "NEEDED: its template arguments; N = 128 is a guess" in text
     assert needed[0] == "the template arguments of f<float, 128>: N = 128 is a guess"
     assert {"sizeof_Item", "w_size", "size_y"} <= {one.partition(":")[0] for one in needed}
+
+
+def test_memory_that_was_set_to_zero_before_it_was_copied(tmp_path: Path) -> None:
+    job, _, _ = drafted(
+        tmp_path,
+        "__global__ void f(const int *a) {}\nint main() { int *p, *q; cudaMallocHost((void **)&q, 40);\n"
+        "cudaMalloc((void **)&p, 40); memset(q, 0, 40); cudaMemcpyAsync(p, q, 40); f<<<1, 10>>>(p); }\n",
+    )
+    assert job["buffers"]["a"]["fill"] == "zeros"
+
+
+def test_a_kernel_without_buffers_needs_one(tmp_path: Path) -> None:
+    job, _, needed = drafted(
+        tmp_path,
+        "struct P { int a; };\n__constant__ P w[2];\n__global__ void f() {}\n"
+        "int main() { P h[2]; cudaMemcpyToSymbol(w, h, sizeof(h)); f<<<1, 10>>>(); }\n",
+    )
+    assert job["buffers"] == {}
+    assert [one.partition(":")[0] for one in needed] == ["w", "a buffer to compare"]

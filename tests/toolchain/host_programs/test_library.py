@@ -7,6 +7,7 @@ import pytest
 from gpuregress.toolchain.host_programs import library, program
 from gpuregress.toolchain.host_programs.interpreter import Interpreter
 from gpuregress.toolchain.host_programs.objects import ArrayPointer
+from tests.toolchain.host_programs.launched import KERNEL, launches
 
 
 @pytest.mark.parametrize(
@@ -60,9 +61,11 @@ int main() {
         ("cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, k)", None),
         ("cudaMemcpy(&threads, device, 4, cudaMemcpyDeviceToHost)", None),
         ("cudaGetDeviceCount(&threads)", 1),
+        ('fscanf(file, "%d", &threads)', None),
+        ("std::cin >> blocks >> threads", None),
     ],
 )
-def test_numbers_that_the_runtime_writes(tmp_path: Path, call: str, threads: int | None) -> None:
+def test_numbers_that_a_library_writes(tmp_path: Path, call: str, threads: int | None) -> None:
     source = tmp_path / "app.cu"
     source.write_text(f"""__global__ void k() {{}}
 int main() {{
@@ -78,3 +81,12 @@ int main() {{
     assert launch.block is not None
     first = launch.block[0]
     assert (first.number if first.is_known else None) == threads
+
+
+def test_a_copied_number_is_what_its_array_holds(tmp_path: Path) -> None:
+    text = "int main() { float a = 5, *x; cudaMalloc(&x, 4); cudaMemcpy(x, &a, 4, cudaMemcpyHostToDevice);"
+    (launch,) = launches(tmp_path, f"{KERNEL}{text} k<<<1, 1>>>(x, x, 1); }}\n")
+    pointer = launch.arguments[0]
+    assert isinstance(pointer, ArrayPointer)
+    assert pointer.memory.stored is not None
+    assert pointer.memory.stored.number == 5

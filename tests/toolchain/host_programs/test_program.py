@@ -17,6 +17,16 @@ def test_callers_and_headers_of_the_folder_belong_to_the_program(tmp_path: Path)
     assert [str(one) for one in read.kernels] == ["k"]
 
 
+def test_headers_in_a_folder_of_the_project_belong_to_the_program(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "src/a.cu").write_text('#include "k.cuh"\nint main() { k<<<1, 1>>>(7); }\n')
+    (tmp_path / "inc/k.cuh").write_text("__global__ void k(int n) {}\n")
+    read = program.read(tmp_path / "src/a.cu")
+    assert [path.name for path in read.files] == ["a.cu", "k.cuh"]
+    assert [str(one) for one in read.kernels] == ["k"]
+
+
 def test_constant_memory_and_what_device_code_mentions(tmp_path: Path) -> None:
     text = "#define R 4\n#define L (2 * R + 1)\nconst int UNUSED = 3;\n__constant__ float taps[L];\n"
     (tmp_path / "k.cu").write_text(text + "__global__ void k() {}\nenum { A, B };\n")
