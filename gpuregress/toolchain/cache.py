@@ -1,8 +1,9 @@
 """Cache of compiled programs on disk, addressed by content.
 
 An entry is named by the digest of all that decides its bits: the sources' text, the options, the architecture, the
-contract, the names asked for, and the compiler's minor version. No path of the machine goes in, so that a folder
-filled on one host serves another: what `gpuregress build` makes, a host with no compiler runs.
+contract, the names asked for, the compiler's minor version, and gpuregress's own version and headers. No path of the
+machine goes in, so that a folder filled on one host serves another: what `gpuregress build` makes, a host with no
+compiler runs.
 
     programs/3f/3f2a….json    the program's record, the digest of each file beside it, and one of all this
     programs/3f/3f2a….ptx

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpuregress import __version__
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
 from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, from_json, to_json
 from gpuregress.toolchain import (
@@ -21,6 +22,7 @@ from gpuregress.toolchain import (
     ptx_declarations,
 )
 from gpuregress.toolchain.demangle import demangle
+from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.machine_code import linked_programs
 from gpuregress.toolchain.machine_code.linked_programs import PINNED
@@ -291,7 +293,7 @@ def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> t
     packages = source_inputs.packages(files)
     own = f"{installed} {json.dumps(packages)}" if packages else installed
     versions = dict.fromkeys((own, _ANY_VERSION))
-    return tuple(cache.digest((_PYTHON_FORM, version, *content, *files.contents)) for version in versions)
+    return tuple(cache.digest((_PYTHON_FORM, __version__, version, *content, *files.contents)) for version in versions)
 
 
 def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
@@ -337,7 +339,7 @@ def _with_parameter_names(entry: Entry, kernel: PythonKernel, launch: CompiledLa
 
 
 def _take_ptx(source: Source, data: bytes) -> Program:
-    key = cache.digest(("ptx 2", source.contract, source.arch, *source.kernels, "", *source.symbols, data))
+    key = cache.digest(("ptx 2", __version__, source.contract, source.arch, *source.kernels, "", *source.symbols, data))
     program = _cached(key)
     if program is not None:
         return program
@@ -432,8 +434,9 @@ def _content(source: Source, files: SourceInputs) -> list[str | bytes]:
 
     options = nvrtc.options_for(source)
     parts: list[str | bytes] = [source.contract, source.arch, *options, "", *source.kernels, "", *source.symbols, ""]
+    parts += [__version__, *virtual_headers.HEADERS.values(), virtual_headers.WITHOUT_LIBRARY]
     parts += [source.harness] if source.harness else []
-    parts += [_HOST_CODE] if source.host_code == "blank" else []
+    parts += [_HOST_CODE, host_headers.torch_text()] if source.host_code == "blank" else []
     parts.append(files.structure)
     for path, content in zip(files.files, files.contents, strict=True):
         parts += [path.name, content]

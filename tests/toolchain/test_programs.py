@@ -12,6 +12,7 @@ from gpuregress import toolchain
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.records import Source, to_json
 from gpuregress.toolchain import cache, nvrtc, programs
+from gpuregress.toolchain.headers import virtual_headers
 from gpuregress.toolchain.machine_code import link, linked_programs
 from tests.toolchain.conftest import Write
 
@@ -88,6 +89,20 @@ def test_whatever_decides_the_bits_decides_the_key(source: Source, change: str) 
     if change == "header":
         (folder / "scale.h").write_text("#define SCALE 5\n")
     assert toolchain.compile(changed).key != first.key
+
+
+def test_another_version_of_gpuregress_or_of_its_headers_compiles_again(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They decide the PTX, too, and a program of theirs would be tested in its place."""
+    key = programs._own_key(source, toolchain.inputs(source))
+    for where, name, value in (
+        (programs, "__version__", "0.0.1"),
+        (virtual_headers, "HEADERS", {**virtual_headers.HEADERS, "cassert": "#define assert(x)\n"}),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, name, value)
+            assert programs._own_key(source, toolchain.inputs(source)) != key
 
 
 def test_the_key_does_not_depend_on_where_the_project_lies(source: Source, tmp_path: Path) -> None:
