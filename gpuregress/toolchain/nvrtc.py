@@ -233,11 +233,13 @@ def _attempt(nvrtc: Any, source: Source, given: TranslationUnit, folders: tuple[
     if not given.uses_library and "std" not in source.harness:
         virtual |= dict.fromkeys(virtual_headers.LIBRARY & virtual.keys(), virtual_headers.WITHOUT_LIBRARY)
     unknown = [name for name in given.missing if name not in virtual]
-    virtual |= {**host_headers.shims(unknown, (given.text, *given.headers.values())), **given.headers}
+    texts = (given.text, *given.headers.values())
+    implied = host_headers.implied(texts)
+    virtual |= {**host_headers.shims(unknown, texts), **given.headers}
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-            f'#line 1 "{path.name}"\n{given.text}{source.harness}'.encode(),
+            f'{implied}#line 1 "{path.name}"\n{given.text}{source.harness}'.encode(),
             str(path).encode(),
             len(virtual),
             [content.encode() for content in virtual.values()],

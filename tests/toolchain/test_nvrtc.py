@@ -33,11 +33,10 @@ def test_names_are_looked_up_as_c_plus_plus_has_them(write: Write) -> None:
     assert ".target sm_90" in compiled.ptx
 
 
-def test_float_functions_stay_float(write: Write) -> None:
-    text = (
-        "#include <cmath>\n__global__ void k(float* x) { x[0] = std::sqrt(x[0]) + std::fabs(x[1]) + std::floor(x[2]); }"
-    )
+def test_float_functions_stay_float_and_need_no_include(write: Write) -> None:
+    text = "__global__ void k(float* x) { x[0] = std::sqrt(x[0]) + std::fabs(x[1]) + std::floor(x[2]); }"
     assert "f64" not in _compile(write, text, kernels=("k",)).ptx
+    assert "f64" not in _compile(write, f"#include <cmath>\n{text}", kernels=("k",)).ptx
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from gpuregress.toolchain.headers.virtual_headers import MATH_FUNCTIONS
+
 _STANDARD = """
 any barrier bitset cctype cerrno cfenv charconv cinttypes clocale codecvt condition_variable coroutine
 csetjmp csignal ctime ctype.h cuchar cwchar cwctype deque dirent.h dlfcn.h errno.h exception execution expected
@@ -79,7 +81,7 @@ _WORDS = {
         "algorithm": "min max swap clamp fill copy sort lower_bound upper_bound",
         "array": "array",
         "bit": "bit_cast",
-        "cmath": "abs sqrt pow exp log sin cos tan floor ceil round fabs fmin fmax isnan isinf isfinite tanh erf fma",
+        "cmath": MATH_FUNCTIONS,
         "complex": "complex",
         "cstddef": "size_t ptrdiff_t byte",
         "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t",
@@ -184,6 +186,16 @@ def _used(texts: Collection[str]) -> str:
         words |= {("std", name) for text in texts for name in _UNQUALIFIED.findall(text)}
     named = {header for library, name in words for header, known in _VOCABULARY[library].items() if name in known}
     return "".join(f"#include <{header}>\n" for header in sorted(named))
+
+
+def implied(texts: Collection[str]) -> str:
+    """Return what nvcc includes in every source, as far as the texts use it: `cuda_runtime.h` includes `<cmath>`.
+
+    Args:
+        texts: what is compiled.
+    """
+    names = {name for text in texts for library, name in _QUALIFIED.findall(text) if library == "std"}
+    return "" if names.isdisjoint(MATH_FUNCTIONS.split()) else "#include <cmath>\n"
 
 
 def use_library(words: Collection[str], texts: Collection[str]) -> bool:

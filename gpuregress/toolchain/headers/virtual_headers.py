@@ -65,7 +65,7 @@ typedef unsigned short ushort;
 typedef unsigned long ulong;
 {_DEPENDENT_LAUNCHES}{_SYSTEM}"""
 
-_MATH_FUNCTIONS = """
+MATH_FUNCTIONS = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor
 fma fmax fmin fmod frexp hypot ilogb isfinite isinf isnan ldexp lgamma llrint llround log log10 log1p log2 logb
 lrint lround modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn signbit sin sinh sqrt
@@ -132,7 +132,7 @@ HEADERS: dict[str, str] = {
     "cassert": _ASSERT,
     "cfloat": _FLOAT,
     "climits": _LIMITS,
-    "cmath": _in_std("math.h", _MATH_FUNCTIONS.split()),
+    "cmath": _in_std("math.h", MATH_FUNCTIONS.split()),
     "cstddef": _in_std("stddef.h", ("size_t", "ptrdiff_t")),
     "cstdint": _in_std("stdint.h", [*_INTEGERS, "intptr_t", "uintptr_t", "intmax_t", "uintmax_t"]),
     "cstdio": _in_std("stdio.h", ("size_t", "printf")),
