@@ -165,9 +165,13 @@ def note_order(emitter: Services, bits: int, address: ir.Value, scope: int) -> N
 
 
 def note_fence(emitter: Services, instruction: Instruction) -> None:
-    """Tell of a fence; one between proxies orders nothing that is followed here."""
+    """Tell of a fence. One between proxies orders the accesses of its thread for asynchronous copies alone."""
     words = instruction.modifiers
-    if emitter.epoch is None or "proxy" in words:
+    if emitter.epoch is None:
+        return
+    if "proxy" in words:
+        if any(word.startswith("async") for word in words):
+            note_order(emitter, layout.PROXY_FENCE, i64(0), layout.SCOPES["cta"])
         return
     scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
     b = emitter.builder

@@ -147,7 +147,7 @@ def order(module: ir.Module) -> ir.Function:
     machine, *words = function.args
     b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
-    explicit = b.and_(words[0], i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE))
+    explicit = b.and_(words[0], i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE | layout.PROXY_FENCE))
     seen = b.or_(_load(b, launch, layout.LAUNCH["released"]), _load(b, block, layout.BLOCK["fences"]))
     with b.if_then(b.icmp_unsigned("==", b.or_(explicit, seen), i64(0)), likely=True):
         b.ret_void()

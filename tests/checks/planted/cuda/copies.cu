@@ -289,6 +289,23 @@ extern "C" __global__ void copies_proxy(const int* x, int* y)
     }
 }
 
+/// Only the thread that issues the store has a fence between the proxies, before the others have written.
+// race of words (proxy fence); block 64
+extern "C" __global__ void copies_proxy_early(const int* x, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    int t = threadIdx.x;
+    words[t] = x[t]; // first
+    PLANT(if (t == 0) PROXY_FENCE;)
+    __syncthreads();
+    if (t == 0) {
+        CLEAN(PROXY_FENCE;)
+        BULK_STORE(y, words, 256); // second
+        BULK_COMMIT;
+        BULK_WAIT;
+    }
+}
+
 /// A bulk store of what was written without a barrier.
 // race of words; block 64
 extern "C" __global__ void copies_bulk_source(const int* x, int* y)

@@ -75,6 +75,7 @@ class BulkNotes:
                 self._report(layout.UNINITIALIZED, self._address(host, int(number)), epoch, 0)
         if self._races:
             self._check_writes(first, plane, host, epoch)
+            self._check_proxies(first, host, epoch)
         return epoch
 
     def source_read(self, host: int, size: int, epoch: int) -> None:
@@ -104,6 +105,18 @@ class BulkNotes:
         self._check(np.where(flying, np.uint64(0), written), host, epoch)
         has_plain = written & np.uint64(layout.HAS_PLAIN) != 0
         self._check(np.where(has_plain, plane[:, _WRITE], np.uint64(0)), host, epoch)
+
+    def _check_proxies(self, first: _Words, host: int, epoch: int) -> None:
+        """Report the ordered writes of the block that no fence between the proxies shows to a copy.
+
+        What a copy has written, whose cells begin with the block, needs no fence.
+        """
+        written = first[:, _WRITE]
+        ordered = (written > self._word("start")) & (written & np.uint64(layout.IN_FLIGHT) == 0)
+        ordered &= ~self._unordered(written, layout.epoch_thread(epoch))
+        for number in _distinct(written, np.flatnonzero(ordered)):
+            if self._shadow.block_at(int(written[number] >> _STAMP_SHIFT)) == self._word("number"):
+                self._report(layout.UNFENCED, self._address(host, number), epoch, int(written[number]))
 
     def _check_readers(self, first: _Words, plane: _Words, host: int, epoch: int) -> None:
         readers = first[:, _READER]

@@ -43,6 +43,27 @@ class _Fence:
         return own or other < self.open or stamp <= self.warps[whose // 32]
 
 
+@dataclass(frozen=True, slots=True)
+class _ProxyFence:
+    """What a fence between the generic and the asynchronous proxy holds for.
+
+    Attributes:
+        fence: the accesses that are ordered before it.
+        lanes: up to when its thread knew what each lane of its warp did.
+        has_acquired: whether a thread of the block had acquired anything, which may have ordered further accesses.
+    """
+
+    fence: _Fence
+    lanes: tuple[int, ...]
+    has_acquired: bool
+
+    def covers(self, thread: int, other: int) -> bool:
+        """Whether an access of the block may have come before the fence of a thread."""
+        whose = layout.epoch_thread(other)
+        is_lane = whose // 32 == thread // 32 and layout.epoch_stamp(other) <= self.lanes[whose % 32]
+        return self.has_acquired or is_lane or self.fence.covers(thread, other)
+
+
 @dataclass(slots=True)
 class _Release:
     """A release: what its thread and its block had done by then, and what it had seen itself.
@@ -88,6 +109,7 @@ class _Acquired:
 class _Block:
     near: dict[int, _Fence] = field(default_factory=dict)
     far: dict[int, _Fence] = field(default_factory=dict)
+    proxy: dict[int, _ProxyFence] = field(default_factory=dict)
     acquired: list[_Acquired] = field(default_factory=list)
 
 
@@ -112,6 +134,11 @@ class Causality:
         number = self._word("number")
         block = self._blocks.setdefault(number, _Block())
         is_far = scope >= layout.SCOPES["cluster"]
+        if kind & layout.PROXY_FENCE:
+            lanes = self._row(layout.LANES, thread)
+            block.proxy[thread] = _ProxyFence(self._fence(thread, stamp), lanes, bool(block.acquired))
+            self._shadow.pass_time()
+            return
         if kind & layout.FENCE:
             block.near[thread] = self._fence(thread, stamp)
             if is_far:
@@ -208,6 +235,16 @@ class Causality:
                     return True
                 todo.extend((item, release.block) for item in release.seen)
         return False
+
+    def is_fenced(self, other: int) -> bool:
+        """Whether a fence between the proxies lies behind a write of the running block.
+
+        The fence may be the writer's, or that of a thread which is ordered behind the write (PTX ISA manual, 8.9.4
+        "Causality order": linked by a proxy fence along the path). Whether the access that follows is ordered behind the
+        fence is not asked.
+        """
+        block = self._blocks.get(self._word("number"))
+        return block is not None and any(fence.covers(thread, other) for thread, fence in block.proxy.items())
 
     def _usable(self, block: _Block, thread: int) -> Iterator[_Seen]:
         """What a thread of the running block has acquired, itself or through barriers."""

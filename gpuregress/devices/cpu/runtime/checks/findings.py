@@ -109,7 +109,10 @@ class LaunchFindings:
             epoch: of the access.
             other: of the earlier one.
         """
-        if kind not in (layout.UNINITIALIZED, layout.UNARRIVED) and self._causality.is_ordered(other, epoch):
+        if kind == layout.UNFENCED:
+            if self._causality.is_fenced(other):
+                return
+        elif kind not in (layout.UNINITIALIZED, layout.UNARRIVED) and self._causality.is_ordered(other, epoch):
             return
         if kind == layout.SAME_WRITES:
             self._shadow.note_same_value()
@@ -118,7 +121,7 @@ class LaunchFindings:
         self._reports += 1
         if self._reports >= _MOST_REPORTS:
             self._shadow.stop()
-        if self._log is not None and kind != layout.UNINITIALIZED:
+        if self._log is not None and kind not in (layout.UNINITIALIZED, layout.UNFENCED):
             self._log.add(kind, address, epoch, other)
         if kind == layout.ORDERED_BY_LUCK:
             return
@@ -189,7 +192,12 @@ class LaunchFindings:
         if kind == layout.UNARRIVED:
             first = f"asynchronous copy by {earlier.who} at {earlier.site.where}"
         second = f"{later.action} by {who} at {later.site.where}"
-        missing = "before the copy was waited for" if kind == layout.UNARRIVED else self._missing(earlier, later)
+        if kind == layout.UNARRIVED:
+            missing = "before the copy was waited for"
+        elif kind == layout.UNFENCED:
+            missing = "with no fence.proxy.async between"
+        else:
+            missing = self._missing(earlier, later)
         if kind == layout.SAME_WRITES:
             missing += "; both write the same value"
         message = f"data race on {element}: {first} and {second}, {missing}"

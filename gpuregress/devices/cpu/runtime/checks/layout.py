@@ -81,12 +81,13 @@ CLUSTER_FENCED = CLUSTER_PASSED + 4 * 1024
 """1024 stamps: a thread's last fence beyond the block."""
 BLOCK_BYTES = CLUSTER_FENCED + 4 * 1024
 
-READS, WRITES, ACQUIRES, RELEASES, FENCE = 1, 2, 4, 8, 16
+READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE = 1, 2, 4, 8, 16, 32
 """Bits of a strong access or a fence, as it is told to Python."""
 
-RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES = range(5)
+RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED = range(6)
 """Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race;
-SAME_WRITES: two plain writes of one value."""
+SAME_WRITES: two plain writes of one value; UNFENCED: a write that an asynchronous copy reads with no fence between the
+proxies."""
 
 SHADOW_SHIFT = 4
 """A row of the table of regions has two words: the cells, and the distance of the second plane. The cells are aligned,
