@@ -19,7 +19,7 @@ from pathlib import Path
 from gpuregress.records import Dim3, Source
 
 FOLDER = Path(__file__).with_name("cuda")
-ARCH = "sm_90"
+ARCH = "sm_90a"
 CLASSES = {
     "warp-synchronous": "a converged warp runs it right; a fault with `--check races`, without it a note",
     "same value": "all writes store the same value: a race by the PTX memory model, a warning of racecheck",

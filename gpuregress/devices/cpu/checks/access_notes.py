@@ -169,12 +169,13 @@ def note_fence(emitter: Services, instruction: Instruction) -> None:
     words = instruction.modifiers
     if emitter.epoch is None:
         return
+    b = emitter.builder
     if "proxy" in words:
         if any(word.startswith("async") for word in words):
+            synchronization.note_proxy_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
             note_order(emitter, layout.PROXY_FENCE, i64(0), layout.SCOPES["cta"])
         return
     scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
-    b = emitter.builder
     if emitter.unit.clustered and scope != layout.SCOPES["cta"]:
         cluster_order.note_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
     note_order(emitter, layout.FENCE, i64(0), scope)

@@ -217,7 +217,7 @@ class RaceRules:
 
     def _note_initialized(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace) -> None:
         """Follow only what has been written: no races are possible, and the memory may not be initialised."""
-        for cell, address in self._each_cell(b, access, where):
+        for cell, address in self.each_cell(b, access, where):
             if (access.action == READ or access.reads) and self.uninitialized:
                 with b.if_then(self.is_void(b, b.load(cell, typ=I64), where), likely=False):
                     no = ir.Constant(I1, 0)
@@ -226,9 +226,7 @@ class RaceRules:
             if access.action == WRITE:
                 b.store(where.epoch, cell)
 
-    def _each_cell(
-        self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace
-    ) -> Iterator[tuple[ir.Value, ir.Value]]:
+    def each_cell(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace) -> Iterator[tuple[ir.Value, ir.Value]]:
         """Each cell of an access, with its address."""
         first = self.first_cell(b, where)
         for index in range(max(1, access.count >> self.shifts[where.space])):
@@ -236,7 +234,7 @@ class RaceRules:
             yield cell, b.add(where.address, i64(index << self.shifts[where.space]))
 
     def _cells(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, filled: ir.Value) -> None:
-        for cell, address in self._each_cell(b, access, where):
+        for cell, address in self.each_cell(b, access, where):
             self._cell(b, access, cell, where, address, filled)
 
     def _cell(
@@ -384,13 +382,13 @@ class RaceRules:
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self.is_void(b, write, where), b.not_(filled))
             with b.if_then(void, likely=False):
-                self._report(b, where, i64(layout.UNINITIALIZED), i64(0))
+                self.report(b, where, i64(layout.UNINITIALIZED), i64(0))
         is_write = access.action == WRITE
         if self.races:
             if self._flies and space != "global":
                 with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
                     with flying:
-                        self._report(b, where, i64(layout.UNARRIVED), write)
+                        self.report(b, where, i64(layout.UNARRIVED), write)
                     with still:
                         self._conflict(b, access, where, write, is_other_write=True)
             else:
@@ -432,10 +430,10 @@ class RaceRules:
             with b.if_then(b.and_(apart, same), likely=False):
                 launch = field(b, where.machine, "checks", POINTER)
                 with b.if_then(b.icmp_unsigned("==", load_word(b, launch, layout.LAUNCH["same_value"]), i64(0))):
-                    self._report(b, where, i64(layout.SAME_WRITES), other)
+                    self.report(b, where, i64(layout.SAME_WRITES), other)
             apart = b.and_(apart, b.not_(same))
         with b.if_then(apart, likely=False):
-            self._report(b, where, kind, other)
+            self.report(b, where, kind, other)
 
     def _is_of_one_value(self, b: ir.IRBuilder, other: ir.Value, epoch: ir.Value) -> ir.Value:
         """Whether a plain write stores what memory held already, and an earlier write was no atomic operation."""
@@ -447,7 +445,8 @@ class RaceRules:
         flags = i64(layout.STRONG | layout.SAME_VALUE)
         return b.and_(*(b.icmp_unsigned("==", b.and_(epoch, flags), flags) for epoch in epochs))
 
-    def _report(self, b: ir.IRBuilder, where: ShadowPlace, kind: ir.Value, other: ir.Value) -> None:
+    def report(self, b: ir.IRBuilder, where: ShadowPlace, kind: ir.Value, other: ir.Value) -> None:
+        """Report an access, with an earlier one or 0."""
         types = (POINTER, I64, I64, I64, I64)
         function, is_new = self.function("check.report", ir.VoidType(), types)
         if is_new:
@@ -631,6 +630,14 @@ class ShadowPlace:
     def of_thread(self, epoch: ir.Value) -> ShadowPlace:
         """The same place for an epoch of another thread."""
         return replace(self, epoch=epoch)
+
+    def at_address(self, address: ir.Value) -> ShadowPlace:
+        """The same access at another address."""
+        return replace(self, address=address)
+
+    def block(self, b: ir.IRBuilder) -> ir.Value:
+        """The state of the running block."""
+        return field(b, self.machine, "block_checks", POINTER)
 
     def is_old(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
         """Whether an epoch is of an earlier launch, or before the block's last barrier."""

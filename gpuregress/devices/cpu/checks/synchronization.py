@@ -76,7 +76,7 @@ def begin_turn(unit: Unit) -> ir.Function:
                 b.store(behind, at(b, block, layout.BLOCK[name]))
             for name in ("fences", "fenced"):
                 b.store(i64(0), at(b, block, layout.BLOCK[name]))
-            end = layout.BLOCK_BYTES if unit.clustered else layout.CLUSTER_ARRIVALS
+            end = layout.PROXY_FENCED if unit.clustered else layout.CLUSTER_ARRIVALS
             unit.fill(b, at(b, block, layout.ARRIVALS), 0, i64(end - layout.ARRIVALS))
     count = _load(b, launch, layout.LAUNCH["turn_count"])
     fits = b.icmp_unsigned("<", count, _load(b, launch, layout.LAUNCH["turn_capacity"]))
@@ -156,6 +156,13 @@ def order(module: ir.Module) -> ir.Function:
     raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
     b.ret_void()
     return function
+
+
+def note_proxy_fence(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
+    """Keep the stamp of a thread's fence between the proxies (its number, i32)."""
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = b.trunc(_load(b, launch, layout.LAUNCH["now"]), I32)
+    b.store(stamp, element(b, at(b, block, layout.PROXY_FENCED), thread, I32))
 
 
 def _known(b: ir.IRBuilder, block: ir.Value, base: int, row: ir.Value, column: ir.Value) -> ir.Value:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
-from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL, MATRICES, TEXTURES
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL, TEXTURES
 
 _TEXTURE_OPCODES = ("tex", "tld4", "suld", "sust", "sured")
 
@@ -28,8 +28,6 @@ def _of(instruction: Instruction) -> Iterator[str]:
         yield CLOCKS
     if opcode in _TEXTURE_OPCODES:
         yield TEXTURES
-    elif opcode == "wgmma" and "mma_async" in words:
-        yield MATRICES
     elif (opcode == "cp" and "bulk" in words and "commit_group" not in words and "wait_group" not in words) or (
         opcode in ("st", "red") and "async" in words
     ):

@@ -48,7 +48,13 @@ class DescribedMatrix:
         return f"descriptor.{self.rows}x{self.row_bytes}{'.transposed' if self.transposed else ''}"
 
     def copy(
-        self, emitter: Services, resolve: ir.Function, place: tuple[ir.Value, ...], target: ir.Value, first: ir.Value
+        self,
+        emitter: Services,
+        resolve: ir.Function,
+        place: tuple[ir.Value, ...],
+        target: ir.Value,
+        first: ir.Value,
+        check: tuple[ir.Function, ir.Value] | None = None,
     ) -> ir.Value:
         """Copy the matrix to `target`, one row (of A) or column (of B) after the other.
 
@@ -59,13 +65,15 @@ class DescribedMatrix:
                 memory (i64) and the number of the site.
             target: a host pointer.
             first: the first row, i32.
+            check: checks each row of memory with this epoch; see `checks.matrix_reads`.
 
         Returns:
             whether all of it is in the block's shared memory.
         """
-        arguments = (*place, target, first)
+        watch, *epoch = check or (None,)
+        arguments = (*place, target, first, *epoch)
         types = tuple(value.type for value in arguments)
-        function = emitter.subroutine(f"{self.name}.{resolve.name}", I1, types, _copying(self, resolve))
+        function = emitter.subroutine(f"{self.name}.{resolve.name}", I1, types, _copying(self, resolve, watch))
         return emitter.builder.call(function, arguments)
 
 
@@ -120,20 +128,26 @@ class _Geometry:
         return b.add(b.add(near, far), b.add(b.mul(inner, self.width), down))
 
 
-def _copying(matrix: DescribedMatrix, resolve: ir.Function) -> Build:
-    """Build `copy(machine, local, descriptor, window, site, target, first) → whether all of it is there`."""
+def _copying(matrix: DescribedMatrix, resolve: ir.Function, watch: ir.Function | None) -> Build:
+    """Build `copy(machine, local, descriptor, window, site, target, first) → whether all of it is there`.
+
+    With the dynamic checks' `watch`, it has the thread's epoch as its last argument.
+    """
 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        machine, local, descriptor, window, site, target, first = given
+        machine, local, descriptor, window, site, target, first, *epoch = given
         body = b.append_basic_block("body")
         b.branch(body)
         b.position_at_end(body)
         geometry = _Geometry.of(b, descriptor, window)
 
         def row_of_memory(offset: ir.Value) -> ir.Value:
-            pointer = b.call(resolve, (machine, local, geometry.address(b, offset), i64(ROW_BYTES), site))
+            address = geometry.address(b, offset)
+            pointer = b.call(resolve, (machine, local, address, i64(ROW_BYTES), site))
             with b.if_then(b.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), likely=False):
                 b.ret(ir.Constant(I1, 0))
+            if watch is not None:
+                b.call(watch, (machine, address, *epoch))
             return pointer
 
         if matrix.transposed:

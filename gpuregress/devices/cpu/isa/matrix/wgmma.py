@@ -18,6 +18,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.checks.matrix_reads import row_check
 from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Fragment, Sparsity, StoredRows, Tile
 from gpuregress.devices.cpu.isa.matrix.integer_sum import IntegerTile
 from gpuregress.devices.cpu.isa.matrix.matrix_descriptor import DescribedMatrix
@@ -249,12 +250,12 @@ def _copy(
     """Copy a matrix from shared memory to the warp's area; a row that is not there is a fault."""
     b, unit, view = emitter.builder, emitter.unit, emitter.view
     resolve = unit.resolve_in("shared")
-    site = i64(unit.site(instruction, "read", "shared", 16))
+    site = unit.site(instruction, "read", "shared", 16)
     window = i64(SHARED_WINDOW)
     if view.clustered:
         window = b.add(window, view.field("shared_base"))
-    place = (view.machine, emitter.thread.local, emitter.read(descriptor, "b64"), window, site)
-    is_there = matrix.copy(emitter, resolve, place, target, first)
+    place = (view.machine, emitter.thread.local, emitter.read(descriptor, "b64"), window, i64(site))
+    is_there = matrix.copy(emitter, resolve, place, target, first, row_check(emitter, instruction, site))
     after = b.append_basic_block("copied")
     b.cbranch(is_there, after, emitter.fault_block).set_weights([4000, 1])
     b.position_at_end(after)

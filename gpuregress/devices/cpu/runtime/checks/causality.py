@@ -239,9 +239,9 @@ class Causality:
     def is_fenced(self, other: int) -> bool:
         """Whether a fence between the proxies lies behind a write of the running block.
 
-        The fence may be the writer's, or that of a thread which is ordered behind the write (PTX ISA manual, 8.9.4
-        "Causality order": linked by a proxy fence along the path). Whether the access that follows is ordered behind the
-        fence is not asked.
+        The fence may be the writer's, or that of a thread which is ordered behind the write (PTX ISA manual, 8 "Memory
+        Consistency Model", on proxy-preserved base causality order). Whether the access that follows is ordered behind
+        the fence is not asked.
         """
         block = self._blocks.get(self._word("number"))
         return block is not None and any(fence.covers(thread, other) for thread, fence in block.proxy.items())

@@ -79,7 +79,9 @@ CLUSTER_PASSED = CLUSTER_OPEN + 16
 """1024 numbers: how often a thread has waited at the cluster's barrier."""
 CLUSTER_FENCED = CLUSTER_PASSED + 4 * 1024
 """1024 stamps: a thread's last fence beyond the block."""
-BLOCK_BYTES = CLUSTER_FENCED + 4 * 1024
+PROXY_FENCED = CLUSTER_FENCED + 4 * 1024
+"""1024 stamps: a thread's last fence between the proxies. Those of earlier blocks are older than every write."""
+BLOCK_BYTES = PROXY_FENCED + 4 * 1024
 
 READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE = 1, 2, 4, 8, 16, 32
 """Bits of a strong access or a fence, as it is told to Python."""
