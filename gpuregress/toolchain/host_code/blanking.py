@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from gpuregress.frozen import dataclass
 from gpuregress.toolchain.host_code.declarations import View
-from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros
+from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, spaces
 from gpuregress.toolchain.host_code.reachability import ANNOTATION, Edits
 
 _DROPPED_DIRECTIVES = ("pragma", "include", "error", "warning")
-_NOT_NEWLINE = re.compile(r"[^\n]")
 
 
-@dataclass(frozen=True, slots=True, order=True)
+_PLACE = attrgetter("start", "end", "text")
+
+
+@dataclass(frozen=True, slots=True)
 class Replacement:
     """A stretch of a text and what stands there instead."""
 
@@ -33,17 +36,17 @@ def replacements(text: CxxText, views: Sequence[View], edits: Sequence[Edits], m
         macros: of the source and all that it includes.
     """
     spans = _spans(text, views, edits)
-    found = [Replacement(start, end, _NOT_NEWLINE.sub(" ", text.text[start:end])) for start, end in spans]
+    found = [Replacement(start, end, spaces(text.text[start:end])) for start, end in spans]
     found += [Replacement(at, at, ANNOTATION) for one in edits for at in one.annotated]
     found += [Replacement(at, at, inserted) for one in edits for at, inserted in one.inserted]
     found += [Replacement(one.start(1), one.end(1), " " * len(one[1])) for one in _lambdas(text.code, macros)]
-    return sorted(set(found))
+    return sorted(set(found), key=_PLACE)
 
 
 def replaced(text: str, changes: Iterable[Replacement]) -> str:
     """Apply replacements; one that begins inside another is left out."""
     pieces, at = [], 0
-    for one in sorted(changes):
+    for one in sorted(changes, key=_PLACE):
         if one.start >= at:
             pieces += [text[at : one.start], one.text]
             at = one.end
@@ -56,7 +59,7 @@ def replaced(text: str, changes: Iterable[Replacement]) -> str:
 def _lambdas(code: str, macros: Macros) -> Iterable[re.Match[str]]:
     """The annotations of lambdas, which NVRTC refuses."""
     names = "|".join(("__host__", "__device__", *map(re.escape, sorted(macros.annotations))))
-    return re.finditer(rf"(?<=\])\s*((?:(?:{names})\s*)+)(?=[({{])", code)
+    return re.finditer(rf"\]\s*((?:(?:{names})\s*)+)(?=[({{])", code)
 
 
 def _spans(text: CxxText, views: Sequence[View], edits: Sequence[Edits]) -> list[tuple[int, int]]:

@@ -32,7 +32,7 @@ _KINDS: dict[str, Kind] = {
     "expression_statement": "macro",
     "call_expression": "macro",
 }
-_ARGUMENTS = re.compile(r"(?<!<)<[^<>;{}\n]*>(?=>>(?!>))")
+_ARGUMENTS = re.compile(r"<(?<!<<)[^<>;{}\n]*>(?=>>(?!>))")
 """Template arguments before `>>`, which the grammar would take for the end of a launch with it."""
 _CLASS_NAME = "gpuregress_class"
 _CONCATENATION = re.compile(r"\s*##\s*|#(?=\s*\w)")

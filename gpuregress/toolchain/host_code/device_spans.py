@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gpuregress.toolchain.host_code.preprocessing import Macros
+from gpuregress.toolchain.host_code.preprocessing import Macros, words_of
 
-_DEVICE = r"__(?:global|device|constant|shared|managed)__"
+_DEVICE = tuple(f"__{one}__" for one in ("global", "device", "constant", "shared", "managed"))
 _BRACKETS = r"[(){}\[\];]"
-_CLASS = r"(?<!enum )\b(?:class|struct|union)\b[^;{}()=]*(?=\{)"
+_CLASS = rf"{words_of(('class', 'struct', 'union'))}\b(?<!enum class)(?<!enum struct)[^;{{}}()=]*(?=\{{)"
 _CLASS_WORD = re.compile(r"\b(?:class|struct|union)\b")
 _GOES_ON = re.compile(r"\s*[,{]")
 _BODY = re.compile(r"\s*\{")
@@ -22,7 +22,7 @@ def device_spans(bare: str, macros: Macros) -> tuple[tuple[int, int], ...]:
         bare: a view without the contents of strings.
         macros: those that annotate are as annotations; some open or close a body.
     """
-    annotation = re.compile(rf"\b(?:{'|'.join((_DEVICE, *map(re.escape, sorted(macros.annotations))))})\b")
+    annotation = re.compile(rf"{words_of((*_DEVICE, *sorted(macros.annotations)))}\b")
     brackets = _brackets(macros)
     found: list[tuple[int, int]] = []
     at = 0
@@ -42,11 +42,11 @@ def class_spans(bare: str, macros: Macros) -> tuple[tuple[int, int, int], ...]:
         macros: some open or close a body.
     """
     opening = [
-        re.escape(name)
+        name
         for name, surplus in sorted(macros.braces.items())
         if surplus > 0 and any(_CLASS_WORD.search(one) for one in macros.bodies(name))
     ]
-    begin = re.compile("|".join((_CLASS, *(rf"\b{name}\b" for name in opening))))
+    begin = re.compile(rf"{_CLASS}|{words_of(opening)}\b" if opening else _CLASS)
     brackets = _brackets(macros)
     found: list[tuple[int, int, int]] = []
     at = 0
@@ -58,8 +58,7 @@ def class_spans(bare: str, macros: Macros) -> tuple[tuple[int, int, int], ...]:
 
 
 def _brackets(macros: Macros) -> re.Pattern[str]:
-    names = "".join(rf"|\b{re.escape(name)}\b" for name in sorted(macros.braces))
-    return re.compile(_BRACKETS + names)
+    return re.compile(rf"{_BRACKETS}|{words_of(sorted(macros.braces))}\b" if macros.braces else _BRACKETS)
 
 
 def _end(bare: str, start: int, brackets: re.Pattern[str], braces: Mapping[str, int], *, is_call: bool) -> int:

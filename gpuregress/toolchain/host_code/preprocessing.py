@@ -29,17 +29,19 @@ def words_of(names: Iterable[str]) -> str:
 
 _LEXICAL = re.compile(
     r"""
-    (?P<comment>//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z))
-    | \b[0-9](?:['\w.]|(?<=[eEpP])[+-])*
-    | \b(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=delimiter)"
-    | "(?P<string>(?:[^"\\\n]|\\.)*)"
-    | '(?P<character>(?:[^'\\\n]|\\.)*)'
+    [/0-9R"'](?:
+        (?<=/)(?P<comment>/[^\\\n]*(?:\\\n?[^\\\n]*)*|\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z))
+        | (?<=[0-9])(?<!\w[0-9])(?:['\w.]|(?<=[eEpP])[+-])*
+        | (?<=R)(?:(?<!\wR)|(?<=\bu8R)|(?<=\b[uUL]R))"(?P<delimiter>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=delimiter)"
+        | (?<=")(?P<string>[^"\\\n]*(?:\\.[^"\\\n]*)*)"
+        | (?<=')(?P<character>[^'\\\n]*(?:\\.[^'\\\n]*)*)'
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
+"""Comments, numbers and strings. It begins with a set of characters, which Python's `re` looks for at once."""
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>\w*)(?P<rest>(?:\\\n|[^\n])*)", re.MULTILINE)
 _DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<parameters>\([^)]*\))?(?P<body>.*)", re.DOTALL)
-_NOT_NEWLINE = re.compile(r"[^\n]")
 
 ANNOTATIONS = ("__global__", "__device__", "__constant__", "__shared__", "__managed__", "__host__")
 _ANNOTATION = re.compile(r"_(?<!\w_)_(?:global|device|constant|shared|managed)__\b")
@@ -133,7 +135,7 @@ class CxxText:
     def directives(self) -> tuple[Directive, ...]:
         """The directives, in order; a raw string has none."""
         text = self._uncommented
-        raw = [one.span() for one in _LEXICAL.finditer(text) if one["raw"] is not None]
+        raw = [one.span() for one in _LEXICAL.finditer(text) if one["raw"] is not None] if 'R"' in text else []
         return tuple(
             Directive(one["word"], one["rest"], one.start(), one.end())
             for one in _DIRECTIVE.finditer(text)
@@ -303,15 +305,20 @@ def _blank_comment(match: re.Match[str]) -> str:
 
 
 def _blank_string(match: re.Match[str]) -> str:
-    for group in ("raw", "string", "character"):
-        if match[group] is not None:
-            start, end = match.start(group) - match.start(), match.end(group) - match.start()
-            return match[0][:start] + _NOT_NEWLINE.sub(" ", match[group]) + match[0][end:]
-    return match[0]
+    group = match.lastgroup
+    if group is None or group == "comment":
+        return match[0]
+    start, end = match.start(group) - match.start(), match.end(group) - match.start()
+    return match[0][:start] + spaces(match[group]) + match[0][end:]
+
+
+def spaces(text: str) -> str:
+    """Return as many spaces as a text has characters, and its newlines."""
+    return "\n".join([" " * len(line) for line in text.split("\n")]) if "\n" in text else " " * len(text)
 
 
 def _spaces(match: re.Match[str]) -> str:
-    return _NOT_NEWLINE.sub(" ", match[0])
+    return spaces(match[0])
 
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -320,7 +327,7 @@ def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
     for start, end in sorted(spans):
         if end > at:
             first = max(start, at)
-            pieces += [text[at:first], _NOT_NEWLINE.sub(" ", text[first:end])]
+            pieces += [text[at:first], spaces(text[first:end])]
             at = end
     return "".join((*pieces, text[at:]))
 

@@ -74,6 +74,7 @@ class UnitBuilder:
         keeps: bool = False,
     ) -> None:
         self._files, self._folders, self._named = tuple(files), tuple(folders), tuple(named)
+        self._paths = [file.resolve() for file in self._files]
         self._texts = [CxxText(text) for text in texts]
         self._macros = Macros([*(text.macros for text in self._texts), *map(_macros_of, shims)])
         self._is_partial = len(self._texts) > _MANY_FILES and not keeps
@@ -96,12 +97,12 @@ class UnitBuilder:
             for text, views, one in zip(self._texts, self._views, edits, strict=True)
         ]
         changed = self._changed(changes)
-        paths = {self._files[at].resolve() for at in changed}
+        paths = {self._paths[at] for at in changed}
         texts = []
         for at, text in enumerate(self._texts):
             renamed = _renamed(self._included[at], paths, is_text=at in changed) if at in changed or not at else []
             texts.append(blanking.replaced(text.text, [*changes[at], *renamed]))
-        headers = {str(self._files[at].resolve()): texts[at] for at in sorted(changed)}
+        headers = {str(self._paths[at]): texts[at] for at in sorted(changed)}
         needs = self._is_partial or host_headers.use_library(reached, texts)
         self._withholds = not needs and not virtual_headers.LIBRARY.isdisjoint(self._missing())
         return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
@@ -157,7 +158,7 @@ class UnitBuilder:
 
     def _leave_fragments(self) -> None:
         """Leave files that are included within a declaration, and what they include: they hold no declarations."""
-        numbers = {file.resolve(): number for number, file in enumerate(self._files)}
+        numbers = {path: number for number, path in enumerate(self._paths)}
         pending = [
             one.path
             for views, targets in zip(self._views, self._included, strict=True)
@@ -176,7 +177,7 @@ class UnitBuilder:
         """The included files that are not given to the compiler as they are on disk."""
         changed = {at for at, one in enumerate(changes) if at and one}
         while True:
-            paths = {self._files[at].resolve() for at in changed}
+            paths = {self._paths[at] for at in changed}
             more = {at for at, targets in enumerate(self._included) if at and any(one.path in paths for one in targets)}
             if more <= changed:
                 return changed
