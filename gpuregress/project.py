@@ -30,7 +30,7 @@ from gpuregress.document.problems import Problems, show, suggestion
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors, UsageError
 from gpuregress.frozen import dataclass
-from gpuregress.tolerances import loose, tight
+from gpuregress.numeric.tolerances import loose, tight
 
 SETTINGS_FILE = "gpuregress.yaml"
 KEYS: dict[str, tuple[str, str, str]] = {

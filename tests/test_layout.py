@@ -21,9 +21,7 @@ MOST_MODULES = 16
 MOST_CHARACTERS = 100
 _QUESTION = re.compile(r"(What|Which|Whether|How|Whose|Who|Whoever|Where|When|Why)\b")
 
-CROWDED = {
-    ".": "what all rooms share",
-}
+CROWDED: dict[str, str] = {}
 UNTESTED = {
     "toolchain/__init__.py": "tests/toolchain/machine_code/test_linked_programs.py: its own path would be test_.py",
     "__init__.py": "tests/integration/test_public_names.py: its own path would be tests/test_.py",

@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress import conversion, dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.compare import comparators, row_hash, user_functions
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics.difference_statistics import FIRST
-from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
 from gpuregress.frozen import dataclass
-from gpuregress.ordinals import Array, Mask
+from gpuregress.numeric import conversion, ordinals
+from gpuregress.numeric.decimals import word
+from gpuregress.numeric.ordinals import Array, Mask
 from gpuregress.records import (
     Check,
     CheckSetting,

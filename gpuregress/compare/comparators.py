@@ -11,7 +11,7 @@ from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metadata import incomparable
 from gpuregress.compare.unordered import multiset, record_matching
 from gpuregress.dtypes import ElementType
-from gpuregress.ordinals import Array
+from gpuregress.numeric.ordinals import Array
 from gpuregress.records import Comparison, Rule
 
 Comparator = Callable[[ComparisonRequest, Array, Array], Comparison]

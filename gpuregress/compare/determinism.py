@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpuregress.compare import row_hash
 from gpuregress.dtypes import ElementType
 from gpuregress.frozen import dataclass
-from gpuregress.ordinals import Array
+from gpuregress.numeric.ordinals import Array
 from gpuregress.records import Comparison, Determinism, Figures
 
 CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")

@@ -6,15 +6,16 @@ import dataclasses
 
 import numpy as np
 
-from gpuregress import conversion, dtypes
+from gpuregress import dtypes
 from gpuregress.compare import comparators, user_functions
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.in_order import InOrder
 from gpuregress.compare.metrics.difference_statistics import Indices
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import changed
-from gpuregress.decimals import word
-from gpuregress.ordinals import Array
+from gpuregress.numeric import conversion
+from gpuregress.numeric.decimals import word
+from gpuregress.numeric.ordinals import Array
 from gpuregress.records import Comparison, Element, Rule, UlpFigures
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gpuregress import ordinals
 from gpuregress.compare import row_hash
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics import error_norms, tolerance_use
@@ -21,7 +20,8 @@ from gpuregress.compare.metrics.difference_statistics import (
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import multiset
-from gpuregress.ordinals import Array, Mask
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.ordinals import Array, Mask
 from gpuregress.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
 
 BLOCK = 1 << 18

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import ordinals
 from gpuregress.dtypes import ElementType
-from gpuregress.ordinals import Array
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.ordinals import Array
 
 Hashes = npt.NDArray[np.uint64]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuregress.dtypes import ElementType
+from gpuregress.numeric.tolerances import Unsound, loose, over_largest, tight
 from gpuregress.records import Outliers, Rule
-from gpuregress.tolerances import Unsound, loose, over_largest, tight
 
 
 def validate_rule(rule: Rule, element_type: ElementType) -> list[Unsound]:

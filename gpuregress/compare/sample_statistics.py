@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress import dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.compare import row_hash
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics.difference_statistics import finite
@@ -31,7 +31,8 @@ from gpuregress.compare.rules import description
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import Part
 from gpuregress.frozen import dataclass
-from gpuregress.ordinals import Array
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.ordinals import Array
 from gpuregress.records import (
     Comparison,
     EstimateDistance,

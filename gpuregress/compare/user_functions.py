@@ -17,7 +17,7 @@ from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import UsageError
-from gpuregress.ordinals import Array
+from gpuregress.numeric.ordinals import Array
 from gpuregress.records import Comparison
 
 Function = Callable[..., Any]

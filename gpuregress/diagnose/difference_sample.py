@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress import ordinals
 from gpuregress.diagnose.evidence import Array
 from gpuregress.diagnose.thread_mapping import Indices
+from gpuregress.numeric import ordinals
 
 MOST = 1 << 22
 """Rows up to which all are kept."""

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.diagnose.thread_mapping import Indices, ThreadMapping, fitting_mapping
 from gpuregress.dtypes import ElementType, Part
+from gpuregress.numeric import ordinals
 from gpuregress.records import Finding, Launch
 
 Array = npt.NDArray[Any]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import decimals
 from gpuregress.dtypes import CANONICAL_NAN, ElementType, Scalar
+from gpuregress.numeric import decimals
 
 if TYPE_CHECKING:
     import polars as pl

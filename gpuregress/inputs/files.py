@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import conversion, dtypes, read_log, usermodules
-from gpuregress.conversion import NotRepresentable
+from gpuregress import dtypes, read_log, usermodules
 from gpuregress.document.problems import suggestion
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError, UserCodeError
 from gpuregress.frozen import dataclass
 from gpuregress.inputs import text_files
 from gpuregress.inputs.file_names import is_dump, split_member
+from gpuregress.numeric import conversion
+from gpuregress.numeric.conversion import NotRepresentable
 from gpuregress.records import Buffer, InputFile, PythonFunction
 
 Array = npt.NDArray[Any]

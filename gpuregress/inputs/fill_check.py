@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from gpuregress import dtypes
-from gpuregress.conversion import numbers_problem, progression_problem
 from gpuregress.dtypes import Scalar
+from gpuregress.numeric.conversion import numbers_problem, progression_problem
 from gpuregress.records import Buffer, Fill, Interval, NormalDistribution, Progression, Values
 
 PARK_MILLER_MODULUS = 2**31 - 1

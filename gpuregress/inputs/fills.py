@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import conversion, dtypes
-from gpuregress.conversion import NotRepresentable, stored
+from gpuregress import dtypes
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import HarnessError
 from gpuregress.inputs import files, random_streams
 from gpuregress.inputs.fill_check import PARK_MILLER_MODULUS, fill_problem
+from gpuregress.numeric import conversion
+from gpuregress.numeric.conversion import NotRepresentable, stored
 from gpuregress.records import Buffer, Fill, GeneratorSeed, Interval, NormalDistribution, Progression, Values
 
 Array = npt.NDArray[Any]

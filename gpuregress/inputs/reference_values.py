@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import conversion, dtypes
-from gpuregress.conversion import NotRepresentable
+from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
 from gpuregress.frozen import dataclass
+from gpuregress.numeric import conversion
+from gpuregress.numeric.conversion import NotRepresentable
 from gpuregress.records import Buffer
 
 Array = npt.NDArray[Any]

@@ -19,7 +19,7 @@ from gpuregress.records import Case, Comparison, Dump, Rule
 if TYPE_CHECKING:
     from gpuregress.dump.line_diff import ElementPairs
     from gpuregress.dump.reader import LoadedDump
-    from gpuregress.ordinals import Mask
+    from gpuregress.numeric.ordinals import Mask
 
 
 class DifferenceObserver(Protocol):

@@ -20,7 +20,7 @@ from gpuregress.dump.line_diff import ElementPairs
 from gpuregress.errors import GpuregressError
 from gpuregress.judging import error_map
 from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.ordinals import Mask
+from gpuregress.numeric.ordinals import Mask
 from gpuregress.records import Case, Comparison, Outcome
 
 Array = npt.NDArray[np.generic]

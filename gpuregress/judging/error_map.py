@@ -11,7 +11,7 @@ from gpuregress import diagnose, dtypes
 from gpuregress.dtypes import ElementType
 from gpuregress.dump.line_diff import ElementPairs
 from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.ordinals import Array, Mask
+from gpuregress.numeric.ordinals import Array, Mask
 from gpuregress.records import BufferImage, Comparison, ErrorMaps
 
 PAGE = 60

@@ -88,7 +88,8 @@ def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
     """The first changed part of the first changed element, as a dump writes it."""
     import numpy as np  # noqa: PLC0415 - where an input was overwritten only
 
-    from gpuregress import decimals, dtypes  # noqa: PLC0415 - as above
+    from gpuregress import dtypes  # noqa: PLC0415 - as above
+    from gpuregress.numeric import decimals  # noqa: PLC0415 - as above
 
     kind = dtypes.parse(buffer.dtype)
     sides = (np.frombuffer(bytes.fromhex(side), kind.storage) for side in (change.expected, change.actual))

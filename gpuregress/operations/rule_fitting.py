@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import compare, dtypes, ordinals
+from gpuregress import compare, dtypes
 from gpuregress.compare import determinism
 from gpuregress.dtypes import ElementType
 from gpuregress.frozen import dataclass
+from gpuregress.numeric import ordinals
 from gpuregress.records import Rule
 
 Array = npt.NDArray[np.generic]

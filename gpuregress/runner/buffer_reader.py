@@ -9,10 +9,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.devices.base import Bytes, Memory
 from gpuregress.dtypes import ElementType
 from gpuregress.frozen import dataclass
+from gpuregress.numeric import ordinals
 from gpuregress.records import Buffer, OverwrittenInput
 from gpuregress.runner.poison import POISON, as_bytes, poison
 

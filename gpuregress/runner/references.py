@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import conversion, dtypes, inputs, usermodules
+from gpuregress import dtypes, inputs, usermodules
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError, InfeasibleSource, KernelFault, LaunchRefused
 from gpuregress.inputs import reference_values
 from gpuregress.inputs.reference_values import ReferenceFailed, ReferenceResult
+from gpuregress.numeric import conversion
 from gpuregress.records import Buffer, Case, Dump, ReferenceKernel
 from gpuregress.runner import python_reference, shared_references, watched_case
 from gpuregress.runner.buffer_reader import BufferReader

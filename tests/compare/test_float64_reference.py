@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress import conversion, dtypes
+from gpuregress import dtypes
 from gpuregress.compare import float64_reference
 from gpuregress.compare.comparison_request import ComparisonRequest
+from gpuregress.numeric import conversion
 from gpuregress.records import Comparison, Outliers, Rule, Sigmas, StatisticLimits, UlpFigures
 
 

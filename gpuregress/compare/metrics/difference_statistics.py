@@ -12,16 +12,16 @@ from dataclasses import field
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import ordinals
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics.tolerance_use import ToleranceUse
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
-from gpuregress.decimals import words
 from gpuregress.dtypes import ElementType, Part
 from gpuregress.frozen import dataclass
-from gpuregress.ordinals import Array, Mask
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.decimals import words
+from gpuregress.numeric.ordinals import Array, Mask
 from gpuregress.records import Element, OutlierCounts, Rule, SideCounts, UlpFigures
 
 Indices = npt.NDArray[np.int64]

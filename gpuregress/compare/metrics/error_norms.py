@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpuregress import ordinals
 from gpuregress.compare.metrics.difference_statistics import ErrorSums, finite
 from gpuregress.compare.rules import elementwise
 from gpuregress.dtypes import ElementType
-from gpuregress.ordinals import Array
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.ordinals import Array
 
 METRICS = ("max", "mean", "rms", "l2")
 

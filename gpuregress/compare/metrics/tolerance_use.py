@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import ordinals
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import Scalar
-from gpuregress.ordinals import Array, Mask
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.ordinals import Array, Mask
 from gpuregress.records import OutlierCounts
 
 Steps = npt.NDArray[np.uint64]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gpuregress import dtypes
 from gpuregress.compare.metrics.difference_statistics import ErrorSums
 from gpuregress.dtypes import ElementType, Scalar
-from gpuregress.ordinals import Array
+from gpuregress.numeric.ordinals import Array
 from gpuregress.records import Accuracy
 
 Floats = npt.NDArray[np.float64]

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.dtypes import Scalar
-from gpuregress.ordinals import Array, Mask
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.ordinals import Array, Mask
 
 Floats = npt.NDArray[np.float64]
 _BELOW_2_64 = float(np.nextafter(2.0**64, 0.0))

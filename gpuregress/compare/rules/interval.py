@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress import dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.dtypes import Scalar
-from gpuregress.ordinals import Array
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.ordinals import Array
 
 
 def interval(keys: Array, scalar: Scalar, bound: Bound) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpuregress.compare import row_hash
 from gpuregress.compare.unordered.candidates import CandidateWindows, Indices, MatchCriterion, windows
-from gpuregress.ordinals import Array
+from gpuregress.numeric.ordinals import Array
 
 MOST_CANDIDATES = 50_000_000
 _FREE = -1

@@ -10,13 +10,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.frozen import dataclass
-from gpuregress.ordinals import Array, Mask
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.ordinals import Array, Mask
 
 Indices = npt.NDArray[np.int64]
 _SAMPLE = 256

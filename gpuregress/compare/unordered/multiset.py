@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import ordinals
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics import error_norms, tolerance_use
 from gpuregress.compare.metrics.difference_statistics import (
@@ -31,10 +30,11 @@ from gpuregress.compare.metrics.difference_statistics import (
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.interval import interval
-from gpuregress.decimals import word
 from gpuregress.dtypes import Part, Scalar
 from gpuregress.frozen import dataclass
-from gpuregress.ordinals import Array, Mask
+from gpuregress.numeric import ordinals
+from gpuregress.numeric.decimals import word
+from gpuregress.numeric.ordinals import Array, Mask
 from gpuregress.records import AnyOrderFigures, Comparison, Element, Figures, InOrderFigures, OutlierCounts, SideCounts
 
 Indices = npt.NDArray[np.signedinteger[Any]]

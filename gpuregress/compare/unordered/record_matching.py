@@ -25,9 +25,9 @@ from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import bipartite_matching
 from gpuregress.compare.unordered.bipartite_matching import TooManyCandidates
 from gpuregress.compare.unordered.candidates import Indices, MatchCriterion
-from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType
-from gpuregress.ordinals import Array
+from gpuregress.numeric.decimals import word
+from gpuregress.numeric.ordinals import Array
 from gpuregress.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
 
 _FREE = -1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import ordinals
 from gpuregress.diagnose.evidence import Column, Mask, differing
 from gpuregress.diagnose.patterns.values import FEW_ULPS
+from gpuregress.numeric import ordinals
 from gpuregress.records import Finding
 
 ENOUGH = 0.95

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress import ordinals
 from gpuregress.diagnose.evidence import Array, Column, share
+from gpuregress.numeric import ordinals
 from gpuregress.records import Finding
 
 ENOUGH = 0.9

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress import ordinals
 from gpuregress.diagnose.evidence import Array, Column, Evidence, Mask, differing, listed
 from gpuregress.diagnose.thread_mapping import Indices
+from gpuregress.numeric import ordinals
 from gpuregress.records import Finding
 
 ENOUGH = 0.9

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from gpuregress import ordinals
 from gpuregress.diagnose.evidence import Column, Floats, differing
+from gpuregress.numeric import ordinals
 from gpuregress.records import Finding
 
 ENOUGH = 0.95

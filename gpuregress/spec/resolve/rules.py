@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress import conversion, dtypes, records
+from gpuregress import dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.dtypes import ElementType, Part
+from gpuregress.numeric import conversion
 from gpuregress.spec.models.rules import DEVICE, DEVICE_CHECKS, CheckSpec, CountSpec, RuleSpec, SigmasSpec, SumSpec
 from gpuregress.spec.resolve import functions as user_functions
 from gpuregress.spec.resolve.scope import Scope

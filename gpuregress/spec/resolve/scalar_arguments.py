@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import struct
 
-from gpuregress import conversion
 from gpuregress.dtypes import ElementType, Scalar
+from gpuregress.numeric import conversion
 from gpuregress.spec.expressions import Number
 
 _CODES = {2: "<e", 4: "<f", 8: "<d"}

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress import dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.interval import interval
+from gpuregress.numeric import ordinals
 
 BOUNDS = (
     Bound(atol=0.0),

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpuregress import dtypes, ordinals
+from gpuregress import dtypes
 from gpuregress.dtypes import Scalar
+from gpuregress.numeric import ordinals
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")

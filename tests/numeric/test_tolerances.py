@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress import dtypes
-from gpuregress.tolerances import loose, over_largest, tight
+from gpuregress.numeric.tolerances import loose, over_largest, tight
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress import conversion, dtypes
-from gpuregress.conversion import NotRepresentable
+from gpuregress import dtypes
+from gpuregress.numeric import conversion
+from gpuregress.numeric.conversion import NotRepresentable
 
 SCALARS = ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64")
 SOURCES = ("?", "i1", "u1", "i4", "u4", "i8", "u8", "f2", "f4", "f8", ">f4", ">i8")

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpuregress import decimals, dtypes
+from gpuregress import dtypes
 from gpuregress.dtypes import Scalar
 from gpuregress.dump import format as dump_format
+from gpuregress.numeric import decimals
 from tests.dump import oracle
 
 assert pl  # loaded, so that `format` prints by it

@@ -1,0 +1,1 @@
+"""Numbers as bytes, as text, and as distances; bounds on their errors."""
