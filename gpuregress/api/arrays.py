@@ -114,10 +114,15 @@ def view(value: Any) -> ArrayBytes:
         value: for which `is_array` is true.
 
     Raises:
-        ValueError: its elements have gaps between them, or it is on a device that cannot be read.
+        ValueError: its elements have gaps between them, or are not the stored ones, or it is on a device that cannot
+            be read.
     """
     if isinstance(value, np.ndarray):
         return _of_numpy(value, value)
+    for state in ("neg", "conj"):
+        # Torch negates and conjugates such tensors when it reads them, and neither protocol tells.
+        if getattr(value, f"is_{state}", bool)():
+            raise ValueError(f"its memory does not hold its elements: pass resolve_{state}() of it")
     if _has(value, "__cuda_array_interface__"):
         return _of_interface(value, value.__cuda_array_interface__)
     if _has(value, "__array_interface__"):

@@ -48,7 +48,7 @@ class ExportedArray:
 
     Attributes:
         address: of its first element.
-        is_on_gpu: whether only a GPU can read it.
+        is_on_gpu: whether the CUDA driver must copy it.
         dtype: as `dtypes.parse` takes it; "" where no dtype of ours is meant.
         itemsize: bytes of an element.
         shape: elements along each axis.
@@ -84,7 +84,7 @@ def export(array: Any) -> ExportedArray:
     strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else dense_strides(shape)
     return ExportedArray(
         (tensor.data or 0) + tensor.byte_offset,
-        tensor.device_type == CUDA,
+        tensor.device_type in (CUDA, CUDA_MANAGED),  # the driver's copy waits for the work on managed memory, too
         _dtype(tensor),
         tensor.bits * tensor.lanes // 8,
         shape,

@@ -39,6 +39,13 @@ class OnGpu:
         }  # fmt: skip
 
 
+class Negated(OnGpu):
+    """A tensor of Torch whose memory holds the negative of its elements."""
+
+    def is_neg(self) -> bool:
+        return True
+
+
 @pytest.mark.parametrize("wrapped", [lambda array: array, Interface, Exported])
 def test_bytes_are_read_and_written_in_place(wrapped: Any) -> None:
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -81,6 +88,7 @@ def test_an_array_on_a_gpu_is_copied_by_the_driver(monkeypatch: pytest.MonkeyPat
         (np.ma.masked_array([1, 2], mask=[True, False]), "a kernel has no masks"),
         (Exported(np.arange(6)[::2]), "not one behind the other"),
         (OnGpu(strides=(32, 4)), "not one behind the other"),
+        (Negated(), r"pass resolve_neg\(\)"),
     ],
 )
 def test_an_array_that_no_kernel_can_read_is_refused(array: Any, words: str) -> None:

@@ -78,8 +78,9 @@ class Made:
         return new(ctypes.addressof(self._tensor), b"dltensor", None)
 
 
-def test_bfloat16_on_a_gpu_is_described() -> None:
-    exported = dlpack.export(Made(dlpack.CUDA, 4, 16))
+@pytest.mark.parametrize("device", [dlpack.CUDA, dlpack.CUDA_MANAGED])
+def test_bfloat16_on_a_gpu_is_described(device: int) -> None:
+    exported = dlpack.export(Made(device, 4, 16))
     assert (exported.dtype, exported.is_on_gpu, exported.address, exported.strides) == ("bfloat16", True, 4112, (1,))
 
 
