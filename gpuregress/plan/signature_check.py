@@ -43,6 +43,7 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
     for at, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
         launches = [launch for launch in case.launches if launch.source == at]
         errors |= _contradictions(case, launches, program, source, ("launches",))
+        errors |= _variable_problems(case, at, source)
     if case.function is not None:
         from gpuregress.plan.functions import compiled_types  # noqa: PLC0415 - loads the parser of functions
 
@@ -208,12 +209,7 @@ def _texture_problems(case: Case, launch: Launch, entry: Entry) -> list[tuple[in
 
 def _pointee_problems(case: Case, launch: Launch, entry: Entry, source: Source) -> list[tuple[int | None, str]]:
     """Buffers whose elements are not what the kernel's pointers point to, as the source declares them."""
-    if Path(source.path).suffix not in include_scanner.SUFFIXES or source.harness:
-        return []
-    try:
-        texts = tuple(content.decode(errors="replace") for content in toolchain.inputs(source).contents)
-    except OSError:
-        return []
+    texts = _texts(source)
     only = cxx_declarations.find(_declared(texts), launch.kernel, len(entry.parameters))
     if only is None:
         return []
@@ -221,6 +217,36 @@ def _pointee_problems(case: Case, launch: Launch, entry: Entry, source: Source) 
     triples = zip(launch.args, only.parameters, pointees, strict=True)
     judged = (_pointee_problem(case, *triple) for triple in triples)
     return [(position, message) for position, message in enumerate(judged) if message]
+
+
+def _variable_problems(case: Case, at: int, source: Source) -> dict[Key, str]:
+    """Buffers whose elements are not those of the variables that they fill, as the source declares them."""
+    filled = [one for one in case.buffers.values() if one.symbol and one.symbol_source == at]
+    texts = _texts(source) if filled else ()
+    written = cxx_declarations.variable_types("\n".join(texts))
+    aliases = cxx_aliases.aliases(texts, source.defines)
+    problems: dict[Key, str] = {}
+    for buffer in filled:
+        type_ = written.get((buffer.symbol or "").rpartition("::")[2], "")
+        dtype = cxx_aliases.dtype_of(type_, aliases) if type_ else None
+        if dtype is None or buffer.dtype == "uint32":  # the bits of any type, as captured variables have them
+            continue
+        if not _fits(dtypes.parse(buffer.dtype), dtypes.parse(dtype)):
+            problems["buffers", buffer.name, "dtype"] = (
+                f"the buffer {buffer.name} holds {buffer.dtype} and the variable {buffer.symbol} is {type_}: "
+                f"give the buffer `dtype: {dtype}`, or `uint32` to fill its bits"
+            )
+    return problems
+
+
+def _texts(source: Source) -> tuple[str, ...]:
+    """The texts of a C++ source that the user wrote, and of its headers; none where they cannot be read."""
+    if Path(source.path).suffix not in include_scanner.SUFFIXES or source.harness:
+        return ()
+    try:
+        return tuple(content.decode(errors="replace") for content in toolchain.inputs(source).contents)
+    except OSError:
+        return ()
 
 
 @functools.lru_cache(maxsize=32)

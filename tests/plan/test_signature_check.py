@@ -159,6 +159,20 @@ def test_variables_and_buffers_together(tmp_path: Path, memory: int, fits: bool)
         assert not (shop.root / "runs/latest").exists()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "is_refused"), [("float64", False), ("float32", True), ("uint8", False), ("uint32", False)]
+)
+def test_the_elements_of_a_variable(tmp_path: Path, dtype: str, is_refused: bool) -> None:  # noqa: FBT001 - of a table
+    job = VARIABLES_JOB.format(memory="1GB").replace("float32, shape: [4]", f"{dtype}, shape: [4]")
+    example = project(tmp_path, k=job)
+    text = VARIABLES_KERNEL.replace("float taps", "real taps")
+    (tmp_path / "kernels/k.cu").write_text(f"using real = double;\nnamespace a {{ {text} }}")
+    case = only(example, "k")
+    errors = plan.check_programs(case, [program(case.launches[0], entry((8, "pointer", "y")))])
+    assert [(error.key, error.line) for error in errors] == ([("buffers.taps.dtype", 4)] if is_refused else [])
+    assert not is_refused or "the variable taps is real: give the buffer `dtype: float64`" in errors[0].message
+
+
 CONSTANTS_KERNEL = """// $Revision: 1.0 $
 __constant__ float taps[4];
 __constant__ float scale;
