@@ -26,7 +26,7 @@ from gpuregress.devices.cpu.module import CpuModule, warp_width
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout
-from gpuregress.devices.cpu.runtime.arena import Arena
+from gpuregress.devices.cpu.runtime.arena import Arena, local_size
 from gpuregress.devices.cpu.runtime.blocks.co_resident_blocks import CoResidentGrid
 from gpuregress.devices.cpu.runtime.blocks.resident_blocks import ResidentBlocks
 from gpuregress.devices.cpu.runtime.bulk import map_bytes
@@ -292,6 +292,7 @@ class CpuDevice(base.Device):
             dynamic_size=shared,
             local=arena.local.ctypes.data,
             local_size=facts.local_bytes,
+            local_notes=local_size(facts, math.prod(launch.block)),
             context=arena.context.ctypes.data,
             textures=self._textures.table.ctypes.data,
             texture_count=len(self._textures.objects),

@@ -47,12 +47,14 @@ class Unit:
         synchronizes: whether strong accesses may order other ones: there are fences, or accesses that acquire or
             release.
         allocates: whether kernels allocate memory of the heap.
+        watches_local: whether reads of local memory that was not written are looked for.
         commuting: the kind of its commuting atomic operations, where conflicts are looked for.
     """
 
     granules: dict[str, int] | None = None
     synchronizes: bool = False
     allocates: bool = False
+    watches_local: bool = False
     commuting: str = ""
 
     def __init__(self, tree: Module, schedule: Schedule | None = None) -> None:

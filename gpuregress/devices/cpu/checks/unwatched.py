@@ -12,14 +12,15 @@ from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL,
 _TEXTURE_OPCODES = ("tex", "tld4", "suld", "sust", "sured")
 
 
-def unwatched(functions: Iterable[Function]) -> tuple[str, ...]:
+def unwatched(functions: Iterable[Function], *, watches_local: bool) -> tuple[str, ...]:
     """What a kernel accesses unwatched, in words.
 
     Args:
         functions: the kernel, and those that it calls.
+        watches_local: whether its local memory is watched.
     """
     items = (item for function in functions for item in function.body or () if isinstance(item, Instruction))
-    return tuple(sorted({text for item in items for text in _of(item)}))
+    return tuple(sorted({text for item in items for text in _of(item)} - ({LOCAL} if watches_local else set())))
 
 
 def _of(instruction: Instruction) -> Iterator[str]:

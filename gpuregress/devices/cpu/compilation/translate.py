@@ -10,6 +10,7 @@ from itertools import pairwise
 from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
 from gpuregress.devices.cpu.builder.initializers import variable_facts
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
+from gpuregress.devices.cpu.checks import local_notes
 from gpuregress.devices.cpu.checks.commuting_atomics import usual_kind
 from gpuregress.devices.cpu.checks.granules import granules, synchronizes
 from gpuregress.devices.cpu.checks.heap_cells import allocates
@@ -58,6 +59,8 @@ def translate(
     if {"races", "uninitialized"} & set(unit.schedule.instruments.checks):
         unit.granules = granules(unit.functions.values())
         unit.synchronizes = synchronizes(unit.functions.values())
+        wanted = "uninitialized" in unit.schedule.instruments.checks
+        unit.watches_local = wanted and local_notes.are_watched(unit.functions.values())
         unit.allocates = allocates(list(unit.functions.values()))
         if unit.schedule.instruments.conflicts:
             unit.commuting = usual_kind(unit.functions.values())

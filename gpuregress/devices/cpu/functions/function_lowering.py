@@ -24,6 +24,7 @@ from gpuregress.devices.cpu.builder.thread_context import YIELD
 from gpuregress.devices.cpu.builder.threads import Thread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, POINTER, convert, llvm_type
+from gpuregress.devices.cpu.checks import local_notes
 from gpuregress.devices.cpu.counters.probes import Probes
 from gpuregress.devices.cpu.functions.register_values import Known, RegisterValues
 from gpuregress.devices.cpu.isa.control.calls import lower_call
@@ -145,6 +146,7 @@ class FunctionEmitter:
 
     def clear_registers(self, builder: ir.IRBuilder) -> None:
         """Set all registers to 0: a thread must not see the values of the one before it."""
+        local_notes.clear(builder, self)
         for statement in self.flow.statements:
             for name in effects.sets(statement):
                 if name not in self._values.local:

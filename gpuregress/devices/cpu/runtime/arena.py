@@ -53,8 +53,18 @@ class Arena:
         if facts.granules:
             self.checks.prepare(len(self.shared), facts.granules[0])
         self.exchanges = _aligned(EXCHANGE_ENTRIES << EXCHANGE_SHIFT if facts.watches_exchanges else 0)
-        needed = local_stride(facts.local_bytes) * (threads if facts.context_bytes else 1) if facts.local_bytes else 0
+        needed = local_size(facts, threads) * (2 if facts.granules else 1)
         self.local = self.local if len(self.local) >= needed else _aligned(needed)
+
+
+def local_size(facts: KernelFacts, threads: int) -> int:
+    """The bytes of the local memory of a block's threads; those that do not wait use the same, one after the other.
+
+    Args:
+        facts: the kernel's.
+        threads: of a block.
+    """
+    return local_stride(facts.local_bytes) * (threads if facts.context_bytes else 1) if facts.local_bytes else 0
 
 
 def _aligned(size: int) -> _Bytes:

@@ -118,7 +118,8 @@ class Machine(ctypes.Structure):
     `exchanges` is a hash table of the last writes of lanes that depend on each other, `exchange_write` and
     `exchange_read` the numbers, from 1, of the sites of the first exchange (0: there was none).
     `checks` and `block_checks` are the states of the dynamic checks, of the launch and of the block (`checks.layout`);
-    `cluster_checks` has a host pointer to the state of each block of the cluster.
+    `cluster_checks` has a host pointer to the state of each block of the cluster. `local_notes` is the distance from a
+    byte of local memory to its note (`checks.local_notes`).
     `counters` has a 64-bit number for each counter of the module's probes.
     `trace` holds (next row, end of the rows) for each traced stretch; `trace_key` is the running lane's key, made of
     the number of its warp's way between two waits (`trace_way`) and the lane; `trace_warp` and `trace_mask` are the
@@ -145,7 +146,7 @@ class Machine(ctypes.Structure):
             "exchanges", "exchange_write", "exchange_read", "advanced", "counters", "checks", "block_checks",
             "trace", "trace_key", "trace_way", "trace_warp", "trace_mask", "trace_flush",
             "order", "arrival",
-            "shadows", "shadow_mask", "shadows_lost", "cluster_checks",
+            "shadows", "shadow_mask", "shadows_lost", "cluster_checks", "local_notes",
         )
     ]  # fmt: skip
 

@@ -25,4 +25,6 @@ from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL,
 )
 def test_what_a_kernel_accesses_unwatched(body: str, expected: tuple[str, ...]) -> None:
     head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .b64 %a; .reg .b32 %r<4>;"
-    assert unwatched(parse(f"{head} {body} ret; }}").functions) == tuple(sorted(expected))
+    functions = parse(f"{head} {body} ret; }}").functions
+    assert unwatched(functions, watches_local=False) == tuple(sorted(expected))
+    assert unwatched(functions, watches_local=True) == tuple(sorted({*expected} - {LOCAL}))

@@ -19,6 +19,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
+from gpuregress.devices.cpu.checks import local_notes
 from gpuregress.devices.cpu.checks.access_notes import UNSHARED, AccessNote, note_access
 from gpuregress.devices.cpu.checks.commuting_atomics import commuting_kind, registers_read
 from gpuregress.devices.cpu.checks.region_flags import flags_of
@@ -60,7 +61,10 @@ def host_pointer(emitter: Services, access: MemoryAccess, *, is_watched: bool = 
         is_watched: whether the dynamic checks see the access here.
     """
     pointer = _host_pointer(emitter, access)
-    if is_watched:
+    if access.space == "local" and emitter.unit.watches_local:
+        site = access_site(emitter, access)
+        local_notes.note(emitter, AccessNote(access.instruction, access.action, "local", access.count, site), pointer)
+    elif is_watched:
         watch_access(emitter, access)
     return pointer
 

@@ -255,10 +255,10 @@ class Causality:
                 yield one.key, one.index, one.is_far or is_behind
 
     def _knows(self, thread: int, one: _Acquired) -> bool:
-        if one.stamp <= self._row(layout.WARPS, thread // 32)[one.thread // 32]:
+        if one.stamp <= self._stamp(layout.WARPS, thread // 32, one.thread // 32):
             return True
         same_warp = one.thread // 32 == thread // 32
-        return same_warp and one.stamp <= self._row(layout.LANES, thread)[one.thread % 32]
+        return same_warp and one.stamp <= self._stamp(layout.LANES, thread, one.thread % 32)
 
     def _key(self, address: int, number: int) -> _Key:
         """A location; shared memory is another one in each block, and the same in those of a cluster."""
@@ -272,6 +272,9 @@ class Causality:
 
     def _set(self, name: str, value: int) -> None:
         ctypes.c_uint64.from_address(self._machine.block_checks + layout.BLOCK[name]).value = value
+
+    def _stamp(self, table: int, row: int, column: int) -> int:
+        return ctypes.c_uint32.from_address(self._machine.block_checks + table + 128 * row + 4 * column).value
 
     def _row(self, table: int, number: int) -> tuple[int, ...]:
         return tuple((ctypes.c_uint32 * 32).from_address(self._machine.block_checks + table + 128 * number))
