@@ -14,9 +14,9 @@ from gpuregress.cluster import messages, packing
 from gpuregress.cluster.content_store import ContentStore
 from gpuregress.cluster.host_agent import HostAgent
 from gpuregress.cluster.messages import HostFacts, SentFile
-from gpuregress.cluster.versions import code_digest
 from gpuregress.records import to_json
 from gpuregress.toolchain import cache
+from gpuregress.toolchain.cache import code_digest
 
 _AGENTS: dict[str, HostAgent] = {}
 _LOCK = threading.Lock()

@@ -6,13 +6,11 @@ it is refused by name. The question is a text, which every Python understands.
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from gpuregress import __version__
-from gpuregress.toolchain import cache
+from gpuregress.toolchain.cache import code_digest
 
 QUESTION = (
     "{'python': '%d.%d' % __import__('sys').version_info[:2],"
@@ -43,11 +41,3 @@ def code_problem(code: str) -> str:
     if code == code_digest():
         return ""
     return f"its gpuregress {__version__} has other code ({code}) than this one ({code_digest()}): install the same"
-
-
-@functools.cache
-def code_digest() -> str:
-    """Compute the digest of all modules of the package, with their names."""
-    root = Path(__file__).parents[1]
-    files = sorted(root.rglob("*.py"))
-    return cache.digest([part for path in files for part in (str(path.relative_to(root)), path.read_bytes())])[:12]

@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import json
 import os
 import stat
@@ -80,6 +81,14 @@ def digest(parts: Iterable[str | bytes]) -> str:
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
     return state.hexdigest()
+
+
+@functools.cache
+def code_digest() -> str:
+    """Compute the digest of all modules of gpuregress, with their names; a developer's change makes another one."""
+    root = Path(__file__).parents[1]
+    files = sorted(root.rglob("*.py"))
+    return digest([part for path in files for part in (str(path.relative_to(root)), path.read_bytes())])[:12]
 
 
 def file_path(key: str, suffix: str) -> Path:

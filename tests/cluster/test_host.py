@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from gpuregress import storage
-from gpuregress.cluster import host, versions
+from gpuregress.cluster import host
 from gpuregress.cluster.messages import HostFacts
 from gpuregress.records import from_json
+from gpuregress.toolchain import cache
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.SimpleNames
 
 def test_a_worker_tells_what_it_is(worker: types.SimpleNamespace) -> None:
     facts = from_json(HostFacts, host.hello(worker))
-    assert (facts.worker, facts.code, facts.architectures) == ("Worker-1", versions.code_digest(), ())
+    assert (facts.worker, facts.code, facts.architectures) == ("Worker-1", cache.code_digest(), ())
     assert facts.store == from_json(HostFacts, host.hello(worker)).store
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from gpuregress import __version__
 from gpuregress.cluster import versions
+from gpuregress.toolchain import cache
 
 HERE = {"python": f"{sys.version_info.major}.{sys.version_info.minor}", "gpuregress": __version__}
 
@@ -21,7 +22,7 @@ def test_the_question_is_answered_by_a_plain_python() -> None:
 
 def test_equal_versions_are_no_problem() -> None:
     assert versions.problem(HERE) == ""
-    assert versions.code_problem(versions.code_digest()) == ""
+    assert versions.code_problem(cache.code_digest()) == ""
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gpuregress import plan, storage
 from gpuregress.errors import GpuregressError, Interrupted
@@ -34,9 +34,10 @@ from gpuregress.operations.mutating import subject as subjects
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.project import Project
 from gpuregress.records import Case
-from gpuregress.records.instrumentation.audits import AuditReport, JobGrade, PartResult
+from gpuregress.records.instrumentation.audits import AuditEvidence, AuditReport, JobExamination, PartResult
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import Machinery
+from gpuregress.session.steps.planning import error_lines
 
 PARTS: tuple[AuditPart, ...] = (
     cases.PART,
@@ -102,13 +103,30 @@ def audit(
         end = start + request.budget_s
         context = AuditContext(project, scratch, end, listen=listen, machinery=machinery)
         context = dataclasses.replace(context, seed=request.seed, sample=request.sample, fresh=request.fresh)
-        done = _parts(context, jobs, parts, stop)
-    wrong = [JobGrade(one.name, "F", 0.0, 0.0, 0, f"the job is wrong: {one.errors[0]}") for one in planned.broken]
+        done = _with_wrong_jobs(project, planned.broken, _parts(context, jobs, parts, stop))
+    wrong = (dataclasses.replace(grades.of_job(one.name, done), why="the job is wrong") for one in planned.broken)
     graded = (*wrong, *(grades.of_job(job.name, done) for job in jobs))
     seconds, is_cut = time.monotonic() - start, any(one.interrupted for one in done)
     return AuditReport(
         VERSION, grades.lowest(graded), graded, tuple(done), request.budget_s, seconds, is_cut, planned.notes
     )
+
+
+def _with_wrong_jobs(
+    project: Project, broken: Iterable[plan.BrokenJob], done: Sequence[PartResult]
+) -> list[PartResult]:
+    """Add the jobs that have no cases to the first part, with their errors."""
+    wrong = [
+        JobExamination(
+            one.name,
+            0.0,
+            evidence=tuple(AuditEvidence("wrong", line) for line in error_lines(project, one.errors)),
+        )
+        for one in broken
+    ]
+    return [
+        dataclasses.replace(one, jobs=(*one.jobs, *(wrong if number == 0 else ()))) for number, one in enumerate(done)
+    ]
 
 
 def _by_job(planned: Sequence[Case]) -> dict[str, list[Case]]:

@@ -1,10 +1,9 @@
-"""Examinations of earlier audits, found again by content: job, programs, files, baselines, version."""
+"""Examinations of earlier audits, found again by content: job, programs, files, baselines, gpuregress's own code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuregress import __version__
 from gpuregress.errors import StorageError
 from gpuregress.operations.auditing.examination import AuditContext, AuditedJob, AuditPart, JobVerdicts
 from gpuregress.operations.mutating import results
@@ -51,4 +50,4 @@ def _key(part: AuditPart, context: AuditContext, job: str) -> str:
     left = context.clean.get(job, JobVerdicts()).left
     digest = results.subject_digest(subject) if isinstance(subject, Subject) and not left else ""
     root = str(context.project.root)
-    return cache.digest(("audit", str(FORMAT), __version__, part.name, job, root, digest)) if digest else ""
+    return cache.digest(("audit", str(FORMAT), cache.code_digest(), part.name, job, root, digest)) if digest else ""

@@ -1,4 +1,4 @@
-"""Results of mutants, cached by content: program, job, its files, its baselines, version."""
+"""Results of mutants, cached by content: program, job, its files, its baselines, gpuregress's own code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpuregress import __version__
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import GpuregressError, StorageError
 from gpuregress.judging.accepted import AcceptedDumps
@@ -58,7 +57,7 @@ class ResultCache:
         changed = sorted({**variation.files, **variation.ptx}.items())
         texts = [part.encode(errors="surrogateescape") for pair in changed for part in pair]
         options = json.dumps((variation.checks, variation.cases))
-        return cache.digest(("mutant", str(FORMAT), __version__, self._base, options, *texts))
+        return cache.digest(("mutant", str(FORMAT), cache.code_digest(), self._base, options, *texts))
 
 
 def subject_digest(subject: Subject) -> str:

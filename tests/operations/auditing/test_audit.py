@@ -63,8 +63,10 @@ def test_a_wrong_job_is_an_f_and_the_others_are_examined(shop: Workshop) -> None
     shop.write("configs/wrong.yaml", "sauce: x\n")
     report = audited(shop, part("first"))
     assert [(one.job, one.grade) for one in report.grades] == [("wrong", "F"), ("scale", "A")]
-    assert report.grade == "F"
-    assert "wrong.yaml" in report.grades[0].why
+    assert (report.grade, report.grades[0].why) == ("F", "the job is wrong")
+    (wrong,) = (one for one in report.parts[0].jobs if one.job == "wrong")
+    assert [one.kind for one in wrong.evidence] == ["wrong"] * len(wrong.evidence)
+    assert any(one.text == "configs/wrong.yaml:1: sauce: unknown key; did you mean 'source'?" for one in wrong.evidence)
 
 
 def test_a_selector_that_means_nothing(shop: Workshop) -> None:

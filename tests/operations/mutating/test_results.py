@@ -65,6 +65,13 @@ def test_another_job_another_file_or_a_damaged_entry_is_not_found(tmp_path: Path
     assert ResultCache(subject).find(change) is None
 
 
+def test_a_change_of_gpuregress_itself_renews_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, change = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"})
+    ResultCache(subject).keep(change, TrialResult("killed"))
+    monkeypatch.setattr(cache, "code_digest", lambda: "another")
+    assert ResultCache(subject).find(change) is None
+
+
 def test_what_cannot_be_known_is_not_kept(tmp_path: Path) -> None:
     subject = subject_of(tmp_path)
     ((key, program),) = subject.programs.items()
