@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
+    from gpuregress.operations.mutating.jobs import RefusedJob
     from gpuregress.operations.mutating.mutate import MutationReport, TriedMutant
 
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     short_help="count the small mistakes in a kernel that its job notices",
     epilog="Example: gpuregress mutate reduce --limit 40 --min-score 80%",
 )
-@click.argument("job")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
 @click.option(
     "--limit",
     type=values.COUNT,
@@ -33,41 +34,63 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     /,
-    job: str,
+    jobs: tuple[str, ...],
     limit: int | None,
     seed: int,
     min_score: float | None,
     target: str | None,
     fresh: bool,
 ) -> int:
-    """Change the kernels of a JOB in one place at a time, and count the mutants that its cases notice.
+    """Change the kernels of each JOB in one place at a time, and count the mutants that its cases notice.
 
     A mutant is killed where a case does not pass: by its baseline, a reference, a check, a fault. One over its time
     limit has timed out, and counts as noticed. A survivor is shown with its diff and the reason why it lives. Runs on
     the CPU device; no file of the project is changed.
 
-    Exits with 0, with 1 below --min-score, with 2 where the unchanged kernels do not pass, or kernels that do nothing
-    do.
+    Exits with 0, with 1 where a job is below --min-score, with 2 where the unchanged kernels do not pass, or kernels
+    that do nothing do.
     """
     from gpuregress.cli import progress
     from gpuregress.errors import Interrupted
     from gpuregress.escapes import json_text
-    from gpuregress.operations.mutating import mutate
+    from gpuregress.operations.mutating import jobs as mutated_jobs
+    from gpuregress.operations.mutating.mutate import MutateRequest, MutationReport
+
+    project, request = context.find_project(ctx, jobs), MutateRequest(limit, seed, fresh)
+    reports: list[MutationReport] = []
+    refused: list[RefusedJob] = []
+    code = 0
+    try:
+        for one in mutated_jobs.each(project, jobs, request, progress.transient):
+            if isinstance(one, MutationReport):
+                for line in ("", *_lines(one)) if reports else _lines(one):
+                    console.say(line, err=target == "-")
+                reports.append(one)
+            else:
+                console.say(f"{one.job}: {one.why}", err=True)
+                refused.append(one)
+    except Interrupted:
+        if not reports:
+            raise
+        code = Interrupted.exit_code
+    if target is not None:
+        context.write_report(target, f"{json_text(_document(reports, refused), indent=2)}\n")
+    if code or (reports[-1:] and reports[-1].interrupted):
+        return Interrupted.exit_code
+    low = [one.job for one in reports if min_score is not None and (one.score is None or one.score < min_score)]
+    if low:
+        console.say(f"the score is below {min_score:.0%}: {', '.join(low)}", err=True)
+    return max((1 if low else 0, *(one.exit_code for one in refused)))
+
+
+def _document(reports: Sequence[MutationReport], refused: Sequence[RefusedJob]) -> Any:
+    """The JSON: of one job its report, of several a list of them."""
     from gpuregress.records import to_json
 
-    request = mutate.MutateRequest(job, limit, seed, fresh)
-    with progress.transient() as listen:
-        done = mutate.mutate(context.find_project(ctx, [job]), request, listen=listen)
-    if target is not None:
-        context.write_report(target, f"{json_text(to_json(done), indent=2)}\n")
-    for line in _lines(done):
-        console.say(line, err=target == "-")
-    if done.interrupted:
-        return Interrupted.exit_code
-    if min_score is not None and (done.score is None or done.score < min_score):
-        console.say(f"the score is below {min_score:.0%}", err=True)
-        return 1
-    return 0
+    if len(reports) == 1 and not refused:
+        return to_json(reports[0])
+    wrong = [{"job": one.job, "why": one.why} for one in refused]
+    return {"version": 1, "jobs": [to_json(one) for one in reports], "refused": wrong}
 
 
 def _lines(done: MutationReport) -> Iterator[str]:
@@ -83,15 +106,17 @@ def _lines(done: MutationReport) -> Iterator[str]:
     counted = len(done.survived) - done.equivalent
     left = [f"{done.equivalent} with equal PTX"] if done.equivalent else []
     left += [f"{len(done.not_valid)} not valid"] if done.not_valid else []
-    racing = f" ({done.racing} only with --check races)" if done.racing else ""
+    racing = f" ({done.racing} of them noticed with --check races)" if done.racing else ""
     sample = f" of {done.mutants} (seed {done.seed})" if done.tried < done.mutants and not done.interrupted else ""
     yield (
         f"{done.job}: {done.tried} mutants{sample}, {done.cases} case{'s' if done.cases != 1 else ''}: "
-        f"{len(done.killed)} killed{racing}, {len(done.timed_out)} timed out, {counted} survived"
+        f"{len(done.killed)} killed, {len(done.timed_out)} timed out, {counted} survived{racing}"
         + (f"; not counted: {', '.join(left)}" if left else "")
     )
     score = f"{done.score:.0%}" if done.score is not None else "none, for no mutant counts"
     cached = f", {done.cached} results from the cache" if done.cached else ""
+    if done.racing and done.score_with_races is not None:
+        score += f" ({done.score_with_races:.0%} with `checks: {{device: [races]}}`)"
     yield f"score {score} in {done.seconds:.1f} s{cached}"
 
 

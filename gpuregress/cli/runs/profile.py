@@ -12,7 +12,7 @@ from gpuregress.cli import console, context, values
     short_help="show the source with the exact costs of each line",
     epilog="Example: gpuregress profile transpose/rows=64,columns=96",
 )
-@click.argument("case")
+@click.argument("cases", nargs=-1, required=True, metavar="CASE...")
 @click.option(
     "--json", "json_file", metavar="F", type=values.REPORT, help="Write all counts as JSON to F (- is stdout)."
 )
@@ -20,8 +20,8 @@ from gpuregress.cli import console, context, values
     "--html", "html_file", metavar="F", type=values.REPORT, help="Write the page of the run to F (- is stdout)."
 )
 @click.pass_context
-def command(ctx: click.Context, /, case: str, json_file: str | None, html_file: str | None) -> int:
-    """Run a CASE (or every case of a job) on the CPU device, and count what each source line costs.
+def command(ctx: click.Context, /, cases: tuple[str, ...], json_file: str | None, html_file: str | None) -> int:
+    """Run each CASE (or every case of a job) on the CPU device, and count what each source line costs.
 
     Instructions that warps issue, memory sectors for each request, bank conflicts, divergent branches. The counts are
     the same on every run and machine. The exit code is that of the run: 1 also where a case is new.
@@ -31,9 +31,9 @@ def command(ctx: click.Context, /, case: str, json_file: str | None, html_file: 
     from gpuregress.operations.profiling import profile
     from gpuregress.report import profile_text
 
-    project = context.find_project(ctx)
+    project = context.find_project(ctx, cases)
     with progress.transient() as listen:
-        done = profile.profile(project, case, listen)
+        done = profile.profile(project, cases, listen)
     if json_file:
         context.write_report(json_file, json_text(done.document(), indent=1) + "\n")
     if html_file:

@@ -1,4 +1,4 @@
-"""Examinations of earlier audits, found again by content: job, programs, files, baselines, gpuregress's own code."""
+"""Examinations of earlier audits by content: programs, job, files, baselines, code of the package."""
 
 from __future__ import annotations
 

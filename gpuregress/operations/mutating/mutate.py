@@ -31,7 +31,7 @@ from gpuregress.operations.mutating.states import Listed, Reason
 from gpuregress.operations.mutating.subject import NothingNoticed, Subject
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
-from gpuregress.records import Outcome
+from gpuregress.records import Case, Outcome
 from gpuregress.session import device_slots
 from gpuregress.session.compiler_crew import process_count
 from gpuregress.session.events import Advanced, Listener, ignore
@@ -49,14 +49,12 @@ class MutateRequest:
     """A request for mutation testing.
 
     Attributes:
-        selector: a job, or cases of one.
         limit: the most mutants; None: all.
         seed: of the sample.
         fresh: take no results from the cache.
         until: of an audit, when no further mutant begins, seconds of time.monotonic; None: when all are tried.
     """
 
-    selector: str
     limit: int | None = None
     seed: int = 0
     fresh: bool = False
@@ -117,7 +115,8 @@ class MutationReport:
         tolerance: what a tighter tolerance could be, a line each; none: it is no tolerance that lets mutants live.
         notes: for the user.
         interrupted: whether ^C ended it before all were tried.
-        racing: those of the killed that only the check of races notices.
+        racing: those of the survivors that `--check races` notices.
+        score_with_races: the score with them among the killed, as it is where the job has this check.
     """
 
     version: int
@@ -138,16 +137,23 @@ class MutationReport:
     notes: tuple[str, ...] = ()
     interrupted: bool = False
     racing: int = 0
+    score_with_races: float | None = None
 
 
 def mutate(
-    project: Project, request: MutateRequest, *, listen: Listener = ignore, machinery: Machinery | None = None
+    project: Project,
+    cases: Sequence[Case],
+    request: MutateRequest,
+    *,
+    listen: Listener = ignore,
+    machinery: Machinery | None = None,
 ) -> MutationReport:
     """Try the mutants of a job's kernels on the CPU device.
 
     Args:
         project: whose; nothing is left in its folders.
-        request: which job, how many mutants.
+        cases: of one job.
+        request: how many mutants.
         listen: receives the events.
         machinery: for tests.
 
@@ -158,7 +164,7 @@ def mutate(
     """
     start = time.monotonic()
     with storage.scratch() as scratch:
-        subject = subjects.prepare(project, request.selector, scratch, listen, machinery)
+        subject = subjects.prepare(project, cases, scratch, listen, machinery)
         found, texts = subjects.mutants(subject)
         chosen = mutants.sample(found, request.limit, request.seed)
         campaign = Campaign(subject, chosen, texts, listen)
@@ -181,7 +187,7 @@ class Campaign:
         self._ptx = subjects.ptx_names(subject)
         self._races = RaceChecks(subject.cases, partial(self._try, is_needed=True))
         self._race_hints: dict[int, str] = {}
-        self._racing = 0
+        self._racing: set[int] = set()
         self.interrupted = False
 
     # --- trials -------------------------------------------------------------------------------------------------------
@@ -286,15 +292,15 @@ class Campaign:
         if checked is None:
             self._race_hints[number] = _NOT_CHECKED
         elif checked.fault == RACE:
-            self._racing += 1
-            plain = dataclasses.replace(checked, reason=f"with --check races: {checked.reason}")
+            self._racing.add(number)
+            self._race_hints[number] = f"{checked.case}: {checked.reason}; {_ADVICE}"
         elif checked.state == "survived":
             self._race_hints[number] = _NO_RACE
         self._on_result(number, plain)
 
     def _on_result(self, number: int, result: TrialResult) -> None:
         self._results[number] = result
-        if result.state == "survived" and not result.changed:
+        if result.state == "survived" and not result.changed and number not in self._racing:
             self._probe(number, 0)
         mutant = self._chosen[number]
         self._listen(Advanced(len(self._results), len(self._chosen), f"{result.state}: {mutant.what}"))
@@ -357,7 +363,8 @@ class Campaign:
             tolerance,
             self._subject.notes,
             self.interrupted,
-            self._racing,
+            len(self._racing),
+            (noticed + len(self._racing)) / counted if counted else None,
         )
 
     def _tried(self, number: int, result: TrialResult) -> TriedMutant:
@@ -373,7 +380,7 @@ class Campaign:
             reason,
             result.case,
             result.status,
-            self._race_hints.get(number, "") if reason == "no case noticed" else "",
+            self._race_hints.get(number, "") if reason in ("no case noticed", states.ONLY_CHECKED) else "",
         )
 
     def _why(self, number: int, result: TrialResult) -> Reason:
@@ -382,6 +389,8 @@ class Campaign:
             return "equal PTX"
         if result.state == "cut":
             return "time was over"
+        if number in self._racing:
+            return states.ONLY_CHECKED
         if result.changed:
             return "within the tolerance"
         return "never executed" if self._is_executed.get(number) is False else "no case noticed"
@@ -413,6 +422,7 @@ def tolerance_advice(subject: Subject, results: Iterable[TrialResult], listen: L
     return (*lines, *(f"  {one.buffer}: {one.text or 'every bit equal'}" for one in done.proposals if one.holds))
 
 
+_ADVICE = "with `checks: {device: [races]}` the job notices it"
 _NO_RACE = "with `--check races` no case notices it, either"
 _NOT_CHECKED = "a data race shows only with `--check races`, which no unchanged case passes"
 

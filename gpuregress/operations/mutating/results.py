@@ -1,4 +1,4 @@
-"""Results of mutants, cached by content: program, job, its files, its baselines, gpuregress's own code."""
+"""Results of mutants by content: programs, job, files, baselines, code of the package."""
 
 from __future__ import annotations
 

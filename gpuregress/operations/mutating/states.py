@@ -38,8 +38,18 @@ UNUSABLE: tuple[TrialState, ...] = ("not valid", "trouble", "cut")
 REPRODUCIBLE: tuple[TrialState, ...] = ("killed", "survived", "equal", "not valid")
 """The states that the content alone decides: neither the load of the machine nor trouble with it."""
 
-Reason = Literal["never executed", "equal PTX", "within the tolerance", "no case noticed", "time was over"]
+Reason = Literal[
+    "never executed",
+    "equal PTX",
+    "within the tolerance",
+    "only --check races notices it",
+    "no case noticed",
+    "time was over",
+]
 """The reason why a mutant lives."""
+
+ONLY_CHECKED: Reason = "only --check races notices it"
+"""The reason of a data race whose results are right: the job does not run the check, and so would not notice it."""
 
 _OF_ERROR: Mapping[str, TrialState] = {LaunchRefused.__name__: "killed", UnsupportedError.__name__: "not valid"}
 """Error of a case → the state; others are trouble of the machine, the device or the job's functions."""

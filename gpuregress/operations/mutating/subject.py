@@ -78,27 +78,23 @@ _LIMIT_FACTOR = 10.0
 
 
 def prepare(
-    project: Project, selector: str, scratch: Path, listen: Listener, machinery: Machinery | None = None
+    project: Project, planned: Sequence[Case], scratch: Path, listen: Listener, machinery: Machinery | None = None
 ) -> Subject:
     """Run the unchanged cases of a job on the CPU device.
 
     Args:
         project: whose.
-        selector: a job, or cases of one.
+        planned: cases of the job.
         scratch: a folder for the run.
         listen: receives the events of the run.
         machinery: for tests.
 
     Raises:
         NothingNoticed: no case compares its results with anything.
-        UsageError: they are not of one job, or one of them does not pass.
+        UsageError: one of them does not pass.
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    planned = plan.make(project, [selector]).cases
-    jobs = tuple(dict.fromkeys(case.job for case in planned))
-    if len(jobs) != 1:
-        raise UsageError(f"{selector!r} means cases of several jobs ({', '.join(jobs)}): name one job")
     cases = tuple(map(_untimed, planned))
     machinery = dataclasses.replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
     summary = session.run(
@@ -109,7 +105,7 @@ def prepare(
     )
     if summary.interrupted:
         raise Interrupted("interrupted")
-    return of_verdicts(project, jobs[0], cases, {one.case: one for one in summary.verdicts})
+    return of_verdicts(project, cases[0].job, cases, {one.case: one for one in summary.verdicts})
 
 
 def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: Mapping[str, Verdict]) -> Subject:

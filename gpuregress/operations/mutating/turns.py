@@ -89,7 +89,7 @@ def run(jobs: Sequence[JobTurns], until: float, scratch: Path, listen: Listener,
         CompilerPool(process_count(), stop) as crew,
         WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
     ):
-        turns = Turns(jobs, crew, scratch, user, MutateRequest("", until=until, fresh=fresh))
+        turns = Turns(jobs, crew, scratch, user, MutateRequest(until=until, fresh=fresh))
         try:
             for event in pool.run((), turns):
                 if isinstance(event, Outcome):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gpuregress.frozen import dataclass
@@ -33,18 +34,18 @@ class ProfileResult:
         }
 
 
-def profile(project: Project, case: str, listen: Listener = ignore) -> ProfileResult:
-    """Run a case, or all cases of a job, and count their costs.
+def profile(project: Project, cases: Sequence[str], listen: Listener = ignore) -> ProfileResult:
+    """Run cases and count their costs.
 
     Args:
         project: the project.
-        case: its name, a job's, or a glob.
+        cases: their names, those of jobs, or globs.
         listen: is told of the progress.
 
     Raises:
         NothingToDo: there is no such case.
     """
-    request = RunRequest(selectors=(case,), device="cpu", costs=True)
+    request = RunRequest(selectors=tuple(cases), device="cpu", costs=True)
     summary = session.run(project, request, listen=listen)
     found = {
         verdict.case: verdict.outcome.observations.costs

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpuregress.cli.runs.mutate import _lines
+from gpuregress.errors import UsageError
 from gpuregress.operations.mutating import mutate
 from gpuregress.operations.mutating.mutate import MutateRequest, MutationReport, TriedMutant
+from gpuregress.records import Case
 from tests.workshop import Workshop
 
 SURVIVOR = TriedMutant(
@@ -30,9 +35,11 @@ REPORT = MutationReport(1, "scale", 2, 0.5, 9, 3, 7, (KILLED,), (SURVIVOR, EQUAL
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[MutateRequest]:
     found: list[MutateRequest] = []
 
-    def answer(_project: Any, request: MutateRequest, **_more: Any) -> MutationReport:
+    def answer(_project: Any, cases: Sequence[Case], request: MutateRequest, **_more: Any) -> MutationReport:
         found.append(request)
-        return REPORT
+        if cases[0].job == "unlike":
+            raise UsageError("the unchanged kernel must pass")
+        return dataclasses.replace(REPORT, job=cases[0].job)
 
     monkeypatch.setattr(mutate, "mutate", answer)
     return found
@@ -40,7 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[MutateRequest]:
 
 def test_survivors_with_their_diff_then_the_score(shop: Workshop, asked: list[MutateRequest]) -> None:
     result = shop.call("mutate", "scale", "--limit", "3", "--seed", "7", "--fresh")
-    assert (result.exit_code, asked) == (0, [MutateRequest("scale", 3, 7, fresh=True)])
+    assert (result.exit_code, asked) == (0, [MutateRequest(3, 7, fresh=True)])
     assert result.stdout.splitlines() == [
         "survived: no case noticed: barrier-removed in kernels/scale.cu:7: `f();` → nothing",
         "    @@ -1 +1 @@",
@@ -68,8 +75,36 @@ def test_json_to_a_file_and_to_stdout(shop: Workshop, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("asked")
 def test_a_score_for_ci(shop: Workshop) -> None:
     assert shop.call("mutate", "scale", "--min-score", "50%").exit_code == 0
-    assert "the score is below 51%" in shop.fails(1, "mutate", "scale", "--min-score", "0.51")
+    assert "the score is below 51%: scale" in shop.fails(1, "mutate", "scale", "--min-score", "0.51")
     assert "is no share" in shop.fails(2, "mutate", "scale", "--min-score", "80")
+
+
+def test_several_jobs_of_which_some_cannot_be_tried(shop: Workshop, asked: list[MutateRequest], tmp_path: Path) -> None:
+    shop.job(name="other")
+    shop.job(name="unlike")
+    shop.write("configs/wrong.yaml", "sauce: x\n")
+    target = tmp_path / "m.json"
+    result = shop.call("mutate", "scale", "unlike", "other", "wrong", "--min-score", "0.9", "--json", str(target))
+    assert (result.exit_code, len(asked)) == (2, 3)
+    assert [line for line in result.stdout.splitlines() if "mutants" in line] == [
+        f"{job}: 3 mutants of 9 (seed 7), 2 cases: 1 killed, 0 timed out, 1 survived; not counted: 1 with equal PTX"
+        for job in ("other", "scale")
+    ]
+    assert "unlike: the unchanged kernel must pass\n" in result.stderr
+    assert "wrong: configs/wrong.yaml: " in result.stderr
+    assert "the score is below 90%: other, scale\n" in result.stderr
+    document = json.loads(target.read_text())
+    assert [one["job"] for one in document["jobs"]] == ["other", "scale"]
+    assert [one["job"] for one in document["refused"]] == ["wrong", "unlike"]
+    assert shop.call("mutate", "scale", "other").exit_code == 0
+
+
+@pytest.mark.usefixtures("shop")
+def test_races_that_the_job_does_not_look_for_are_told_apart() -> None:
+    racing = dataclasses.replace(REPORT, racing=1, score_with_races=1.0)
+    *_, counts, score = _lines(racing)
+    assert "1 survived (1 of them noticed with --check races)" in counts
+    assert score.startswith("score 50% (100% with `checks: {device: [races]}`) in ")
 
 
 def test_a_job_without_a_baseline(fake_shop: Workshop) -> None:

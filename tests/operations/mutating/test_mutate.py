@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import project, verdict
+from gpuregress import plan, project, verdict
 from gpuregress.errors import UsageError
+from gpuregress.mutation.mutants import Edit, Mutant
 from gpuregress.operations import calibrate
 from gpuregress.operations.calibrate import Calibration, Proposal
 from gpuregress.operations.mutating import mutate
-from gpuregress.operations.mutating.mutate import MutateRequest, MutationReport
+from gpuregress.operations.mutating.mutate import Campaign, MutateRequest, MutationReport
+from gpuregress.operations.mutating.race_checks import RACE
+from gpuregress.operations.mutating.states import ONLY_CHECKED
 from gpuregress.operations.mutating.trials import TrialResult
 from gpuregress.project import Project
 from gpuregress.session.events import Advanced, Event
@@ -55,8 +58,8 @@ def small(shop: Workshop) -> Workshop:
 
 def tried(shop: Workshop, **request: object) -> tuple[MutationReport, list[Event]]:
     events: list[Event] = []
-    made = MutateRequest("scale", **request)  # type: ignore[arg-type]
-    return mutate.mutate(project.find(shop.root), made, listen=events.append), events
+    made, where = MutateRequest(**request), project.find(shop.root)  # type: ignore[arg-type]
+    return mutate.mutate(where, plan.make(where, ["scale"]).cases, made, listen=events.append), events
 
 
 def test_every_mutant_has_its_result_and_its_reason(small: Workshop) -> None:
@@ -79,6 +82,21 @@ def test_every_mutant_has_its_result_and_its_reason(small: Workshop) -> None:
     )
     again, _ = tried(small, limit=4, seed=1)
     assert (again.tried, again.cached, again.seed) == (4, 4, 1)
+
+
+def test_a_race_that_only_the_check_finds_survives(tmp_path: Path) -> None:
+    subject, file = subject_of(tmp_path), str(tmp_path / "k.cu")
+    removed = Mutant("barrier-removed", file, 1, "f();", ";", (Edit(0, 4, ";"),))
+    campaign = Campaign(subject, [removed, removed, removed], {file: "f();\n"}, lambda _event: None)
+    campaign._on_checked(0, TrialResult("survived"), TrialResult("killed", "k/1", "fault", "on x[1]", RACE))
+    campaign._on_checked(1, TrialResult("survived"), TrialResult("survived"))
+    campaign._on_result(2, TrialResult("killed", "k/1", "differ", "1 of 9 differ"))
+    report = campaign.report(3, 0, 1.0, ())
+    assert [(one.reason, one.hint) for one in report.survived] == [
+        (ONLY_CHECKED, "k/1: on x[1]; with `checks: {device: [races]}` the job notices it"),
+        ("no case noticed", "with `--check races` no case notices it, either"),
+    ]
+    assert (report.racing, report.score, report.score_with_races) == (1, 1 / 3, 2 / 3)
 
 
 def test_kernels_that_do_nothing_must_be_noticed(shop: Workshop) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import project
+from gpuregress import plan, project
 from gpuregress.errors import UsageError
 from gpuregress.operations.mutating import subject as subjects
 from gpuregress.operations.mutating.subject import NothingNoticed
@@ -17,8 +17,9 @@ from tests.workshop import Workshop, accepted, change
 
 
 def prepare(shop: Workshop, selector: str, folder: Path) -> subjects.Subject:
+    where = project.find(shop.root)
     machinery = Machinery(command=(sys.executable, "-m", "tests.fake_worker"))
-    return subjects.prepare(project.find(shop.root), selector, folder, ignore, machinery)
+    return subjects.prepare(where, plan.make(where, [selector]).cases, folder, ignore, machinery)
 
 
 def test_cases_that_pass_and_their_mutants(fake_shop: Workshop, tmp_path: Path) -> None:
@@ -41,9 +42,6 @@ def test_what_cannot_be_a_subject(fake_shop: Workshop, tmp_path: Path) -> None:
     change(fake_shop)
     with pytest.raises(UsageError, match=r"the unchanged kernel must pass .* scale/n=100 does not: differ: "):
         prepare(fake_shop, "scale", tmp_path / "two")
-    fake_shop.job(name="other")
-    with pytest.raises(UsageError, match="several jobs"):
-        prepare(fake_shop, "*", tmp_path / "three")
     fake_shop.job(("launches:", "devices: [cuda]\nlaunches:"), name="scale")
     with pytest.raises(UsageError, match=r"no case of scale runs on the CPU device: scale/n=100: its job runs on cuda"):
         prepare(fake_shop, "scale", tmp_path / "four")

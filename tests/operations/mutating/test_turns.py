@@ -63,7 +63,7 @@ def make(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
         def made(*campaigns: Any, until: float = 1e18) -> Turns:
             jobs = [JobTurns(one_case, 9, campaign) for campaign in campaigns]
-            return Turns(jobs, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user, MutateRequest("", until=until))
+            return Turns(jobs, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user, MutateRequest(until=until))
 
         yield made
 

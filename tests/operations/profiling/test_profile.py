@@ -27,7 +27,7 @@ def _profiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, costs: Costs | No
         return dataclasses.replace(summary(), verdicts=(verdict("pass", outcome=outcome),))
 
     monkeypatch.setattr(session, "run", run)
-    done = profile.profile(Project(tmp_path, tmp_path, tmp_path, tmp_path), "reduce")
+    done = profile.profile(Project(tmp_path, tmp_path, tmp_path, tmp_path), ["reduce"])
     assert (asked[0].selectors, asked[0].device, asked[0].costs) == (("reduce",), "cpu", True)
     return done
 
