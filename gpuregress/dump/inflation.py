@@ -1,8 +1,7 @@
-"""Lazy decompression of a dump into memory, as far as its reader needs it.
+"""Decompression of a dump on demand, into memory that is read like a mapped file.
 
-The text has its place in an anonymous mapping as large as all of it. Pages come into being as frames are decompressed,
-some of them ahead in threads, and are dropped when the reader has gone on. So code that reads a mapped file reads a
-compressed one as well, and memory does not grow with the dump.
+An anonymous mapping has the size of the whole text. `ensure` decompresses the frames up to an offset, and threads
+decompress a few more ahead. The reader releases the pages that it has read, so that memory does not grow with the dump.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ _NO_RESERVE = 0x4000  # linux/mman.h: MAP_NORESERVE, which Python names from 3.1
 
 
 class Inflation:
-    """The text of a compressed dump, as a context manager that ends its threads.
+    """The text of a compressed dump; a context manager, at whose end its threads end.
 
     Args:
         frames: of the open file.
 
     Attributes:
-        data: as long as the text; up to what `ensure` was asked for, it holds the text.
+        data: of the text's size; valid up to the greatest offset that `ensure` was asked for.
     """
 
     def __init__(self, frames: Frames) -> None:
