@@ -41,7 +41,10 @@ def test_float_functions_stay_float_and_need_no_include(write: Write) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [("cub/block/block_reduce.cuh", "curand_kernel.h", "mma.h"), ("cuda.h", "cub/cub.cuh", "cooperative_groups.h")],
+    [
+        ("thrust/complex.h", "curand_kernel.h", "mma.h"),
+        ("cuda.h", "cub/cub.cuh", "cooperative_groups.h"),
+    ],
 )
 def test_nvidias_headers_are_there(write: Write, headers: tuple[str, ...]) -> None:
     lines = [f"#include <{header}>" for header in headers]

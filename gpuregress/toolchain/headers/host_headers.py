@@ -90,9 +90,15 @@ _WORDS = {
         "limits": "numeric_limits",
         "optional": "optional nullopt",
         "tuple": "tuple make_tuple get tie tuple_size",
-        "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t integral_constant true_type "
-        "false_type is_integral is_floating_point is_integral_v is_floating_point_v decay decay_t remove_reference "
-        "remove_const remove_cv make_unsigned underlying_type is_base_of is_pointer void_t remove_pointer is_unsigned",
+        "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t integral_constant "
+        "true_type false_type is_integral is_floating_point is_integral_v is_floating_point_v decay "
+        "decay_t remove_reference remove_const remove_cv make_unsigned underlying_type is_base_of "
+        "is_pointer void_t remove_pointer is_unsigned aligned_storage aligned_storage_t alignment_of "
+        "bool_constant common_type common_type_t conjunction disjunction negation invoke_result_t "
+        "is_arithmetic is_arithmetic_v is_base_of_v is_class is_convertible is_convertible_v "
+        "is_pointer_v is_signed is_signed_v is_trivially_copyable is_trivially_copyable_v "
+        "is_unsigned_v is_void is_void_v make_signed remove_const_t remove_cv_t remove_cvref_t "
+        "remove_pointer_t remove_reference_t",
         "utility": "move forward pair make_pair declval exchange index_sequence make_index_sequence",
     },
     "thrust": {
@@ -107,6 +113,10 @@ _VOCABULARY = {
 }
 _QUALIFIED = re.compile(r"\b(std|thrust)\s*::\s*(\w+)")
 _DIRECTIVE = re.compile(r"\busing\s+namespace\s+std\s*;")
+_INTEGER = re.compile(r"\bu?int(?:8|16|32|64)_t\b")
+_INTEGER_DEFINED = re.compile(
+    r"\btypedef\b[^;]*\bu?int(?:8|16|32|64)_t\s*;|\b(?:using|define)\s+u?int(?:8|16|32|64)_t\b"
+)
 _LIBRARY_NAMES = frozenset(name for names in _WORDS["std"].values() for name in names.split())
 _UNQUALIFIED = re.compile(r"\b(numeric_limits|pair|make_pair|swap|array|tuple|is_same)\b")
 
@@ -189,13 +199,19 @@ def _used(texts: Collection[str]) -> str:
 
 
 def implied(texts: Collection[str]) -> str:
-    """Return what nvcc includes in every source, as far as the texts use it: `cuda_runtime.h` includes `<cmath>`.
+    """Return what nvcc includes in every source, as far as the texts use it.
+
+    `cuda_runtime.h` includes `<cmath>` and, by way of the C library, the integers of `<stdint.h>`.
 
     Args:
         texts: what is compiled.
     """
     names = {name for text in texts for library, name in _QUALIFIED.findall(text) if library == "std"}
-    return "" if names.isdisjoint(MATH_FUNCTIONS.split()) else "#include <cmath>\n"
+    uses_math = not names.isdisjoint(MATH_FUNCTIONS.split())
+    uses_integers = any(_INTEGER.search(text) for text in texts)
+    defines_integers = any(_INTEGER_DEFINED.search(text) for text in texts)  # perhaps as other types
+    integers = "#include <stdint.h>\n" if uses_integers and not defines_integers else ""
+    return f"#include <cmath>\n{integers}" if uses_math else integers
 
 
 def use_library(words: Collection[str], texts: Collection[str]) -> bool:

@@ -154,6 +154,7 @@ HEADERS: dict[str, str] = {
     "stdlib.h": _STDLIB,
     "string.h": _STRING,
     "sys/types.h": _STDDEF,
+    "thrust/detail/complex/stream.h": "#pragma once\n",  # the stream operators of thrust/complex.h
     **{name: _libcuxx(name) for name in _LIBCUXX.split()},
 }
 

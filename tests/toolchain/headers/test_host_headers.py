@@ -31,6 +31,20 @@ def test_a_shim_has_what_the_texts_use_of_the_libraries() -> None:
     assert "<utility>" in host_headers.shims(["vector"], ["using namespace std;\npair<int, int> p;"])["vector"]
 
 
+@pytest.mark.parametrize(
+    ("text", "directives"),
+    [
+        ("float x;", ""),
+        ("std::sqrt(x) + uint8_t(1)", "#include <cmath>\n#include <stdint.h>\n"),
+        ("typedef int8_t byte;", "#include <stdint.h>\n"),
+        ("typedef unsigned long uint64_t;", ""),
+        ("#define int8_t char", ""),
+    ],
+)
+def test_what_nvcc_includes_in_every_source(text: str, directives: str) -> None:
+    assert host_headers.implied([text]) == directives
+
+
 def test_the_library_is_used_by_name() -> None:
     directive = ["using namespace std;\n"]
     assert not host_headers.use_library({"k", "float"}, directive)
