@@ -1,7 +1,7 @@
 """Cache of compiled programs on disk, addressed by content.
 
 An entry is named by the digest of all that decides its bits: the sources' text, the options, the architecture, the
-contract, the names asked for, the compiler's minor version, and gpuregress's own version and headers. No path of the
+contract, the names asked for, the compiler's minor version, and the code and headers of this package. No path of the
 machine goes in, so that a folder filled on one host serves another: what `gpuregress build` makes, a host with no
 compiler runs.
 

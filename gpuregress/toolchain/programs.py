@@ -11,7 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress import __version__
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
 from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, from_json, to_json
 from gpuregress.toolchain import (
@@ -22,7 +21,6 @@ from gpuregress.toolchain import (
     ptx_declarations,
 )
 from gpuregress.toolchain.demangle import demangle
-from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.machine_code import linked_programs
 from gpuregress.toolchain.machine_code.linked_programs import PINNED
@@ -38,12 +36,6 @@ _TAKEN = (".ptx", ".cubin")
 
 _ANY_VERSION = "built elsewhere"
 """Stands for the version of a compiler in the key that a host without that compiler looks for."""
-
-_PYTHON_FORM = "python 2"
-"""Part of the key of programs of Python sources; another number where they are made in another way."""
-
-_HOST_CODE = "host code 2"
-"""Part of the key of programs of sources without their host code; another number where it is found in another way."""
 
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
@@ -188,10 +180,10 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
 def _cxx_keys(source: Source, files: SourceInputs) -> Iterator[str]:
     """Yield the cache keys of a program: the pinned compiler's first, then this host's, which takes long to ask for."""
     content = _content(source, files)
-    yield cache.digest(("c++", PINNED, *content))
+    yield cache.digest(("c++", _own_digest(), PINNED, *content))
     own = _minor(_installed() or PINNED)
     if own != PINNED:
-        yield cache.digest(("c++", own, *content))
+        yield cache.digest(("c++", _own_digest(), own, *content))
 
 
 def _own_key(source: Source, files: SourceInputs) -> str:
@@ -293,7 +285,7 @@ def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> t
     packages = source_inputs.packages(files)
     own = f"{installed} {json.dumps(packages)}" if packages else installed
     versions = dict.fromkeys((own, _ANY_VERSION))
-    return tuple(cache.digest((_PYTHON_FORM, __version__, version, *content, *files.contents)) for version in versions)
+    return tuple(cache.digest(("python", _own_digest(), version, *content, *files.contents)) for version in versions)
 
 
 def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
@@ -339,7 +331,7 @@ def _with_parameter_names(entry: Entry, kernel: PythonKernel, launch: CompiledLa
 
 
 def _take_ptx(source: Source, data: bytes) -> Program:
-    key = cache.digest(("ptx 2", __version__, source.contract, source.arch, *source.kernels, "", *source.symbols, data))
+    key = cache.digest(("ptx", _own_digest(), source.contract, source.arch, *source.kernels, "", *source.symbols, data))
     program = _cached(key)
     if program is not None:
         return program
@@ -434,9 +426,8 @@ def _content(source: Source, files: SourceInputs) -> list[str | bytes]:
 
     options = nvrtc.options_for(source)
     parts: list[str | bytes] = [source.contract, source.arch, *options, "", *source.kernels, "", *source.symbols, ""]
-    parts += [__version__, *virtual_headers.HEADERS.values(), virtual_headers.WITHOUT_LIBRARY]
     parts += [source.harness] if source.harness else []
-    parts += [_HOST_CODE, host_headers.torch_text()] if source.host_code == "blank" else []
+    parts += ["host code"] if source.host_code == "blank" else []
     parts.append(files.structure)
     for path, content in zip(files.files, files.contents, strict=True):
         parts += [path.name, content]
@@ -484,6 +475,13 @@ def _with_paths(program: Program) -> Program:
     key = linked_programs.key_of(program)
     built = str(cache.file_path(key, ".cubin")) if "linker" in (cache.load(key) or {}) else ""
     return replace(program, ptx=str(cache.file_path(program.key, ".ptx")), cubin=built)
+
+
+@lru_cache(maxsize=1)
+def _own_digest() -> str:
+    """The digest of the code and the headers of this package, which decide a program's PTX as well."""
+    root = Path(__file__).parent
+    return cache.digest([file.read_bytes() for file in sorted((*root.rglob("*.py"), *root.glob("data/*")))])
 
 
 @lru_cache(maxsize=1)

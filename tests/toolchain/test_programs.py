@@ -12,7 +12,6 @@ from gpuregress import toolchain
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.records import Source, to_json
 from gpuregress.toolchain import cache, nvrtc, programs
-from gpuregress.toolchain.headers import virtual_headers
 from gpuregress.toolchain.machine_code import link, linked_programs
 from tests.toolchain.conftest import Write
 
@@ -91,18 +90,19 @@ def test_whatever_decides_the_bits_decides_the_key(source: Source, change: str) 
     assert toolchain.compile(changed).key != first.key
 
 
-def test_another_version_of_gpuregress_or_of_its_headers_compiles_again(
-    source: Source, monkeypatch: pytest.MonkeyPatch
+def test_other_code_of_gpuregress_or_other_headers_compile_again(
+    source: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """They decide the PTX, too, and a program of theirs would be tested in its place."""
-    key = programs._own_key(source, toolchain.inputs(source))
-    for where, name, value in (
-        (programs, "__version__", "0.0.1"),
-        (virtual_headers, "HEADERS", {**virtual_headers.HEADERS, "cassert": "#define assert(x)\n"}),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(where, name, value)
-            assert programs._own_key(source, toolchain.inputs(source)) != key
+    monkeypatch.setattr(programs, "__file__", str(tmp_path / "programs.py"))
+    keys = set()
+    for path, text in (("headers/a.py", "1"), ("headers/a.py", "2"), ("data/torch.h", "3")):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+        programs._own_digest.cache_clear()
+        keys.add(programs._own_key(source, toolchain.inputs(source)))
+    programs._own_digest.cache_clear()
+    assert len(keys) == 3
 
 
 def test_the_key_does_not_depend_on_where_the_project_lies(source: Source, tmp_path: Path) -> None:
