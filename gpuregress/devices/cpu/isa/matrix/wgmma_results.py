@@ -158,7 +158,9 @@ def _copied(statement: Statement) -> tuple[str, ...]:
 
 
 def _uses(statement: Statement) -> tuple[str, ...]:
-    """The registers whose values a statement needs at once."""
+    """The registers whose values a statement needs at once; a shadow value is taken once more behind the wait."""
+    if isinstance(statement, Instruction) and statement.opcode == "%shadow":
+        return ()
     if _copied(statement):
         return (statement.guard.register,) if statement.guard else ()
     if not _is(statement, "mma_async"):

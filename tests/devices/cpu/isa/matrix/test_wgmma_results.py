@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.devices.cpu.isa.matrix.wgmma_results import with_results
+from gpuregress.devices.cpu.isa.shadow.shadow_pass import with_shadows
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.errors import KernelFault
@@ -86,6 +87,14 @@ def test_a_read_before_the_wait_is_a_fault(ending: str, register: str, tmp_path:
     assert register in message
     assert "is in flight since PTX line" in message
     assert "thread (0,0,0)" in message
+
+
+def test_shadow_values_are_taken_of_results_in_flight() -> None:
+    tree = with_shadows(parse(_kernel(f"{COMMIT} {MMA} {COMMIT} {WAIT} 1; {WAIT} 0;")))
+    (function,) = with_results(tree).functions
+    found = [item.mnemonic for item in function.body or () if isinstance(item, Instruction)]
+    assert "%shadow.restart.f32.wgmma.wait_group.sync.aligned" in found
+    assert "wgmma.check" not in found
 
 
 def test_a_wait_on_the_path_that_was_taken_is_enough(tmp_path: Path) -> None:
