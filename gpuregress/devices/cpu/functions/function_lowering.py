@@ -400,11 +400,12 @@ class FunctionEmitter:
         return index in self.flow.waits or isinstance(self.flow.statements[index], Call)
 
     def store_count(self, b: ir.IRBuilder) -> None:
-        """Add the instructions that were counted in this function to the machine's; built before each return."""
+        """Add the instructions that were counted since the last time to the machine's; built before each return."""
         if self._instructions is not None:
             machine = self.view.machine
             total = b.add(field(b, machine, "instructions"), self._instructions.get(b))
             set_field(b, machine, "instructions", total)
+            self._instructions.set(i64(0), b)
 
     def current(self) -> Instruction:
         """The statement at hand; a call as an instruction without operands."""

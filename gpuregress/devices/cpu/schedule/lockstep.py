@@ -382,6 +382,9 @@ class Lockstep(BlockSchedule):
             emitter.resume(region.index)
 
     def _branch_to_next(self, b: ir.IRBuilder, region: _Region, after: ir.Block) -> None:
+        if self._waits:
+            # One sum over the loops of all regions takes LLVM (ScalarEvolution) exponential time.
+            self.body.emitter.store_count(b)
         heads = {item.number: item.head for item in self._regions.values()}
         following = {number: heads.get(number, after) for number in sorted(region.following)}
         if len(following) == 1:
@@ -426,7 +429,7 @@ class Lockstep(BlockSchedule):
             self._resuming = False
             emitter.builder.unreachable()
             emitter.builder = self._start
-            self._restore(emitter, registers.live)
+            self._restore(emitter, registers.needed)
             return
         for name in self._kept(registers.live):
             if name in registers.dirty:
@@ -443,15 +446,15 @@ class Lockstep(BlockSchedule):
         else:
             b.store(value, self._uniform_slot(name))
 
-    def _restore(self, emitter: Services, live: frozenset[str]) -> None:
+    def _restore(self, emitter: Services, needed: frozenset[str]) -> None:
         b = emitter.builder
-        for name in self._kept(live):
+        for name in self._kept(needed):
             slot, type_ = emitter.home(name)
             value = self._current.uniform.get(name)
             if value is None:
                 value = self.body.slots.restore(b, self.elements(), name, type_)
             b.store(value, slot)
-        self.rematerializer.rematerialize(emitter, live)
+        self.rematerializer.rematerialize(emitter, needed)
 
     # --- what the threads tell each other -----------------------------------------------------------------------------
 

@@ -108,6 +108,7 @@ end:
   %".359" = add i64 %".357", %".358"
   %".360" = getelementptr i8, ptr %".1", i64 248
   store i64 %".359", ptr %".360", align 8
+  store i64 0, ptr %".13"
   ret i32 0
 next_block:
   %".335" = load i64, ptr %".17"

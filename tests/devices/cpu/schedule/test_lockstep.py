@@ -143,3 +143,20 @@ def test_a_fault_names_the_same_thread() -> None:
     assert message == _outcome(text, (64, 1, 1), lockstep=False)
     assert "out-of-bounds read of 4 bytes at box[110]" in str(message)
     assert "thread (17,0,0) of block (0,0,0)" in str(message)
+
+
+def test_the_code_of_a_region_does_not_grow_with_the_number_of_regions() -> None:
+    def size(count: int) -> int:
+        numbers = range(count)
+        starts = "".join(f"add.u32 %r{n + 2}, %r1, {n}; shl.b32 %s{n}, %r{n + 2}, 2;" for n in numbers)
+        steps = "".join(f"st.shared.u32 [%s{n}], %r{n + 2}; bar.sync 0;" for n in numbers)
+        return len(
+            translate.llvm_text(
+                ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {"
+                f".reg .b32 %r<99>; .reg .b32 %s<99>; mov.u32 %r1, %tid.x; {starts} {steps} ret; }}",
+                ("k",),
+            )
+        )
+
+    small, middle, large = (size(count) for count in (10, 20, 40))
+    assert large - middle < 2.2 * (middle - small)
