@@ -358,13 +358,17 @@ class _Search:
         return self._sites[index]
 
     def _at_block(self, value: LaneValue, block: int) -> LaneValue:
-        """The value as a block sees it: behind a loop that lanes may leave at different iterations, it varies."""
+        """The value as a block sees it: behind a loop that lanes may leave at different iterations, it varies.
+
+        So it does behind a header whose loop is not known.
+        """
+        loops = self._graph.loops
 
         def seen(atom: Atom) -> LaneValue | None:
             lost = [
                 header
                 for header in atom.headers
-                if block not in self._graph.loops[header].blocks and not self._uniform_loops.get(header)
+                if not (header in loops and block in loops[header].blocks) and not self._uniform_loops.get(header)
             ]
             return of_atom(Atom(f"{atom.name}.left", atom.least, frozenset(), varies=True)) if lost else None
 
