@@ -44,7 +44,7 @@ class KernelDraft:
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
         self._include = [os.path.relpath(one, folder) for one in include]
-        self._entry, self._accesses = compiled(source, self._kernel, include)
+        self._entry, self._accesses, self._has_dynamic_memory = compiled(source, self._kernel, include)
         self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
         self._extents = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)] or ["n"]
         self._is_flat = len(self._extents) != 2
@@ -65,7 +65,11 @@ class KernelDraft:
         yield f"  - kernel: {quoted(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
-        yield "    # shared: 4 * block              # bytes of dynamic shared memory, for an extern __shared__ array"
+        size = f"4 * {'block' if self._is_flat else 256}"
+        if self._has_dynamic_memory:
+            yield f"    shared: {size}   # bytes of its extern __shared__ array; the size is a guess"
+        else:
+            yield f"    # shared: {size}              # bytes of dynamic shared memory, for an extern __shared__ array"
         yield from self._dump()
         yield "# compare:                          # nothing said: every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
@@ -202,8 +206,11 @@ def default_fill(dtype: str) -> str:
     return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"
 
 
-def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> tuple[Entry | None, Accesses | None]:
-    """Return the parameters of the compiled kernel, and its buffer accesses; None where it does not compile."""
+def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> tuple[Entry | None, Accesses | None, bool]:
+    """Return the parameters of the compiled kernel, its buffer accesses, and whether it has dynamic shared memory.
+
+    None, None and False where it does not compile.
+    """
     from gpuregress.devices.cpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings
 
     try:
@@ -212,8 +219,17 @@ def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> tuple[E
         )
         entry = program.entries.get(kernel)
         ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
-        return entry, buffer_accesses.of_kernel(ptx, entry.mangled) if entry else None
+        if entry is None:
+            return None, None, False
+        return entry, buffer_accesses.of_kernel(ptx, entry.mangled), _has_dynamic_memory(ptx, entry.mangled)
     except Interrupted:
         raise
     except GpuregressError:
-        return None, None
+        return None, None, False
+
+
+def _has_dynamic_memory(ptx: str, mangled: str) -> bool:
+    """Tell whether a kernel's own text names an `extern __shared__` array."""
+    body = ptx.partition(f".entry {mangled}(")[2].partition("\n}")[0]
+    names = re.findall(r"^\.extern \.shared .*?([\w$]+)\[", ptx, re.MULTILINE)
+    return any(re.search(rf"(?<![\w$]){re.escape(one)}(?![\w$])", body) for one in names)

@@ -28,6 +28,13 @@ def test_names_and_paths_are_scalars_of_yaml(text: str) -> None:
 
 
 def test_a_draft_names_the_folders_of_the_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
     made = kernel.KernelDraft(Declaration("f", (), (), 1), tmp_path / "a.cu", tmp_path / "c/a.yaml", include=[tmp_path])
     assert yaml.safe_load("\n".join(made.lines(())))["compile"] == {"include": [".."]}
+
+
+def test_an_array_in_dynamic_shared_memory_gets_a_size() -> None:
+    ptx = (
+        ".extern .shared .align 4 .b8 s[];\n.visible .entry f(\n)\n{\nmov.u32 %r1, s;\n}\n.visible .entry g(\n)\n{\n}\n"
+    )
+    assert [kernel._has_dynamic_memory(ptx, name) for name in ("f", "g")] == [True, False]

@@ -15,7 +15,7 @@ from gpuregress.operations.drafts.launch import LaunchDraft
 
 @pytest.fixture(autouse=True)
 def without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
 
 
 def drafted(folder: Path, text: str) -> tuple[dict[str, Any], str, tuple[str, ...]]:
