@@ -95,7 +95,7 @@ def test_what_the_compiled_kernel_reads_is_filled(project: Project, body: str) -
 
 
 def test_without_a_compiler_the_signature_decides(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
     made = new.draft(project, source(project, SOURCES["plain"]))
     assert "give it a fill if the kernel also reads it" in made.path.read_text()
     case = plan.make(project, (str(made.path),)).cases[0]
@@ -128,7 +128,7 @@ def test_kernels_of_one_name_have_a_job_each(project: Project) -> None:
 
 
 def test_jobs_whose_names_would_collide_are_numbered(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
     long = "k" * 120
     text = "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(float *y) {} }\n"
     text += "__global__ void a_f(int *y) {}\n__global__ void g(int *y) {}\n__global__ void g(int *y, int n) {}\n"
@@ -144,7 +144,7 @@ def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: py
     def fail(_: Path) -> None:
         raise ValueError("no such node\nmore")
 
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
     monkeypatch.setattr(new, "HostProgram", fail)
     (made,) = new.draft_kernels(project, source(project, SOURCES["plain"]))
     assert "could not be read (ValueError: no such node)" in made.needed[0]

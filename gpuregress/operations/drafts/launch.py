@@ -175,6 +175,8 @@ class LaunchDraft(KernelDraft):
         name, one = self._named[number]
         if one.pointer:
             value = self._arguments[number]
+            if self._is_null(number):
+                return "null", ""
             if isinstance(value, ArrayPointer) and value.offset.number != 0:
                 size = library.size_of(value.type or value.memory.element)
                 offset = self._formula(scalars.binary("*", value.offset, constant(size or _GUESSED_BYTES)))
@@ -198,6 +200,10 @@ class LaunchDraft(KernelDraft):
         self._notes.append(f"{name}: its value (argument {spelled!r} at {self._launch.where})")
         return self._argument(number), f"NEEDED: its value; {self._launch.where} passes {spelled}"
 
+    def _is_null(self, number: int) -> bool:
+        """Whether a null pointer is spelled; a variable that is one may get memory where it is not seen."""
+        return self._launch.texts[number : number + 1] in (("NULL",), ("nullptr",), ("0",))
+
     # ---- buffers
 
     def _buffer_names(self) -> dict[int, str]:
@@ -208,6 +214,8 @@ class LaunchDraft(KernelDraft):
             if not one.pointer:
                 continue
             value = self._arguments[number]
+            if self._is_null(number):
+                continue
             safe = f"{name}_buffer" if name in (*expressions.RESERVED, "null") else name
             if isinstance(value, ArrayPointer):
                 safe = by_memory.setdefault(id(value.memory), safe)

@@ -160,3 +160,13 @@ def test_a_kernel_without_buffers_needs_one(tmp_path: Path) -> None:
     )
     assert job["buffers"] == {}
     assert [one.partition(":")[0] for one in needed] == ["w", "a buffer to compare"]
+
+
+def test_a_null_pointer_is_no_buffer(tmp_path: Path) -> None:
+    job, _, needed = drafted(
+        tmp_path,
+        "__global__ void f(int *a, const int *b, int *c, int *d) {}\n"
+        "int main() { int *p, *q = 0; cudaMalloc(&p, 40); fill(q); f<<<1, 10>>>(p, NULL, nullptr, q); }\n",
+    )
+    assert job["launches"][0]["args"] == ["a", None, None, "d"]
+    assert (list(job["buffers"]), len(needed)) == (["a", "d"], 1)
