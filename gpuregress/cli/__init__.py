@@ -18,35 +18,23 @@ from gpuregress.workers import early_start
 for _name, _value in early_start.LIBRARIES.items():
     os.environ.setdefault(_name, _value)
 
-COMMANDS: dict[str, str] = {
-    "run": "runs",
-    "diff": "runs",
-    "bisect": "runs",
-    "shrink": "runs",
-    "mutate": "runs",
-    "profile": "runs",
-    "fuzz": "runs",
-    "accuracy": "runs",
-    "audit": "runs",
-    "accept": "baselines",
-    "review": "baselines",
-    "reject": "baselines",
-    "blame": "baselines",
-    "calibrate": "baselines",
-    "list": "project",
-    "show": "project",
-    "check": "project",
-    "log": "runs",
-    "new": "project",
-    "capture": "project",
-    "nightly": "runs",
-    "history": "runs",
-    "report": "runs",
-    "build": "project",
-    "doctor": "project",
-    "schema": "project",
+GROUPS: dict[str, dict[str, str]] = {
+    "Run and compare": {"run": "runs", "diff": "runs", "bisect": "runs", "shrink": "runs"},
+    "Examine the tests": {"mutate": "runs", "profile": "runs", "fuzz": "runs", "accuracy": "runs", "audit": "runs"},
+    "Baselines": {
+        "accept": "baselines",
+        "review": "baselines",
+        "reject": "baselines",
+        "blame": "baselines",
+        "calibrate": "baselines",
+    },
+    "Jobs": {"list": "project", "show": "project", "check": "project", "new": "project", "capture": "project"},
+    "Results": {"log": "runs", "nightly": "runs", "history": "runs", "report": "runs"},
+    "Installation": {"build": "project", "doctor": "project", "schema": "project"},
 }
-"""Name of a command → the room that holds its module, in the order in which a user needs them."""
+"""Heading of the help → name of a command → the room that holds its module, in the order in which a user needs them."""
+
+COMMANDS = {name: room for group in GROUPS.values() for name, room in group.items()}
 
 COMPLETION = "_GPUREGRESS_COMPLETE"
 """The variable by which a shell asks for completions."""
@@ -58,6 +46,18 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The names of the commands, in the order in which a user needs them."""
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their first sentences, a section for each group."""
+        width = max(map(len, COMMANDS))
+        for heading, names in GROUPS.items():
+            rows = []
+            for name in names:
+                command = self.get_command(ctx, name)
+                assert command is not None
+                rows.append((f"{name:<{width}}", command.get_short_help_str(formatter.width - 6 - width)))
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import a command."""

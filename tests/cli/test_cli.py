@@ -5,8 +5,14 @@ from __future__ import annotations
 import click
 import pytest
 
-from gpuregress.cli import COMMANDS, main
+from gpuregress.cli import COMMANDS, GROUPS, main
 from tests.workshop import Workshop
+
+
+def test_the_help_names_each_command_once_below_its_group(shop: Workshop) -> None:
+    lines = shop.call("--help").stdout.splitlines()
+    assert [name for name in COMMANDS if sum(line.startswith(f"  {name} ") for line in lines) != 1] == []
+    assert [group for group in GROUPS if f"{group}:" not in lines] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
