@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
 
 from gpuregress import plan, project
 from gpuregress.records import to_json
 from gpuregress.records.instrumentation.audits import AuditEvidence, AuditReport, JobExamination, PartResult
-from tests.cli.runs.test_mutate import REPORT
+from tests.cli.runs.test_mutate import EQUAL, REPORT, SURVIVOR
 from tests.kernels import evidence
 
 
@@ -21,7 +22,17 @@ def test_every_job_is_in_the_tables_and_nothing_else() -> None:
     jobs = {case.job for case in plan.make(project.find(evidence.ROOT), []).cases}
     assert {row["job"] for row in evidence.EXAMINED.rows()} == jobs
     assert {row["job"] for row in evidence.MUTANTS.rows()} <= jobs
-    assert {row["job"] for row in evidence.NSIGHT.rows()} <= jobs
+    assert {row["job"] for row in evidence.counters()} <= jobs
+    mutants = {row["job"]: row for row in evidence.MUTANTS.rows()}
+    listed = Counter[str]()
+    for row in evidence.SURVIVORS.rows():
+        listed[row["job"]] += int(row["number"])
+    assert listed == {job: int(mutants[job]["survived"]) for job in listed}, "the tables are of two reports"
+
+
+def test_each_reason_is_of_a_kind() -> None:
+    kinds = {kind for name in evidence.KINDS for kind in name.split(", ")}
+    assert {row["why"].partition(":")[0] for row in evidence.SURVIVORS.rows()} <= {*kinds, ""}
 
 
 def test_rows_of_an_audit() -> None:
@@ -48,15 +59,25 @@ def test_rows_of_an_audit() -> None:
 def test_rows_of_mutants_replace_those_of_their_job(tmp_path: Path) -> None:
     row = evidence.of_mutants(to_json(REPORT))
     assert (row["tried"], row["killed"], row["survived"]) == ("3", "1", "1")
-    assert row["reasons"] == "no case noticed 1"
+    assert row["races"] == "0"
     table = dataclasses.replace(evidence.MUTANTS, name=str(tmp_path / "mutants"))
     table.update([row, {**row, "job": "other"}])
     table.update([{**row, "killed": "7"}])
     assert [(one["job"], one["killed"]) for one in table.rows()] == [("other", "1"), (row["job"], "7")]
 
 
-def test_a_row_may_have_several_keys(tmp_path: Path) -> None:
-    table = dataclasses.replace(evidence.NSIGHT, name=str(tmp_path / "nsight"))
-    rows = [{**dict.fromkeys(table.columns, "1"), "kernel": "sum", "job": job} for job in ("a", "b")]
-    table.update(rows)
-    assert table.rows() == rows
+def test_survivors_keep_what_was_written_of_them() -> None:
+    report = to_json(dataclasses.replace(REPORT, survived=(SURVIVOR, SURVIVOR, EQUAL)))
+    (row,) = evidence.of_survivors(report, ())
+    assert (row["job"], row["line"], row["number"], row["why"]) == ("scale", "7", "2", "")
+    other, gone = {**row, "job": "other"}, {**row, "line": "8"}
+    assert evidence.of_survivors(report, [other, {**row, "why": "equivalent: x"}, gone]) == [
+        other,
+        {**row, "why": "equivalent: x"},
+    ]
+
+
+def test_counters_of_a_card_are_one_number_where_they_are_equal() -> None:
+    rows = {(row["kernel"], row["job"]): row for row in evidence.counters()}
+    assert rows["strided", "langdon_stride"]["requests"] == "**44** / 56"
+    assert rows["gp_fitness", "gp"]["sectors"] == "22,966 + 346,071 local"

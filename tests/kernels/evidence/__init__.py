@@ -3,10 +3,13 @@
     gpuregress audit --json audit.json
     python -m tests.kernels.evidence audit.json        takes what an audit found: cases, checks, schedules, …
     gpuregress mutate JOB --json mutants.json
-    python -m tests.kernels.evidence mutants.json …    takes the mutants of jobs
+    python -m tests.kernels.evidence mutants.json …    takes the mutants of jobs, and lists the survivors
     python -m tests.kernels.evidence                   writes the page
 
-`nsight.tsv` has the counters of Nsight Compute on a card, as docs/costs.md describes them; `planted/` the bugs.
+The column `why` of `survivors.tsv` is written by hand; it is kept while job, place and change stay the same.
+
+The counters of Nsight Compute on a card are among those of `tests/devices/cpu/measured/`, as docs/costs.md describes
+them; `planted/` has the bugs.
 """
 
 from __future__ import annotations
@@ -20,12 +23,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpuregress.operations.mutating.states import ONLY_CHECKED
 from tests.kernels.planted import ROOT as ROOT
 from tests.kernels.planted import planted_bugs
 
 FOLDER = Path(__file__).parent
 PAGE = ROOT / "docs" / "kernels.md"
 _NONE = "-"
+_MOST_CHANGE = 80
+KINDS = {
+    "data race": "results are right here, and `checks: {device: [races]}` in the job notices it.",
+    "equivalent": "the results are the same for every input that the job may have.",
+    "needs another input": "a gap of the job: no case has this input.",
+    "needs another order": "right in the usual order of threads alone; `schedules: 8` in the job notices it.",
+    "not watched": "the CPU device has no such effect, and no check looks at it.",
+    "never executed, within the tolerance": "as [mutation testing](mutation.md#why-a-mutant-survives) tells them.",
+}
+"""Kinds of reasons why mutants survive, as `why` begins in `survivors.tsv`."""
 Row = dict[str, str]
 
 
@@ -63,8 +77,9 @@ class Table:
 
 
 EXAMINED = Table("examined", ("job", "source", "cases", "checks", "schedules", "coverage", "inputs"))
-MUTANTS = Table("mutants", ("job", "mutants", "tried", "killed", "timed_out", "survived", "not_counted", "reasons"))
-NSIGHT = Table("nsight", ("kernel", "job", "requests", "sectors", "bank_conflicts", "instructions"), 2)
+MUTANTS = Table("mutants", ("job", "mutants", "tried", "killed", "timed_out", "survived", "races", "not_counted"))
+SURVIVORS = Table("survivors", ("job", "file", "line", "operator", "change", "number", "reason", "why"), 5)
+_COUNTERS = ROOT / "tests" / "devices" / "cpu" / "measured" / "nsight_compute_costs.tsv"
 
 
 # --- what the commands of gpuregress say ----------------------------------------------------------------------
@@ -116,8 +131,7 @@ def _told(part: str, one: Mapping[str, Any]) -> str:
 
 def of_mutants(report: Mapping[str, Any]) -> Row:
     """The row of `mutants.tsv` that the JSON of `mutate` gives."""
-    alive = [one for one in report["survived"] if one["reason"] != "equal PTX"]
-    reasons = Counter(one["reason"] for one in alive)
+    alive = _alive(report)
     return {
         "job": report["job"],
         "mutants": str(report["mutants"]),
@@ -125,9 +139,72 @@ def of_mutants(report: Mapping[str, Any]) -> Row:
         "killed": str(len(report["killed"])),
         "timed_out": str(len(report["timed_out"])),
         "survived": str(len(alive)),
+        "races": str(sum(one["reason"] == ONLY_CHECKED for one in alive)),
         "not_counted": str(report["equivalent"] + len(report["not_valid"])),
-        "reasons": ", ".join(f"{reason} {count}" for reason, count in reasons.most_common()),
     }
+
+
+def of_survivors(report: Mapping[str, Any], known: Iterable[Row]) -> list[Row]:
+    """The rows of `survivors.tsv` after a report of `mutate`: those of its job are new, with the reasons known so far.
+
+    Args:
+        report: the JSON.
+        known: the rows until now.
+    """
+    rows = {_key(row): row for row in known}
+    found: dict[tuple[str, ...], Row] = {}
+    for one in _alive(report):
+        change = _shortened(one["change"])
+        row = {"job": report["job"], "file": one["file"], "line": str(one["line"]), "operator": one["operator"]}
+        row |= {"change": change, "number": "1", "reason": one["reason"]}
+        key = _key(row)
+        if key in found:
+            found[key]["number"] = str(int(found[key]["number"]) + 1)
+        else:
+            found[key] = {**row, "why": rows[key]["why"] if key in rows else ""}
+    return [*(row for row in rows.values() if row["job"] != report["job"]), *found.values()]
+
+
+def _shortened(change: str) -> str:
+    if len(change) <= _MOST_CHANGE:
+        return change
+    start = f"{change[:_MOST_CHANGE].rstrip()} …"
+    return f"{start}`" if start.count("`") % 2 else start
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return tuple(row[name] for name in SURVIVORS.columns[: SURVIVORS.keys])
+
+
+def _alive(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for one in report["survived"] if one["reason"] != "equal PTX"]
+
+
+def counters() -> list[Row]:
+    """Kernel and job → the costs that this device and the card counted: one number where they are equal."""
+    with _COUNTERS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return [
+        {
+            "kernel": row["kernel"],
+            "job": row["job"],
+            "requests": _both(row, "requests"),
+            "sectors": _both(row, "sectors") + _local(row),
+            "bank conflicts": _both(row, "bank_conflicts"),
+            "instructions PTX / SASS": f"{int(row['instructions']) / int(row['instructions_card']):.2f}",
+        }
+        for row in sorted(rows, key=lambda row: (row["kernel"], row["job"]))
+    ]
+
+
+def _both(row: Mapping[str, str], name: str) -> str:
+    own, card = int(row[name]), int(row[f"{name}_card"])
+    return f"{own:,}" if own == card else f"**{own:,}** / {card:,}"
+
+
+def _local(row: Mapping[str, str]) -> str:
+    own = _both(row, "local_sectors")
+    return f" + {own} local" if own != "0" else ""
 
 
 # --- the page ----------------------------------------------------------------------
@@ -135,8 +212,9 @@ def of_mutants(report: Mapping[str, Any]) -> Row:
 
 def page() -> str:
     """The page, of the tables of this folder and of the planted bugs."""
-    examined, mutants, nsight = EXAMINED.rows(), {row["job"]: row for row in MUTANTS.rows()}, NSIGHT.rows()
-    return "\n".join((*_head(), *_jobs(examined, mutants, nsight), *_planted(), *_costs(nsight), ""))
+    examined, mutants, nsight = EXAMINED.rows(), {row["job"]: row for row in MUTANTS.rows()}, counters()
+    survivors = [*_survivors(SURVIVORS.rows(), mutants)]
+    return "\n".join((*_head(), *_jobs(examined, mutants, nsight), *survivors, *_planted(), *_costs(nsight), ""))
 
 
 def _head() -> Iterator[str]:
@@ -149,9 +227,10 @@ def _head() -> Iterator[str]:
     yield "- **schedules**: results under 8 orders of blocks, warps and lanes ([schedules](schedules.md))."
     yield "- **lines, branches**: what the cases execute ([coverage](coverage.md))."
     yield "- **other inputs**: inputs at the edges that were tried, and kinds of failure ([fuzzing](fuzzing.md))."
-    yield "- **mutants**: those that there are, and those that were tried; the score counts killed and timed-out ones"
-    yield "  as noticed, and leaves out those with equal PTX and those that are not valid. Why mutants survive is"
-    yield "  [explained by kind](mutation.md#the-kernels-of-this-repository)."
+    yield "- **mutants**: those that were tried, of those that there are ([mutation testing](mutation.md)). The score"
+    yield "  counts killed and timed-out ones as noticed, and leaves out those with equal PTX and those that are not"
+    yield "  valid. [Survivors](#surviving-mutants) that `--check races` notices are counted apart, with the score that"
+    yield "  the job has with this check."
     yield "- **costs**: counters that equal Nsight Compute's on an H200, of those that were compared; see"
     yield "  [the numbers](#costs-beside-nsight-computes)."
     yield ""
@@ -159,7 +238,7 @@ def _head() -> Iterator[str]:
 
 def _jobs(examined: Sequence[Row], mutants: Mapping[str, Row], nsight: Sequence[Row]) -> Iterator[str]:
     heads = ("job", "source", "cases", "checks", "schedules", "lines, branches", "other inputs")
-    more = ("mutants", "killed", "timed out", "survived", "score", "costs")
+    more = ("mutants", "killed", "timed out", "survived", "of these races", "score", "with races", "costs")
     yield from _header((*heads, *more))
     for row in examined:
         one = mutants.get(row["job"])
@@ -175,16 +254,16 @@ def _jobs(examined: Sequence[Row], mutants: Mapping[str, Row], nsight: Sequence[
 
 def _mutants(one: Row | None) -> tuple[str, ...]:
     if one is None:
-        return (_NONE,) * 5
-    killed, late, alive = (int(one[name]) for name in ("killed", "timed_out", "survived"))
+        return (_NONE,) * 7
+    killed, late, alive, races = (int(one[name]) for name in ("killed", "timed_out", "survived", "races"))
     counted = killed + late + alive
-    score = f"{(killed + late) / counted:.0%}" if counted else _NONE
-    return f"{one['tried']} of {one['mutants']}", str(killed), str(late), str(alive), score
+    scores = [f"{noticed / counted:.0%}" if counted else _NONE for noticed in (killed + late, killed + late + races)]
+    return f"{one['tried']} of {one['mutants']}", str(killed), str(late), str(alive), str(races), *scores
 
 
 def _sum(mutants: Mapping[str, Row]) -> Row:
-    names = ("mutants", "tried", "killed", "timed_out", "survived")
-    return {**{name: str(sum(int(row[name]) for row in mutants.values())) for name in names}, "reasons": ""}
+    names = ("mutants", "tried", "killed", "timed_out", "survived", "races")
+    return {name: str(sum(int(row[name]) for row in mutants.values())) for name in names}
 
 
 def _first(text: str) -> int:
@@ -194,8 +273,36 @@ def _first(text: str) -> int:
 
 def _equal(job: str, nsight: Sequence[Row]) -> str:
     """The number of counters of a job's kernels that equal the card's: `3 of 3 equal`."""
-    cells = [row[name] for row in nsight if row["job"] == job for name in ("requests", "sectors", "bank_conflicts")]
+    cells = [row[name] for row in nsight if row["job"] == job for name in ("requests", "sectors", "bank conflicts")]
     return f"{sum('/' not in cell for cell in cells)} of {len(cells)} equal" if cells else _NONE
+
+
+def _survivors(rows: Sequence[Row], mutants: Mapping[str, Row]) -> Iterator[str]:
+    yield "## Surviving mutants"
+    yield ""
+    yield "Each mutant that no case of its job notices, with the reason."
+    yield ""
+    for name, text in KINDS.items():
+        yield f"- **{name}**: {text}"
+    yield ""
+    yield from _header(("job", "line", "mutant", "reason"))
+    for row in sorted(rows, key=lambda row: (row["job"], row["file"], int(row["line"]))):
+        times = f" ({row['number']} times)" if row["number"] != "1" else ""
+        change = f"{row['operator']}: {row['change']}{times}".replace("|", "\\|")
+        yield _line((f"`{row['job']}`", f"{Path(row['file']).name}:{row['line']}", change, _why(row)))
+    yield ""
+    unlisted = [
+        job for job, row in mutants.items() if row["survived"] != "0" and job not in {row["job"] for row in rows}
+    ]
+    if unlisted:
+        yield f"Of {', '.join(f'`{job}`' for job in unlisted)} the number alone is known."
+        yield ""
+
+
+def _why(row: Row) -> str:
+    if row["reason"] == ONLY_CHECKED:
+        return "data race"
+    return row["why"] or f"{row['reason']}; not explained"
 
 
 def _planted() -> Iterator[str]:
@@ -219,9 +326,9 @@ def _costs(nsight: Sequence[Row]) -> Iterator[str]:
     yield "One number: this device and the card counted the same. Two: this device's, and the card's. What is counted,"
     yield "and why some differ, is in [costs](costs.md#compared-with-nsight-compute)."
     yield ""
-    yield from _header(("kernel", "job", "requests", "sectors", "bank conflicts", "instructions PTX / SASS"))
+    yield from _header([*nsight[0]])
     for row in nsight:
-        yield _line((f"`{row['kernel']}`", *(row[name] for name in NSIGHT.columns[1:])))
+        yield _line((f"`{row['kernel']}`", *[*row.values()][1:]))
     yield ""
 
 

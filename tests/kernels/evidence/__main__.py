@@ -19,6 +19,8 @@ def main(paths: list[str]) -> int:
             evidence.EXAMINED.update(evidence.of_audit(report, sources()))
         else:
             evidence.MUTANTS.update([evidence.of_mutants(report)])
+            survivors = evidence.of_survivors(report, evidence.SURVIVORS.rows())
+            evidence.SURVIVORS.path.write_text(evidence.SURVIVORS.text(survivors), encoding="utf-8")
     evidence.PAGE.write_text(evidence.page(), encoding="utf-8")
     return 0
 
