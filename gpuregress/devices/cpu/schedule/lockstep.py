@@ -41,6 +41,8 @@ from gpuregress.devices.cpu.schedule.watched_rows import SharedKey, WatchedRow, 
 from gpuregress.records import SM_90
 
 _UNCONTESTED = ContestedStores()
+_COUNTED_TOGETHER = 4
+"""Regions whose instructions are counted in one register before the count is stored."""
 
 
 @dataclass(slots=True)
@@ -382,7 +384,7 @@ class Lockstep(BlockSchedule):
             emitter.resume(region.index)
 
     def _branch_to_next(self, b: ir.IRBuilder, region: _Region, after: ir.Block) -> None:
-        if self._waits:
+        if region.number % _COUNTED_TOGETHER == 0:
             # One sum over the loops of all regions takes LLVM (ScalarEvolution) exponential time.
             self.body.emitter.store_count(b)
         heads = {item.number: item.head for item in self._regions.values()}

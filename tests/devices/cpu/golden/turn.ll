@@ -1,11 +1,11 @@
 define internal i32 @"kernel_0.body"(ptr %".1") noinline nounwind
 {
 slots:
-  %".428" = alloca i64
-  %".376" = alloca i64
-  %".275" = alloca i32
-  %".273" = alloca i32
-  %".270" = alloca i32
+  %".421" = alloca i64
+  %".369" = alloca i64
+  %".268" = alloca i32
+  %".266" = alloca i32
+  %".263" = alloca i32
   %".173" = alloca i64
   %".141" = alloca i64
   %".125" = alloca i64
@@ -54,28 +54,28 @@ entry:
   %".149" = load ptr, ptr %".1", align 8
   %".150" = load i64, ptr %".149", align 8
   %".194" = load i64, ptr %".149", align 8
-  %".298" = load i64, ptr %".149", align 8
-  %".318" = load i64, ptr %".149", align 8
-  %".340" = load i64, ptr %".149", align 1
-  %".341" = getelementptr i8, ptr %".1", i64 16
-  %".342" = load ptr, ptr %".341", align 8
-  %".343" = getelementptr i8, ptr %".1", i64 24
-  %".344" = load i64, ptr %".343", align 8
-  %".345" = lshr i64 %".340", 40
-  %".346" = mul i64 %".345", 2557247
-  %".347" = and i64 %".346", 4194303
-  %".348" = icmp ult i64 %".347", %".344"
-  %".349" = select  i1 %".348", i64 %".347", i64 0
-  %".350" = shl i64 %".349", 5
-  %".351" = getelementptr i8, ptr %".342", i64 %".350"
-  %".352" = load ptr, ptr %".351"
-  %".353" = getelementptr i8, ptr %".351", i64 8
-  %".354" = load i64, ptr %".353"
-  %".355" = getelementptr i8, ptr %".351", i64 16
-  %".356" = load i64, ptr %".355"
-  %".357" = lshr i64 %".354", 2
-  %".403" = load i64, ptr %".149", align 8
-  %".451" = load i64, ptr %".149", align 8
+  %".291" = load i64, ptr %".149", align 8
+  %".311" = load i64, ptr %".149", align 8
+  %".333" = load i64, ptr %".149", align 1
+  %".334" = getelementptr i8, ptr %".1", i64 16
+  %".335" = load ptr, ptr %".334", align 8
+  %".336" = getelementptr i8, ptr %".1", i64 24
+  %".337" = load i64, ptr %".336", align 8
+  %".338" = lshr i64 %".333", 40
+  %".339" = mul i64 %".338", 2557247
+  %".340" = and i64 %".339", 4194303
+  %".341" = icmp ult i64 %".340", %".337"
+  %".342" = select  i1 %".341", i64 %".340", i64 0
+  %".343" = shl i64 %".342", 5
+  %".344" = getelementptr i8, ptr %".335", i64 %".343"
+  %".345" = load ptr, ptr %".344"
+  %".346" = getelementptr i8, ptr %".344", i64 8
+  %".347" = load i64, ptr %".346"
+  %".348" = getelementptr i8, ptr %".344", i64 16
+  %".349" = load i64, ptr %".348"
+  %".350" = lshr i64 %".347", 2
+  %".396" = load i64, ptr %".149", align 8
+  %".444" = load i64, ptr %".149", align 8
   br label %"first_block"
 first_block:
   store i64 %".16", ptr %".17"
@@ -105,23 +105,23 @@ block_body:
   store i32 0, ptr %".59"
   br label %"region1"
 end:
-  %".536" = getelementptr i8, ptr %".1", i64 248
-  %".537" = load i64, ptr %".536", align 8
-  %".538" = load i64, ptr %".13"
-  %".539" = add i64 %".537", %".538"
-  %".540" = getelementptr i8, ptr %".1", i64 248
-  store i64 %".539", ptr %".540", align 8
+  %".522" = getelementptr i8, ptr %".1", i64 248
+  %".523" = load i64, ptr %".522", align 8
+  %".524" = load i64, ptr %".13"
+  %".525" = add i64 %".523", %".524"
+  %".526" = getelementptr i8, ptr %".1", i64 248
+  store i64 %".525", ptr %".526", align 8
   store i64 0, ptr %".13"
   ret i32 0
 next_block:
-  %".515" = load i64, ptr %".17"
-  %".516" = add i64 %".515", 1
-  store i64 %".516", ptr %".17"
-  %".518" = load i32, ptr %".30"
-  %".519" = add i32 %".518", 1
-  store i32 %".519", ptr %".30"
-  %".521" = icmp eq i32 %".519", %".20"
-  br i1 %".521", label %"next_block.if", label %"next_block.endif"
+  %".501" = load i64, ptr %".17"
+  %".502" = add i64 %".501", 1
+  store i64 %".502", ptr %".17"
+  %".504" = load i32, ptr %".30"
+  %".505" = add i32 %".504", 1
+  store i32 %".505", ptr %".30"
+  %".507" = icmp eq i32 %".505", %".20"
+  br i1 %".507", label %"next_block.if", label %"next_block.endif"
 region1:
   store i32 0, ptr %".62"
   store i32 0, ptr %".62"
@@ -240,11 +240,11 @@ b0:
   store i32 2, ptr %".59"
   br label %"next_thread"
 region2:
-  store i32 0, ptr %".270"
-  store i32 0, ptr %".270"
-  store i32 0, ptr %".273"
-  store i32 0, ptr %".275"
-  store i32 0, ptr %".273"
+  store i32 0, ptr %".263"
+  store i32 0, ptr %".263"
+  store i32 0, ptr %".266"
+  store i32 0, ptr %".268"
+  store i32 0, ptr %".266"
   br label %"tid_z.1"
 never:
   unreachable
@@ -337,259 +337,245 @@ tid_y_done:
   %".260" = icmp ult i32 %".258", %".56"
   br i1 %".260", label %"tid_z", label %"tid_z_done"
 tid_z_done:
-  %".262" = getelementptr i8, ptr %".1", i64 248
-  %".263" = load i64, ptr %".262", align 8
-  %".264" = load i64, ptr %".13"
-  %".265" = add i64 %".263", %".264"
-  %".266" = getelementptr i8, ptr %".1", i64 248
-  store i64 %".265", ptr %".266", align 8
-  store i64 0, ptr %".13"
   br label %"region2"
 tid_z.1:
-  store i32 0, ptr %".275"
+  store i32 0, ptr %".268"
   br label %"tid_y.1"
 tid_y.1:
-  %".281" = load i32, ptr %".273"
-  %".282" = load i32, ptr %".275"
-  %".283" = sub i32 %".52", 1
+  %".274" = load i32, ptr %".266"
+  %".275" = load i32, ptr %".268"
+  %".276" = sub i32 %".52", 1
   store i32 0, ptr %".4"
-  store i32 %".282", ptr %".5"
-  store i32 %".281", ptr %".6"
+  store i32 %".275", ptr %".5"
+  store i32 %".274", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
   store i32 0, ptr %".83"
-  %".291" = trunc i64 1024 to i32
-  %".292" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".293" = shl i32 0, %".292"
-  %".294" = icmp ult i32 2, 32
-  %".295" = select  i1 %".294", i32 %".293", i32 0
-  %".296" = add i32 %".291", %".295"
-  store i32 %".296", ptr %".90"
-  store i64 %".298", ptr %".141"
-  %".300" = zext i32 0 to i64
-  %".301" = zext i32 4 to i64
-  %".302" = mul i64 %".300", %".301"
-  %".303" = add i64 %".298", %".302"
-  store i32 %".283", ptr %".4"
-  store i32 %".282", ptr %".5"
-  store i32 %".281", ptr %".6"
+  %".284" = trunc i64 1024 to i32
+  %".285" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".286" = shl i32 0, %".285"
+  %".287" = icmp ult i32 2, 32
+  %".288" = select  i1 %".287", i32 %".286", i32 0
+  %".289" = add i32 %".284", %".288"
+  store i32 %".289", ptr %".90"
+  store i64 %".291", ptr %".141"
+  %".293" = zext i32 0 to i64
+  %".294" = zext i32 4 to i64
+  %".295" = mul i64 %".293", %".294"
+  %".296" = add i64 %".291", %".295"
+  store i32 %".276", ptr %".4"
+  store i32 %".275", ptr %".5"
+  store i32 %".274", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".283", ptr %".83"
-  %".311" = trunc i64 1024 to i32
-  %".312" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".313" = shl i32 %".283", %".312"
-  %".314" = icmp ult i32 2, 32
-  %".315" = select  i1 %".314", i32 %".313", i32 0
-  %".316" = add i32 %".311", %".315"
-  store i32 %".316", ptr %".90"
-  store i64 %".318", ptr %".141"
-  %".320" = zext i32 %".283" to i64
-  %".321" = zext i32 4 to i64
-  %".322" = mul i64 %".320", %".321"
-  %".323" = add i64 %".318", %".322"
-  %".324" = zext i32 %".283" to i64
-  %".325" = icmp uge i32 %".52", 16
-  %".326" = zext i32 %".283" to i64
-  %".327" = zext i32 0 to i64
-  %".328" = sub i64 %".326", %".327"
-  %".329" = mul i64 %".324", 1
-  %".330" = icmp eq i64 %".328", %".329"
-  %".331" = sub i32 %".296", 1024
-  %".332" = call i32 @"llvm.fshr.i32"(i32 %".331", i32 %".331", i32 2)
-  %".333" = icmp ult i32 %".332", 32
-  %".334" = sub i32 %".316", 1024
-  %".335" = call i32 @"llvm.fshr.i32"(i32 %".334", i32 %".334", i32 2)
-  %".336" = icmp ult i32 %".335", 32
-  %".337" = sub i32 %".296", 1024
-  %".338" = zext i32 %".337" to i64
-  %".339" = getelementptr i8, ptr %".108", i64 %".338"
-  %".358" = sub i64 %".303", %".356"
-  %".359" = call i64 @"llvm.fshr.i64"(i64 %".358", i64 %".358", i64 2)
-  %".360" = icmp ult i64 %".359", %".357"
-  %".361" = sub i64 %".323", %".356"
-  %".362" = call i64 @"llvm.fshr.i64"(i64 %".361", i64 %".361", i64 2)
-  %".363" = icmp ult i64 %".362", %".357"
-  %".364" = sub i64 %".303", %".356"
-  %".365" = getelementptr i8, ptr %".352", i64 %".364"
-  %".366" = and i1 1, %".325"
-  %".367" = and i1 %".366", %".330"
-  %".368" = and i1 %".367", %".333"
-  %".369" = and i1 %".368", %".336"
-  %".370" = and i1 %".369", %".360"
-  %".371" = and i1 %".370", %".363"
-  br i1 %".371", label %"proven_row.1", label %"checked_row.1"
+  store i32 %".276", ptr %".83"
+  %".304" = trunc i64 1024 to i32
+  %".305" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".306" = shl i32 %".276", %".305"
+  %".307" = icmp ult i32 2, 32
+  %".308" = select  i1 %".307", i32 %".306", i32 0
+  %".309" = add i32 %".304", %".308"
+  store i32 %".309", ptr %".90"
+  store i64 %".311", ptr %".141"
+  %".313" = zext i32 %".276" to i64
+  %".314" = zext i32 4 to i64
+  %".315" = mul i64 %".313", %".314"
+  %".316" = add i64 %".311", %".315"
+  %".317" = zext i32 %".276" to i64
+  %".318" = icmp uge i32 %".52", 16
+  %".319" = zext i32 %".276" to i64
+  %".320" = zext i32 0 to i64
+  %".321" = sub i64 %".319", %".320"
+  %".322" = mul i64 %".317", 1
+  %".323" = icmp eq i64 %".321", %".322"
+  %".324" = sub i32 %".289", 1024
+  %".325" = call i32 @"llvm.fshr.i32"(i32 %".324", i32 %".324", i32 2)
+  %".326" = icmp ult i32 %".325", 32
+  %".327" = sub i32 %".309", 1024
+  %".328" = call i32 @"llvm.fshr.i32"(i32 %".327", i32 %".327", i32 2)
+  %".329" = icmp ult i32 %".328", 32
+  %".330" = sub i32 %".289", 1024
+  %".331" = zext i32 %".330" to i64
+  %".332" = getelementptr i8, ptr %".108", i64 %".331"
+  %".351" = sub i64 %".296", %".349"
+  %".352" = call i64 @"llvm.fshr.i64"(i64 %".351", i64 %".351", i64 2)
+  %".353" = icmp ult i64 %".352", %".350"
+  %".354" = sub i64 %".316", %".349"
+  %".355" = call i64 @"llvm.fshr.i64"(i64 %".354", i64 %".354", i64 2)
+  %".356" = icmp ult i64 %".355", %".350"
+  %".357" = sub i64 %".296", %".349"
+  %".358" = getelementptr i8, ptr %".345", i64 %".357"
+  %".359" = and i1 1, %".318"
+  %".360" = and i1 %".359", %".323"
+  %".361" = and i1 %".360", %".326"
+  %".362" = and i1 %".361", %".329"
+  %".363" = and i1 %".362", %".353"
+  %".364" = and i1 %".363", %".356"
+  br i1 %".364", label %"proven_row.1", label %"checked_row.1"
 row_done.1:
-  %".497" = load i32, ptr %".275"
-  %".498" = add i32 %".497", 1
-  store i32 %".498", ptr %".275"
-  %".500" = icmp ult i32 %".498", %".54"
-  br i1 %".500", label %"tid_y.1", label %"tid_y_done.1"
+  %".490" = load i32, ptr %".268"
+  %".491" = add i32 %".490", 1
+  store i32 %".491", ptr %".268"
+  %".493" = icmp ult i32 %".491", %".54"
+  br i1 %".493", label %"tid_y.1", label %"tid_y_done.1"
 proven_row.1:
-  %".373" = load i32, ptr %".273"
-  %".374" = load i32, ptr %".275"
-  %".375" = load i32, ptr %".270"
-  store i64 0, ptr %".376"
-  store i64 0, ptr %".376"
+  %".366" = load i32, ptr %".266"
+  %".367" = load i32, ptr %".268"
+  %".368" = load i32, ptr %".263"
+  store i64 0, ptr %".369"
+  store i64 0, ptr %".369"
   br label %"thread.2"
 checked_row.1:
-  %".425" = load i32, ptr %".273"
-  %".426" = load i32, ptr %".275"
-  %".427" = load i32, ptr %".270"
-  store i64 0, ptr %".428"
-  store i64 0, ptr %".428"
+  %".418" = load i32, ptr %".266"
+  %".419" = load i32, ptr %".268"
+  %".420" = load i32, ptr %".263"
+  store i64 0, ptr %".421"
+  store i64 0, ptr %".421"
   br label %"thread.3"
 thread.2:
-  %".380" = load i64, ptr %".376"
-  %".381" = zext i32 %".52" to i64
-  %".382" = trunc i64 %".380" to i32
-  %".383" = add nuw nsw i32 %".375", %".382"
-  store i32 %".382", ptr %".4"
-  store i32 %".374", ptr %".5"
-  store i32 %".373", ptr %".6"
+  %".373" = load i64, ptr %".369"
+  %".374" = zext i32 %".52" to i64
+  %".375" = trunc i64 %".373" to i32
+  %".376" = add nuw nsw i32 %".368", %".375"
+  store i32 %".375", ptr %".4"
+  store i32 %".367", ptr %".5"
+  store i32 %".366", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  %".390" = mul i64 %".380", 4
-  %".391" = getelementptr i8, ptr %".339", i64 %".390"
-  %".392" = mul i64 %".380", 4
-  %".393" = getelementptr i8, ptr %".365", i64 %".392"
-  store i32 %".382", ptr %".83"
-  %".396" = trunc i64 1024 to i32
-  %".397" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".398" = shl i32 %".382", %".397"
-  %".399" = icmp ult i32 2, 32
-  %".400" = select  i1 %".399", i32 %".398", i32 0
-  %".401" = add i32 %".396", %".400"
-  store i32 %".401", ptr %".90"
-  store i64 %".403", ptr %".141"
-  %".405" = load i64, ptr %".13"
-  %".406" = add i64 %".405", 6
-  store i64 %".406", ptr %".13"
-  %".408" = load i32, ptr %".83"
-  %".409" = sub i32 31, %".408"
-  %".410" = load i32, ptr %".391", align 4
-  %".411" = zext i32 %".408" to i64
-  %".412" = zext i32 4 to i64
-  %".413" = mul i64 %".411", %".412"
-  %".414" = load i64, ptr %".141"
-  %".415" = add i64 %".414", %".413"
-  store i32 %".410", ptr %".393", align 4
+  %".383" = mul i64 %".373", 4
+  %".384" = getelementptr i8, ptr %".332", i64 %".383"
+  %".385" = mul i64 %".373", 4
+  %".386" = getelementptr i8, ptr %".358", i64 %".385"
+  store i32 %".375", ptr %".83"
+  %".389" = trunc i64 1024 to i32
+  %".390" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".391" = shl i32 %".375", %".390"
+  %".392" = icmp ult i32 2, 32
+  %".393" = select  i1 %".392", i32 %".391", i32 0
+  %".394" = add i32 %".389", %".393"
+  store i32 %".394", ptr %".90"
+  store i64 %".396", ptr %".141"
+  %".398" = load i64, ptr %".13"
+  %".399" = add i64 %".398", 6
+  store i64 %".399", ptr %".13"
+  %".401" = load i32, ptr %".83"
+  %".402" = sub i32 31, %".401"
+  %".403" = load i32, ptr %".384", align 4
+  %".404" = zext i32 %".401" to i64
+  %".405" = zext i32 4 to i64
+  %".406" = mul i64 %".404", %".405"
+  %".407" = load i64, ptr %".141"
+  %".408" = add i64 %".407", %".406"
+  store i32 %".403", ptr %".386", align 4
   store i32 0, ptr %".59"
   br label %"next_thread.2"
 next_thread.2:
-  %".419" = add nuw nsw i64 %".380", 1
-  store i64 %".419", ptr %".376"
-  %".421" = add nuw nsw i32 %".383", 1
-  store i32 %".421", ptr %".270"
-  %".423" = icmp ult i64 %".419", %".381"
-  br i1 %".423", label %"thread.2", label %"row_done.1"
+  %".412" = add nuw nsw i64 %".373", 1
+  store i64 %".412", ptr %".369"
+  %".414" = add nuw nsw i32 %".376", 1
+  store i32 %".414", ptr %".263"
+  %".416" = icmp ult i64 %".412", %".374"
+  br i1 %".416", label %"thread.2", label %"row_done.1"
 before:
   unreachable
 thread.3:
-  %".432" = load i64, ptr %".428"
-  %".433" = zext i32 %".52" to i64
-  %".434" = trunc i64 %".432" to i32
-  %".435" = add nuw nsw i32 %".427", %".434"
-  store i32 %".434", ptr %".4"
-  store i32 %".426", ptr %".5"
-  store i32 %".425", ptr %".6"
+  %".425" = load i64, ptr %".421"
+  %".426" = zext i32 %".52" to i64
+  %".427" = trunc i64 %".425" to i32
+  %".428" = add nuw nsw i32 %".420", %".427"
+  store i32 %".427", ptr %".4"
+  store i32 %".419", ptr %".5"
+  store i32 %".418", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".434", ptr %".83"
-  %".444" = trunc i64 1024 to i32
-  %".445" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".446" = shl i32 %".434", %".445"
-  %".447" = icmp ult i32 2, 32
-  %".448" = select  i1 %".447", i32 %".446", i32 0
-  %".449" = add i32 %".444", %".448"
-  store i32 %".449", ptr %".90"
-  store i64 %".451", ptr %".141"
-  %".453" = load i64, ptr %".13"
-  %".454" = add i64 %".453", 6
-  store i64 %".454", ptr %".13"
-  %".456" = load i32, ptr %".83"
-  %".457" = sub i32 31, %".456"
-  %".458" = load i32, ptr %".90"
-  %".459" = sub i32 %".458", 1024
-  %".460" = call i32 @"llvm.fshr.i32"(i32 %".459", i32 %".459", i32 2)
-  %".461" = icmp ult i32 %".460", 32
-  br i1 %".461", label %"fast.1", label %"slow.1", !prof !3
+  store i32 %".427", ptr %".83"
+  %".437" = trunc i64 1024 to i32
+  %".438" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".439" = shl i32 %".427", %".438"
+  %".440" = icmp ult i32 2, 32
+  %".441" = select  i1 %".440", i32 %".439", i32 0
+  %".442" = add i32 %".437", %".441"
+  store i32 %".442", ptr %".90"
+  store i64 %".444", ptr %".141"
+  %".446" = load i64, ptr %".13"
+  %".447" = add i64 %".446", 6
+  store i64 %".447", ptr %".13"
+  %".449" = load i32, ptr %".83"
+  %".450" = sub i32 31, %".449"
+  %".451" = load i32, ptr %".90"
+  %".452" = sub i32 %".451", 1024
+  %".453" = call i32 @"llvm.fshr.i32"(i32 %".452", i32 %".452", i32 2)
+  %".454" = icmp ult i32 %".453", 32
+  br i1 %".454", label %"fast.1", label %"slow.1", !prof !3
 next_thread.3:
-  %".491" = add nuw nsw i64 %".432", 1
-  store i64 %".491", ptr %".428"
-  %".493" = add nuw nsw i32 %".435", 1
-  store i32 %".493", ptr %".270"
-  %".495" = icmp ult i64 %".491", %".433"
-  br i1 %".495", label %"thread.3", label %"row_done.1"
+  %".484" = add nuw nsw i64 %".425", 1
+  store i64 %".484", ptr %".421"
+  %".486" = add nuw nsw i32 %".428", 1
+  store i32 %".486", ptr %".263"
+  %".488" = icmp ult i64 %".484", %".426"
+  br i1 %".488", label %"thread.3", label %"row_done.1"
 before.1:
   unreachable
 fast.1:
-  %".463" = zext i32 %".459" to i64
-  %".464" = getelementptr i8, ptr %".108", i64 %".463"
+  %".456" = zext i32 %".452" to i64
+  %".457" = getelementptr i8, ptr %".108", i64 %".456"
   br label %"after.1"
 slow.1:
-  %".466" = zext i32 %".458" to i64
-  %".467" = add i64 %".466", 3565187343784607744
-  %".468" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".467", i64 4, i64 1)
-  %".469" = icmp eq ptr %".468", null
-  br i1 %".469", label %"fault", label %"after.1", !prof !4
+  %".459" = zext i32 %".451" to i64
+  %".460" = add i64 %".459", 3565187343784607744
+  %".461" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".460", i64 4, i64 1)
+  %".462" = icmp eq ptr %".461", null
+  br i1 %".462", label %"fault", label %"after.1", !prof !4
 after.1:
-  %".471" = phi  ptr [%".464", %"fast.1"], [%".468", %"slow.1"]
-  %".472" = load i32, ptr %".471", align 4
-  %".473" = zext i32 %".456" to i64
-  %".474" = zext i32 4 to i64
-  %".475" = mul i64 %".473", %".474"
-  %".476" = load i64, ptr %".141"
-  %".477" = add i64 %".476", %".475"
-  %".478" = sub i64 %".477", %".356"
-  %".479" = call i64 @"llvm.fshr.i64"(i64 %".478", i64 %".478", i64 2)
-  %".480" = icmp ult i64 %".479", %".357"
-  br i1 %".480", label %"fast.2", label %"slow.2", !prof !3
+  %".464" = phi  ptr [%".457", %"fast.1"], [%".461", %"slow.1"]
+  %".465" = load i32, ptr %".464", align 4
+  %".466" = zext i32 %".449" to i64
+  %".467" = zext i32 4 to i64
+  %".468" = mul i64 %".466", %".467"
+  %".469" = load i64, ptr %".141"
+  %".470" = add i64 %".469", %".468"
+  %".471" = sub i64 %".470", %".349"
+  %".472" = call i64 @"llvm.fshr.i64"(i64 %".471", i64 %".471", i64 2)
+  %".473" = icmp ult i64 %".472", %".350"
+  br i1 %".473", label %"fast.2", label %"slow.2", !prof !3
 fast.2:
-  %".482" = getelementptr i8, ptr %".352", i64 %".478"
+  %".475" = getelementptr i8, ptr %".345", i64 %".471"
   br label %"after.2"
 slow.2:
-  %".484" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".477", i64 4, i64 2)
-  %".485" = icmp eq ptr %".484", null
-  br i1 %".485", label %"fault", label %"after.2", !prof !4
+  %".477" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".470", i64 4, i64 2)
+  %".478" = icmp eq ptr %".477", null
+  br i1 %".478", label %"fault", label %"after.2", !prof !4
 after.2:
-  %".487" = phi  ptr [%".482", %"fast.2"], [%".484", %"slow.2"]
-  store i32 %".472", ptr %".487", align 4
+  %".480" = phi  ptr [%".475", %"fast.2"], [%".477", %"slow.2"]
+  store i32 %".465", ptr %".480", align 4
   store i32 0, ptr %".59"
   br label %"next_thread.3"
 tid_y_done.1:
-  %".502" = load i32, ptr %".273"
-  %".503" = add i32 %".502", 1
-  store i32 %".503", ptr %".273"
-  %".505" = icmp ult i32 %".503", %".56"
-  br i1 %".505", label %"tid_z.1", label %"tid_z_done.1"
+  %".495" = load i32, ptr %".266"
+  %".496" = add i32 %".495", 1
+  store i32 %".496", ptr %".266"
+  %".498" = icmp ult i32 %".496", %".56"
+  br i1 %".498", label %"tid_z.1", label %"tid_z_done.1"
 tid_z_done.1:
-  %".507" = getelementptr i8, ptr %".1", i64 248
-  %".508" = load i64, ptr %".507", align 8
-  %".509" = load i64, ptr %".13"
-  %".510" = add i64 %".508", %".509"
-  %".511" = getelementptr i8, ptr %".1", i64 248
-  store i64 %".510", ptr %".511", align 8
-  store i64 0, ptr %".13"
   br label %"next_block"
 next_block.if:
   store i32 0, ptr %".30"
-  %".524" = load i32, ptr %".33"
-  %".525" = add i32 %".524", 1
-  store i32 %".525", ptr %".33"
-  %".527" = icmp eq i32 %".525", %".23"
-  br i1 %".527", label %"next_block.if.if", label %"next_block.if.endif"
+  %".510" = load i32, ptr %".33"
+  %".511" = add i32 %".510", 1
+  store i32 %".511", ptr %".33"
+  %".513" = icmp eq i32 %".511", %".23"
+  br i1 %".513", label %"next_block.if.if", label %"next_block.if.endif"
 next_block.endif:
   br label %"block"
 next_block.if.if:
   store i32 0, ptr %".33"
-  %".530" = load i32, ptr %".36"
-  %".531" = add i32 %".530", 1
-  store i32 %".531", ptr %".36"
+  %".516" = load i32, ptr %".36"
+  %".517" = add i32 %".516", 1
+  store i32 %".517", ptr %".36"
   br label %"next_block.if.endif"
 next_block.if.endif:
   br label %"next_block.endif"
