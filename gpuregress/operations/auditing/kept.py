@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from gpuregress.errors import StorageError
 from gpuregress.operations.auditing.examination import AuditContext, AuditedJob, AuditPart, JobVerdicts
@@ -49,5 +50,11 @@ def _key(part: AuditPart, context: AuditContext, job: str) -> str:
     subject = context.subjects.get(job)
     left = context.clean.get(job, JobVerdicts()).left
     digest = results.subject_digest(subject) if isinstance(subject, Subject) and not left else ""
+    if not isinstance(subject, Subject) or not digest:
+        return ""
+    try:
+        text = Path(subject.cases[0].path).read_bytes()  # also what no case has: `where`, `fuzz`
+    except OSError:
+        return ""
     root = str(context.project.root)
-    return cache.digest(("audit", str(FORMAT), cache.code_digest(), part.name, job, root, digest)) if digest else ""
+    return cache.digest(("audit", str(FORMAT), cache.code_digest(), part.name, job, root, digest, text))

@@ -82,12 +82,13 @@ class Space:
     Args:
         document: the job.
         cases: of the job that pass as they are, at least one.
-        keep: parameters and buffers that stay as they are.
+        keep: parameters and buffers that stay as they are, beside those that the job names.
         schedules: the number of schedules whose results are compared.
     """
 
     def __init__(self, document: Job, cases: Sequence[Case], keep: Collection[str] = (), *, schedules: int = 1) -> None:
         self._document = {**document, "schedules": schedules} if schedules > 1 else document
+        keep = {*keep, *(document.get("fuzz") or {}).get("keep", ())}
         self.bases = _spread(cases, _BASES)
         blocks = frozenset().union(*(parameters.blocks(case) for case in cases))
         self._own = {

@@ -167,8 +167,7 @@ class _Campaign:
     ) -> None:
         self._request, self._cases, self._listen, self._stop = request, cases, listen, stop
         document = load.load_file(folder.path).document.data
-        keep = (*(document.get("fuzz") or {}).get("keep", ()), *request.keep)
-        self._space = Space(document, cases, keep, schedules=request.schedules)
+        self._space = Space(document, cases, request.keep, schedules=request.schedules)
         self._trials = FuzzTrials(self._space, folder)
         if not any(self._space.parameters.values()) and not any(self._space.contents):
             raise UsageError(f"{cases[0].job} has nothing to change: no numeric parameter, no data that may be others")

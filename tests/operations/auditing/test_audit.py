@@ -6,6 +6,7 @@ import dataclasses
 import os
 import signal
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 
 import pytest
 
@@ -75,10 +76,11 @@ def test_a_selector_that_means_nothing(shop: Workshop) -> None:
 
 
 def test_a_complete_examination_is_kept_until_the_job_changes(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    known, digests, asked = object(), ["first"], list[str]()
+    path = str(shop.root / "configs/scale.yaml")
+    known, digests, asked = SimpleNamespace(cases=(SimpleNamespace(path=path),)), ["first"], list[str]()
     monkeypatch.setattr(audit, "_subjects", lambda *_arguments: {"scale": known})
     monkeypatch.setattr(results, "subject_digest", lambda one: digests[-1] if one is known else "")
-    monkeypatch.setattr(kept, "Subject", object)
+    monkeypatch.setattr(kept, "Subject", SimpleNamespace)
 
     def examine(jobs: Sequence[AuditedJob]) -> Examined:
         asked.extend(job.name for job in jobs)

@@ -43,6 +43,8 @@ def test_what_is_kept_never_changes() -> None:
     assert all(one.contents for one in space("n").edges())
     assert all(one.parameters for one in space("x").edges())
     assert space("x").unchanged == ("x",)
+    named = Space({**JOB, "fuzz": {"keep": ["x"]}}, [case(16), case(8)])
+    assert all(one.parameters for one in named.edges()), "the job names it"
 
 
 def test_mutations_repeat_with_their_seed() -> None:
