@@ -7,6 +7,7 @@ import pytest
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.lanes.dependence import LaneDependence, lane_dependence
 from gpuregress.devices.cpu.builder.frame import lay_out
+from gpuregress.devices.cpu.ptx.parser import parse
 from tests.devices.cpu.analysis.kernels import function
 from tests.devices.cpu.running import ptx_of
 
@@ -93,3 +94,36 @@ def test_without_known_warps_only_own_elements_are_safe(tree: str) -> None:
 def test_a_kernel_whose_buffers_differ() -> None:
     text = ptx_of('extern "C" __global__ void k(const int* y, int* z) { z[threadIdx.x] = y[threadIdx.x ^ 1]; }')
     assert _dependence(text, "k") == LaneDependence(assumes_rows=True)
+
+
+_AFTER_LOOPS = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k()
+{
+    .reg .pred %p<4>; .reg .b32 %r<9>;
+    @%p0 bra A;
+    mad.lo.s32 %r1, %r2, 19, %r3;
+A:
+    mov.u32 %r4, 0;
+B:
+    mad.lo.s32 %r1, %r1, 5, 1;
+    and.b32 %r5, %r1, 3;
+    setp.ne.s32 %p1, %r5, 0;
+    selp.u32 %r6, 1, 0, %p1;
+    add.s32 %r7, %r4, %r6;
+    mov.u32 %r4, %r7;
+    @%p2 bra B;
+    mov.u32 %r8, %r7;
+C:
+    setp.lt.u32 %p3, %r8, 5;
+    and.pred %p3, %p3, %p2;
+    @%p3 bra C;
+    st.shared.u32 [%r2], %r3;
+}
+"""
+
+
+def test_a_value_of_a_merge_that_is_no_loop_varies_behind_it() -> None:
+    (kernel,) = parse(_AFTER_LOOPS).functions
+    assert lane_dependence(ControlFlowGraph(kernel), {}, frozenset(), 32, last_first=False)
