@@ -73,7 +73,7 @@ class AccessNote:
         """The site and the flags of the epoch."""
         strong = layout.STRONG | self.scope << layout.LEVEL_SHIFT if self.is_strong else 0
         is_copy = self.instruction.opcode == "cp" and self.action == "write"
-        copied = layout.IN_FLIGHT if is_copy else 0
+        copied = layout.IN_FLIGHT | layout.COPIED if is_copy else 0
         copied |= layout.SAME_VALUE if self.commutes else 0
         return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong | copied
 

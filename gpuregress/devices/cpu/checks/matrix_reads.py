@@ -51,6 +51,8 @@ def _check_proxies(b: ir.IRBuilder, made: RaceRules, machine: ir.Value, address:
         # What a bulk copy has written has the block's first epoch.
         is_own = b.and_(b.icmp_unsigned(">", write, where.oldest), b.icmp_unsigned(">=", write, where.turn))
         is_own = b.and_(is_own, b.icmp_unsigned("==", b.and_(write, i64(layout.IN_FLIGHT)), i64(0)))
+        flags = b.and_(write, i64(layout.STRONG | layout.COPIED))
+        is_own = b.and_(is_own, b.icmp_unsigned("!=", flags, i64(layout.COPIED)))
         thread = b.lshr(b.and_(write, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
         fences = at(b, where.block(b), layout.PROXY_FENCED)
         fenced = b.load(element(b, fences, thread, I32), typ=I32)

@@ -77,6 +77,22 @@ extern "C" __global__ void warpgroups_overwritten(const int* x, float* y)
     y[t] = d.x + d.y + d.z + d.w + words[127 - t];
 }
 
+/// A product of copies, which need no fence between the proxies.
+// race or uninitialized of words; block 128
+extern "C" __global__ void warpgroups_copies(const int* x, float* y)
+{
+    __shared__ __align__(128) int words[WORDS];
+    int t = threadIdx.x;
+    for (int i = t; i < WORDS / 4; i += 128) COPY16(words + 4 * i, x + 4 * i); // first
+    COMMIT;
+    CLEAN(WAIT_GROUP(0);)
+    __syncthreads();
+    float4 d = {};
+    MULTIPLY(d, words); // second
+    PRODUCT_WAIT(d);
+    y[t] = d.x + d.y + d.z + d.w;
+}
+
 /// The last word of B.
 // uninitialized of words; block 128
 extern "C" __global__ void warpgroups_unwritten(const int* x, float* y)

@@ -109,10 +109,16 @@ class BulkNotes:
     def _check_proxies(self, first: _Words, host: int, epoch: int) -> None:
         """Report the ordered writes of the block that no fence between the proxies shows to a copy.
 
-        What a copy has written, whose cells begin with the block, needs no fence.
+        What a bulk copy has written, whose cells begin with the block, needs no fence, nor has CUTLASS one behind
+        cp.async.
         """
         written = first[:, _WRITE]
-        ordered = (written > self._word("start")) & (written & np.uint64(layout.IN_FLIGHT) == 0)
+        flags = written & np.uint64(layout.STRONG | layout.COPIED)
+        ordered = (
+            (written > self._word("start"))
+            & (written & np.uint64(layout.IN_FLIGHT) == 0)
+            & (flags != np.uint64(layout.COPIED))
+        )
         ordered &= ~self._unordered(written, layout.epoch_thread(epoch))
         for number in _distinct(written, np.flatnonzero(ordered)):
             if self._shadow.block_at(int(written[number] >> _STAMP_SHIFT)) == self._word("number"):

@@ -16,6 +16,8 @@ STRONG = 1
 LEVEL_SHIFT = 1
 """Two bits. Of a reader's epoch: how far the other reader of the cell is; of a strong access: its scope."""
 LEVEL_MASK = 3 << LEVEL_SHIFT
+COPIED = 1 << LEVEL_SHIFT
+"""Of a plain write: a copy of cp.async, which needs no fence between the proxies."""
 SAME_WARP, SAME_BLOCK, OTHER_BLOCK = 1, 2, 3
 SCOPES = {"cta": 0, "cluster": 1, "gpu": 2, "gl": 2, "sys": 3}
 HAS_PLAIN = 1 << 3
