@@ -46,6 +46,13 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_PLAIN_PART = r"""(?:
+    (?!__has_|__DATE|__TIME|defined|import|export)[^\W\d]\w*+(?!["'\x01])
+    | [-+*=<>()\[\]{},;:.!?&|^~]
+)"""
+_PLAIN = re.compile(rf"(?:{_PLAIN_PART}|[ \t]|\n[ \t\n]*+(?={_PLAIN_PART}))*+", re.VERBOSE)
+"""Tokens behind the first of a line that say nothing of files, and lines that begin with such: most of a text."""
+
 _NAME = re.compile(r'"([^"\n]*)"|<([^>\n]*)>')
 _PROBES = ("__has_include", "__has_include_next", "__has_embed")
 _CLOCK = ("__DATE__", "__TIME__", "__TIMESTAMP__")
@@ -248,6 +255,8 @@ class _Reader:
                 self._check_quotes(match)
             if kind != "blank":
                 is_first = kind == "line"
+            if not is_first and (plain := _PLAIN.match(self._text, at)):
+                at = plain.end()
         return _Text(tuple(self._found), self._unknown)
 
     def _directive(self, at: int) -> int:

@@ -226,8 +226,11 @@ class _Reader:
 
     def _first(self, node: Node) -> int:
         """The offset of a declaration with the specifiers before it, which the grammar does not see."""
-        at = node.start_byte
-        before = len(self._plain[:at].rstrip())
+        at = before = node.start_byte
+        width = 64
+        while before and not (chunk := self._plain[max(before - width, 0) : before].rstrip()):
+            before, width = max(before - width, 0), 2 * width
+        before = max(before - width, 0) + len(chunk) if before else 0
         gap = self._code[before:at]
         return before + len(gap) - len(gap.lstrip())
 
