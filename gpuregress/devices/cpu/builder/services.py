@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -85,10 +85,26 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The statements at which exchanges between lanes are looked for; see `isa.memory.lane_exchange`."""
+    """The statements at which exchanges between lanes are looked for; see `isa.memory.lane_exchange`.
 
-    writes: frozenset[int] = frozenset()
-    reads: frozenset[int] = frozenset()
+    Attributes:
+        writes: statement → number of its group: only a read of the same group can be an exchange.
+        reads: the same.
+    """
+
+    writes: Mapping[int, int] = field(default_factory=dict)
+    reads: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, exchanges: Collection[tuple[int, int]]) -> Watched:
+        """Group the pairs of a write and a read that have a statement in common."""
+        groups: dict[int, int] = {}
+        for pair in sorted(exchanges):
+            joined = {groups.get(index, index) for index in pair}
+            groups |= dict.fromkeys(pair, min(joined))
+            groups |= {index: min(joined) for index, group in groups.items() if group in joined}
+        writes, reads = ({pair[side]: groups[pair[side]] for pair in exchanges} for side in (0, 1))
+        return cls(writes, reads)
 
     def __contains__(self, index: int) -> bool:
         return index in self.reads or index in self.writes

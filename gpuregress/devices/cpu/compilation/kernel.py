@@ -71,7 +71,7 @@ class _KernelBuilder:
         function = self.stepped.function
         self.unit, self.function, self.symbol = unit, function, symbol
         self.body = Body(unit, function, symbol)
-        self.body.emitter.watched = Watched(self.stepped.writes, self.stepped.reads)
+        self.body.emitter.watched = Watched.of(self.stepped.exchanges)
         self.llvm, self.view, self.emitter = self.body.llvm, self.body.view, self.body.emitter
         self.schedule = self._schedule()
         self.footprint = self._footprint()
@@ -96,7 +96,7 @@ class _KernelBuilder:
             self._uncounted(),
             self.unit.has_copies,
             self.stepped.assumes_rows,
-            bool(self.stepped.reads),
+            bool(self.stepped.exchanges),
             self.body.may_be_suspended and not self.body.is_co_resident,
             self.stepped.assumes_distinct,
             in_cluster=is_explicit(self.function),

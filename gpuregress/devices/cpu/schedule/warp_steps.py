@@ -27,16 +27,14 @@ class SteppedKernel:
 
     Attributes:
         function: its syntax tree.
-        writes: statements that write what another lane of the warp may read with no wait between.
-        reads: the statements that may read it.
+        exchanges: see `LaneDependence`.
         assumes_rows: whether that holds only for warps of the schedule's width.
         contested: the stores that lanes of a warp may make to one address.
         assumes_distinct: whether that holds only where parameters hold different addresses.
     """
 
     function: Function
-    writes: frozenset[int] = frozenset()
-    reads: frozenset[int] = frozenset()
+    exchanges: frozenset[tuple[int, int]] = frozenset()
     assumes_rows: bool = False
     contested: ContestedStores = field(default_factory=ContestedStores)
     assumes_distinct: bool = False
@@ -52,7 +50,7 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
         flow, offsets, private, schedule.warp_width, last_first=schedule.last_first, any_order=schedule.permuted
     )
     steps = found.steps | _accesses(flow) if schedule.in_step else found.steps
-    if not steps and not found.reads:
+    if not steps and not found.exchanges:
         return SteppedKernel(
             function,
             assumes_rows=found.assumes_rows,
@@ -66,10 +64,10 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
             body.append(replace(statement, opcode="bar", modifiers=("warp", "step"), operands=(), guard=None))
         moved[index] = len(body)
         body.append(statement)
-    writes, reads = (frozenset(moved[index] for index in items) for items in (found.writes, found.reads))
+    exchanges = frozenset((moved[write], moved[read]) for write, read in found.exchanges)
     stepped = replace(function, body=tuple(body))
     contested = found.contested.moved(moved)
-    return SteppedKernel(stepped, writes, reads, found.assumes_rows, contested, found.assumes_distinct)
+    return SteppedKernel(stepped, exchanges, found.assumes_rows, contested, found.assumes_distinct)
 
 
 def _accesses(flow: ControlFlowGraph) -> frozenset[int]:

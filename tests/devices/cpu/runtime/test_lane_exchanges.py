@@ -37,6 +37,46 @@ extern "C" __global__ void of_another_warp(volatile int* y)
     box[threadIdx.x] = y[threadIdx.x];
     y[threadIdx.x + 64] = box[threadIdx.x ^ y[0]];
 }
+extern "C" __global__ void inserted(int* y)
+{
+    unsigned slot = threadIdx.x / 2;
+    while (atomicCAS(&y[slot], 0, (int)threadIdx.x + 1) != 0) slot = (slot + 1) % 128;
+}
+extern "C" __global__ void atomic_then_plain(int* y)
+{
+    atomicAdd(&y[threadIdx.x], 1);
+    y[threadIdx.x + 64] = y[threadIdx.x ^ 1];
+}
+__device__ int lock;
+extern "C" __global__ void behind_a_lock(volatile int* y)
+{
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(&lock, 0, 1) == 0) {
+            __threadfence();
+            y[0] = y[0] + 1;
+            __threadfence();
+            atomicExch(&lock, 0);
+            done = true;
+        }
+    }
+}
+extern "C" __global__ void lock_and_exchange(volatile int* y)
+{
+    __shared__ volatile int box[64];
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(&lock, 0, 1) == 0) {
+            __threadfence();
+            y[0] = y[0] + 1;
+            __threadfence();
+            atomicExch(&lock, 0);
+            done = true;
+        }
+    }
+    box[threadIdx.x] = y[threadIdx.x];
+    y[threadIdx.x] = box[threadIdx.x ^ 1];
+}
 """
 
 
@@ -56,6 +96,8 @@ def _note(program: Running, kernel: str, data: np.ndarray[tuple[int], np.dtype[n
         ("through_shared", "shared box", (4, 5)),
         ("through_global", "global y", (9, 10)),
         ("by_data", "shared box", (15, 16)),
+        ("atomic_then_plain", "global y", (38, 39)),
+        ("lock_and_exchange", "shared box", (68, 69)),
     ],
 )
 def test_an_exchange_is_told_with_lines_and_variable(
@@ -78,3 +120,9 @@ def test_no_note_where_lanes_wait(program: Running) -> None:
 def test_no_note_for_another_warp(program: Running) -> None:
     assert not _note(program, "of_another_warp", np.full(64, 32))
     assert _note(program, "of_another_warp", np.full(64, 1))
+
+
+@pytest.mark.parametrize("kernel", ["inserted", "behind_a_lock"])
+def test_no_note_where_the_order_of_the_lanes_does_not_matter(program: Running, kernel: str) -> None:
+    """Both accesses are atomic, as at insertions into a hash table, or a lock orders them."""
+    assert not _note(program, kernel, np.zeros(64, np.int64))

@@ -13,6 +13,7 @@ multiplies a row's number is a pitch that no column exceeds, and that what `mall
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,7 @@ from gpuregress.devices.cpu.analysis.lanes.values import (
 from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
-from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Label, Register, Symbol
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Label, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.footprint_ir import COMPARISONS, Operation
 
@@ -55,11 +56,24 @@ _MOST_BLOCKS = 600
 _MOST_TESTS = 20_000
 _OPCODES = frozenset(["ld", "ldu", "st", "atom", "red"])
 _COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
+_SYNCHRONIZING = frozenset(["relaxed", "acquire", "release", "acq_rel", "sc"])
 _WAITS = frozenset([Wait.BLOCK, Wait.CLUSTER, Wait.MASK, Wait.CONVERGED, Wait.WARP])
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 Crossed = int
 """Header of the outermost loop around two accesses of which an iteration has ended between them; -1: none has."""
+
+
+class _Publication(IntEnum):
+    """How far a thread has gone to let others know of a write: it fences, then makes an atomic access."""
+
+    NONE = 0
+    FENCED = 1
+    TOLD = 2
+
+
+_Reaching = tuple[int, Crossed, _Publication]
+"""An access since the last wait."""
 
 _LATER_LANE = np.arange(LANES)[:, None] > np.arange(LANES)[None, :]
 _OTHER_LANE = ~np.eye(LANES, dtype=np.bool_)
@@ -71,16 +85,15 @@ class LaneDependence:
 
     Attributes:
         steps: statements before which the lanes of a warp have to wait for each other.
-        writes: statements that write what another lane may read with no wait between.
-        reads: the statements that may read it.
+        exchanges: a statement that writes, and one with which another lane may read that with no wait between. It is
+            none where an atomic operation behind a fence may tell the reader, as at a lock, or where both are atomic.
         assumes_rows: whether the answer holds only for warps of the width that was asked for.
         contested: the stores that lanes may make to one address. If there are any, steps allow every order of lanes.
         assumes_distinct: whether the answer may be another one where two parameters hold the same address.
     """
 
     steps: frozenset[int] = frozenset()
-    writes: frozenset[int] = frozenset()
-    reads: frozenset[int] = frozenset()
+    exchanges: frozenset[tuple[int, int]] = frozenset()
     assumes_rows: bool = False
     contested: ContestedStores = field(default_factory=ContestedStores)
     assumes_distinct: bool = False
@@ -137,6 +150,7 @@ class _Access:
         objects: first bytes of parameters and names of variables that it may reach; None where they are not known.
         writes, reads: what it does; an atomic operation does both.
         commutes: name of the atomic operation, where neither its order nor its result matters; else "".
+        is_synchronizing: whether it is an atomic operation, or a relaxed, acquiring or releasing access.
     """
 
     index: int
@@ -147,6 +161,7 @@ class _Access:
     writes: bool
     reads: bool
     commutes: str = ""
+    is_synchronizing: bool = False
 
     def may_meet(self, other: _Access) -> bool:
         """Whether both may reach the same object, and at least one writes, in an order that matters."""
@@ -179,8 +194,20 @@ def _accesses(flow: ControlFlowGraph, parameters: dict[str, int], private: froze
         count = lanes(item) * size(type_of(item))
         writes, reads = effect is not MemoryEffect.READ, effect is not MemoryEffect.WRITE
         commutes = _commuting(item, used) if writes and reads else ""
-        accesses[index] = _Access(index, address, count, space_of(item), objects, writes, reads, commutes)
+        accesses[index] = _Access(
+            index, address, count, space_of(item), objects, writes, reads, commutes, _is_synchronizing(item)
+        )
     return accesses
+
+
+def _is_fence(item: Statement) -> bool:
+    """Whether a statement orders a thread's accesses for other threads. PTX ISA manual, 9.7.13.4 "membar/fence"."""
+    return isinstance(item, Instruction) and item.opcode in ("membar", "fence") and "proxy" not in item.modifiers
+
+
+def _is_synchronizing(item: Instruction) -> bool:
+    """Whether an access is atomic, or has the qualifier of an atomic object: strong, and not `volatile` alone."""
+    return item.opcode in ("atom", "red") or not _SYNCHRONIZING.isdisjoint(item.modifiers)
 
 
 def _commuting(item: Instruction, used: frozenset[str]) -> str:
@@ -233,8 +260,7 @@ class _Site:
 @dataclass(slots=True)
 class _Found:
     steps: set[int] = field(default_factory=set)
-    writes: set[int] = field(default_factory=set)
-    reads: set[int] = field(default_factory=set)
+    exchanges: set[tuple[int, int]] = field(default_factory=set)
 
 
 class _Search:
@@ -273,8 +299,7 @@ class _Search:
         if self._found.steps:
             self._add_joins()
         found = self._found
-        steps, writes, reads = (frozenset(items) for items in (found.steps, found.writes, found.reads))
-        return LaneDependence(steps, writes, reads, self._assumes_rows, self._contested)
+        return LaneDependence(frozenset(found.steps), frozenset(found.exchanges), self._assumes_rows, self._contested)
 
     # --- reading the graph --------------------------------------------------------------------------------------------
 
@@ -315,12 +340,16 @@ class _Search:
     def _divergent_sides(self) -> list[BranchSides]:
         return [sides for sides, predicate in self._sides if not self._lanes.is_shared(predicate)]
 
-    def _before_sides(self) -> dict[int, set[tuple[int, Crossed]]]:
+    def _before_sides(self) -> dict[int, set[_Reaching]]:
         """First block of a side that runs after another one -> the accesses of that other one."""
-        before: dict[int, set[tuple[int, Crossed]]] = {}
+        before: dict[int, set[_Reaching]] = {}
         for sides in self._divergent_sides():
             if sides.second is not None:
-                made = {(index, -1) for index in self._accesses if self._flow.block_at(index) in sides.first}
+                made = {
+                    (index, -1, _Publication.NONE)
+                    for index in self._accesses
+                    if self._flow.block_at(index) in sides.first
+                }
                 before.setdefault(sides.second, set()).update(made)
         return before
 
@@ -429,7 +458,7 @@ class _Search:
     # --- accesses since the last wait ---------------------------------------------------------------------------------
 
     def _solve(self) -> None:
-        before: dict[int, set[tuple[int, Crossed]]] = {number: set() for number in self._graph.reachable}
+        before: dict[int, set[_Reaching]] = {number: set() for number in self._graph.reachable}
         pending = set(self._graph.reachable)
         for number, accesses in self._before_sides().items():
             before[number] |= accesses
@@ -443,7 +472,9 @@ class _Search:
                 ends = loop is not None and number in loop.blocks
                 moved = reaching
                 if ends:
-                    moved = {(index, self._crossing(index, crossed, successor)) for index, crossed in reaching}
+                    moved = {
+                        (index, self._crossing(index, crossed, successor), told) for index, crossed, told in reaching
+                    }
                 if not moved <= before[successor]:
                     before[successor] |= moved
                     pending.add(successor)
@@ -455,12 +486,14 @@ class _Search:
             return crossed
         return header
 
-    def _through(self, number: int, reaching: set[tuple[int, Crossed]]) -> set[tuple[int, Crossed]]:
+    def _through(self, number: int, reaching: set[_Reaching]) -> set[_Reaching]:
         """The accesses since the last wait at the end of a block; finds those before which lanes have to wait."""
         block = self._flow.blocks[number]
         for index in range(block.start, block.end):
             if self._is_wait(index):
                 reaching = set()
+            if _is_fence(self._flow.statements[index]):
+                reaching = {(before, crossed, max(told, _Publication.FENCED)) for before, crossed, told in reaching}
             if index not in self._accesses:
                 continue
             may_step = number not in self._flow.waiting_blocks  # lanes that spin get turns anyway
@@ -468,13 +501,15 @@ class _Search:
             if index in self._found.steps or (must_step and may_step):
                 self._found.steps.add(index)
                 reaching = set()
-            reaching.add((index, -1))
+            if self._accesses[index].is_synchronizing and self._accesses[index].writes:
+                reaching = {(before, crossed, told and _Publication.TOLD) for before, crossed, told in reaching}
+            reaching.add((index, -1, _Publication.NONE))
         return reaching
 
-    def _has_other_groups(self, index: int, reaching: set[tuple[int, Crossed]]) -> bool:
+    def _has_other_groups(self, index: int, reaching: set[_Reaching]) -> bool:
         """Whether lanes have to run in other groups at a store than at one before it."""
         groups = self._contested.groups
-        return index in groups and any(groups.get(before, groups[index]) != groups[index] for before, _ in reaching)
+        return index in groups and any(groups.get(before, groups[index]) != groups[index] for before, *_ in reaching)
 
     def _is_wait(self, index: int) -> bool:
         statement = self._flow.statements[index]
@@ -482,18 +517,19 @@ class _Search:
             return False
         return info(statement).wait in _WAITS
 
-    def _must_step(self, index: int, reaching: set[tuple[int, Crossed]]) -> bool:
+    def _must_step(self, index: int, reaching: set[_Reaching]) -> bool:
         later = self._accesses[index]
         found = False
-        for before, crossed in sorted(reaching):
+        for before, crossed, publication in sorted(reaching):
             earlier = self._accesses[before]
             if not earlier.may_meet(later):
                 continue
             depends, meets = self._test(before, index, crossed)
             found = found or depends
-            if meets and earlier.writes and later.reads:
-                self._found.writes.add(before)
-                self._found.reads.add(index)
+            # Two such accesses are no data race, and whoever makes them expects any order of the lanes.
+            is_ordered = publication is _Publication.TOLD or (earlier.is_synchronizing and later.is_synchronizing)
+            if meets and earlier.writes and later.reads and not is_ordered:
+                self._found.exchanges.add((before, index))
         return found
 
     # --- two accesses -------------------------------------------------------------------------------------------------

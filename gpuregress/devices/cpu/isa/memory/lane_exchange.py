@@ -1,7 +1,8 @@
 """Detection of values that lanes of a warp exchange through memory with no wait between.
 
 The last writes are kept in a hash table: who wrote, and how often its threads had waited. A read that finds another
-lane of its warp there, which has waited as often, is an exchange; the first one is recorded in the machine.
+lane of its warp there, which has waited as often, is an exchange; the first one is recorded in the machine. Only the
+pairs of a write and a read count that the analysis has found (`analysis.lanes.dependence`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from gpuregress.devices.cpu.builder.address_resolution import field, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.threads import dimension, linear_thread
-from gpuregress.devices.cpu.builder.types import I64, POINTER
+from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, access_site, generic_address
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction
@@ -21,14 +22,14 @@ from gpuregress.devices.cpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCH
 
 _STEP = 4
 _ARGUMENTS = (POINTER, I64, I64, I64)
-_WAITS_SHIFT, _BLOCK_SHIFT, _WARP_SHIFT = 10, 36, 5
+_WAITS_SHIFT, _BLOCK_SHIFT, _WARP_SHIFT, _GROUP_SHIFT = 10, 36, 5, 32
 
 
 def watch(emitter: Services, instruction: Instruction) -> None:
     """Note a write, or compare a read with the last writes; built before the access itself."""
     address = next(item for item in instruction.operands if isinstance(item, Address))
     space, count = space_of(instruction), lanes(instruction) * size(type_of(instruction))
-    site = i64(access_site(emitter, MemoryAccess(instruction, address, space, count, "")))
+    site = access_site(emitter, MemoryAccess(instruction, address, space, count, ""))
     start, tag = generic_address(emitter, address, space), _tag(emitter)
     for watched, name, build in (
         (emitter.watched.reads, "exchange.read", _read),
@@ -37,9 +38,10 @@ def watch(emitter: Services, instruction: Instruction) -> None:
         if emitter.index not in watched:
             continue
         function = emitter.subroutine(name, I64, _ARGUMENTS, build)
+        place = i64(site | watched[emitter.index] << _GROUP_SHIFT)
         for offset in range(0, count, _STEP):
             where = emitter.builder.add(start, i64(offset))
-            emitter.builder.call(function, (emitter.view.machine, where, tag, site))
+            emitter.builder.call(function, (emitter.view.machine, where, tag, place))
 
 
 def _tag(emitter: Services) -> ir.Value:
@@ -59,23 +61,25 @@ def _entry(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
 
 
 def _write(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
-    machine, address, tag, site = arguments
+    machine, address, tag, place = arguments
     entry = _entry(b, machine, address)
-    for offset, value in enumerate((address, tag, site)):
+    for offset, value in enumerate((address, tag, place)):
         b.store(value, at(b, entry, 8 * offset))
     return i64(0)
 
 
 def _read(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
-    machine, address, tag, site = arguments
+    machine, address, tag, place = arguments
     entry = _entry(b, machine, address)
     written, writer, where = (b.load(at(b, entry, 8 * offset), typ=I64) for offset in range(3))
     difference = b.xor(writer, tag)
     same_warp = b.icmp_unsigned("==", b.lshr(difference, i64(_WARP_SHIFT)), i64(0))
     other = b.icmp_unsigned("!=", difference, i64(0))
-    found = b.and_(b.icmp_unsigned("==", written, address), b.and_(same_warp, other))
+    group = b.lshr(place, i64(_GROUP_SHIFT))
+    same_group = b.icmp_unsigned("==", b.lshr(where, i64(_GROUP_SHIFT)), group)
+    found = b.and_(b.icmp_unsigned("==", written, address), b.and_(same_group, b.and_(same_warp, other)))
     first = b.icmp_unsigned("==", field(b, machine, "exchange_read"), i64(0))
     with b.if_then(b.and_(found, first)):
-        set_field(b, machine, "exchange_write", b.add(where, i64(1)))
-        set_field(b, machine, "exchange_read", b.add(site, i64(1)))
+        for name, value in (("exchange_write", where), ("exchange_read", place)):
+            set_field(b, machine, name, b.add(b.zext(b.trunc(value, I32), I64), i64(1)))
     return i64(0)

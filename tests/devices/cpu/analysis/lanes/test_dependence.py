@@ -81,7 +81,7 @@ def test_the_order_of_the_threads_decides(tree: str) -> None:
     forward, backward = (_dependence(tree, "below", last_first=way) for way in (False, True))
     assert not forward.steps
     assert len(backward.steps) == 1
-    assert len(forward.reads) == len(forward.writes) == 1
+    assert len(forward.exchanges) == 1
 
 
 def test_without_known_warps_only_own_elements_are_safe(tree: str) -> None:
