@@ -72,6 +72,10 @@ class ControlFlowGraph:
         """The block that holds statement `index`."""
         return bisect_right(self._starts, index) - 1
 
+    def is_polled(self, index: int) -> bool:
+        """Whether a statement, in a loop that spins, sees what other threads write meanwhile."""
+        return effects.may_change_between_reads(self.statements[index]) and self.block_at(index) in self.spinning_blocks
+
     def targets(self, instruction: Instruction) -> tuple[str, ...]:
         """The labels that a branch may go to."""
         control = info(instruction).control

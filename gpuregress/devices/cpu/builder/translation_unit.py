@@ -49,6 +49,7 @@ class Unit:
         allocates: whether kernels allocate memory of the heap.
         watches_local: whether reads of local memory that was not written are looked for.
         commuting: the kind of its commuting atomic operations, where conflicts are looked for.
+        volatile_data: names of volatile shared variables whose accesses are checked as plain ones.
     """
 
     granules: dict[str, int] | None = None
@@ -56,6 +57,7 @@ class Unit:
     allocates: bool = False
     watches_local: bool = False
     commuting: str = ""
+    volatile_data: frozenset[str] = frozenset()
 
     def __init__(self, tree: Module, schedule: Schedule | None = None) -> None:
         self.tree, self.schedule = tree, schedule or Schedule()

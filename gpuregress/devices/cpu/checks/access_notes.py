@@ -35,6 +35,7 @@ class AccessNote:
         site: the number of its site.
         commutes: whether it is an atomic operation that may change places with others of the module's usual kind.
         orders: whether it may order other accesses itself; those of mbarriers are told apart.
+        is_data: whether it is checked as a plain access although it is volatile.
     """
 
     instruction: Instruction
@@ -44,11 +45,14 @@ class AccessNote:
     site: int
     commutes: bool = False
     orders: bool = True
+    is_data: bool = False
 
     @property
     def is_strong(self) -> bool:
         """Whether PTX calls the access strong. PTX ISA manual, 8.6 "Types of Operations"."""
-        return self.action == "atomic access" or bool(_ORDERED.intersection(self.instruction.modifiers))
+        if self.action == "atomic access":
+            return True
+        return not self.is_data and bool(_ORDERED.intersection(self.instruction.modifiers))
 
     @property
     def scope(self) -> int:

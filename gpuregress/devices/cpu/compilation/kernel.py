@@ -24,10 +24,10 @@ from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i6
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.checks.granules import meets_in_part
+from gpuregress.devices.cpu.checks.analysis.granules import meets_in_part
+from gpuregress.devices.cpu.checks.analysis.unwatched import unwatched
+from gpuregress.devices.cpu.checks.analysis.written_buffers import written_buffers
 from gpuregress.devices.cpu.checks.synchronization import begin_turn
-from gpuregress.devices.cpu.checks.unwatched import unwatched
-from gpuregress.devices.cpu.checks.written_buffers import written_buffers
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label

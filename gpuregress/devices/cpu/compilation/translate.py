@@ -11,8 +11,9 @@ from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
 from gpuregress.devices.cpu.builder.initializers import variable_facts
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
 from gpuregress.devices.cpu.checks import local_notes
-from gpuregress.devices.cpu.checks.commuting_atomics import usual_kind
-from gpuregress.devices.cpu.checks.granules import granules, synchronizes
+from gpuregress.devices.cpu.checks.analysis.commuting_atomics import usual_kind
+from gpuregress.devices.cpu.checks.analysis.granules import granules, synchronizes
+from gpuregress.devices.cpu.checks.analysis.volatile_data import volatile_data
 from gpuregress.devices.cpu.checks.heap_cells import allocates
 from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
@@ -62,6 +63,7 @@ def translate(
         wanted = "uninitialized" in unit.schedule.instruments.checks
         unit.watches_local = wanted and local_notes.are_watched(unit.functions.values())
         unit.allocates = allocates(list(unit.functions.values()))
+        unit.volatile_data = volatile_data(unit.functions.values(), unit.variables)
         if unit.schedule.instruments.conflicts:
             unit.commuting = usual_kind(unit.functions.values())
     facts: dict[str, KernelFacts] = {}

@@ -44,3 +44,8 @@ def rounding_of(instruction: Instruction, default: str = "rn") -> str:
 def is_ordered(instruction: Instruction) -> bool:
     """Whether an access is volatile, or ordered by the memory consistency model."""
     return not _ORDERED.isdisjoint(instruction.modifiers)
+
+
+def is_synchronizing(instruction: Instruction) -> bool:
+    """Whether an access is atomic, or ordered as those of an atomic object are: not `volatile` alone."""
+    return instruction.opcode in ("atom", "red") or not (_ORDERED - {"volatile"}).isdisjoint(instruction.modifiers)

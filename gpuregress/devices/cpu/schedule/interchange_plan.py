@@ -19,7 +19,7 @@ from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.analysis.strides import Stride, Strides
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.checks.commuting_atomics import commuting_kind, registers_read
+from gpuregress.devices.cpu.checks.analysis.commuting_atomics import commuting_kind, registers_read
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, info

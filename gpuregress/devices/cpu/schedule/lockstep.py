@@ -24,7 +24,7 @@ from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.checks import synchronization
 from gpuregress.devices.cpu.checks.access_notes import rules
-from gpuregress.devices.cpu.checks.barrier_intervals import shared_reads
+from gpuregress.devices.cpu.checks.analysis.barrier_intervals import shared_reads
 from gpuregress.devices.cpu.checks.row_rules import RowRules
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of

@@ -29,7 +29,7 @@ from gpuregress.devices.cpu.builder.thread_context import (
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.checks import synchronization
-from gpuregress.devices.cpu.checks.departures import departures
+from gpuregress.devices.cpu.checks.analysis.departures import departures
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_DIVERGENT, HELD, SUSPENDED
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES

@@ -438,6 +438,38 @@ extern "C" __global__ void warps_flag_without_fence(const int* x, int* y)
     }
 }
 
+/// Volatile data that another warp reads: no flag.
+// race of box; block 64
+extern "C" __global__ void warps_volatile_data(const int* x, int* y)
+{
+    __shared__ volatile int box[64];
+    int t = threadIdx.x;
+    box[t] = x[t]; // first
+    CLEAN(__syncthreads();)
+    y[t] = box[63 - t]; // second
+}
+
+/// A volatile flag that ends a search early; only its result, which needs a barrier, is data.
+// race of found; block 64
+extern "C" __global__ void warps_early_end(const int* x, int* y)
+{
+    __shared__ volatile bool stop;
+    __shared__ int found;
+    int t = threadIdx.x;
+    if (t == 0) {
+        stop = false;
+        found = 0;
+    }
+    __syncthreads();
+    for (int k = 0; k < 64 && !stop; ++k)
+        if (x[k] == t + 1 && t == 5) {
+            found = k + 1; // first
+            stop = true;
+        }
+    CLEAN(__syncthreads();)
+    if (t == 40) y[0] = found; // second
+}
+
 /// A plain flag within a block.
 // race of flag; block 64
 extern "C" __global__ void warps_plain_flag(const int* x, int* y)

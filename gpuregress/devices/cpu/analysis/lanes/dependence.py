@@ -46,7 +46,7 @@ from gpuregress.devices.cpu.analysis.lanes.values import (
     substituted,
 )
 from gpuregress.devices.cpu.analysis.points_to import PointsTo
-from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
+from gpuregress.devices.cpu.ptx.modifiers import is_synchronizing, lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Label, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import size
@@ -56,7 +56,6 @@ _MOST_BLOCKS = 600
 _MOST_TESTS = 20_000
 _OPCODES = frozenset(["ld", "ldu", "st", "atom", "red"])
 _COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
-_SYNCHRONIZING = frozenset(["relaxed", "acquire", "release", "acq_rel", "sc"])
 _WAITS = frozenset([Wait.BLOCK, Wait.CLUSTER, Wait.MASK, Wait.CONVERGED, Wait.WARP])
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -151,6 +150,7 @@ class _Access:
         writes, reads: what it does; an atomic operation does both.
         commutes: name of the atomic operation, where neither its order nor its result matters; else "".
         is_synchronizing: whether it is an atomic operation, or a relaxed, acquiring or releasing access.
+        is_polled: whether it is repeated until another thread has written what it waits for.
     """
 
     index: int
@@ -162,6 +162,7 @@ class _Access:
     reads: bool
     commutes: str = ""
     is_synchronizing: bool = False
+    is_polled: bool = False
 
     def may_meet(self, other: _Access) -> bool:
         """Whether both may reach the same object, and at least one writes, in an order that matters."""
@@ -195,7 +196,16 @@ def _accesses(flow: ControlFlowGraph, parameters: dict[str, int], private: froze
         writes, reads = effect is not MemoryEffect.READ, effect is not MemoryEffect.WRITE
         commutes = _commuting(item, used) if writes and reads else ""
         accesses[index] = _Access(
-            index, address, count, space_of(item), objects, writes, reads, commutes, _is_synchronizing(item)
+            index,
+            address,
+            count,
+            space_of(item),
+            objects,
+            writes,
+            reads,
+            commutes,
+            is_synchronizing(item),
+            flow.is_polled(index),
         )
     return accesses
 
@@ -203,11 +213,6 @@ def _accesses(flow: ControlFlowGraph, parameters: dict[str, int], private: froze
 def _is_fence(item: Statement) -> bool:
     """Whether a statement orders a thread's accesses for other threads. PTX ISA manual, 9.7.13.4 "membar/fence"."""
     return isinstance(item, Instruction) and item.opcode in ("membar", "fence") and "proxy" not in item.modifiers
-
-
-def _is_synchronizing(item: Instruction) -> bool:
-    """Whether an access is atomic, or has the qualifier of an atomic object: strong, and not `volatile` alone."""
-    return item.opcode in ("atom", "red") or not _SYNCHRONIZING.isdisjoint(item.modifiers)
 
 
 def _commuting(item: Instruction, used: frozenset[str]) -> str:
@@ -527,7 +532,8 @@ class _Search:
             depends, meets = self._test(before, index, crossed)
             found = found or depends
             # Two such accesses are no data race, and whoever makes them expects any order of the lanes.
-            is_ordered = publication is _Publication.TOLD or (earlier.is_synchronizing and later.is_synchronizing)
+            is_ordered = publication is _Publication.TOLD or later.is_polled
+            is_ordered = is_ordered or (earlier.is_synchronizing and later.is_synchronizing)
             if meets and earlier.writes and later.reads and not is_ordered:
                 self._found.exchanges.add((before, index))
         return found

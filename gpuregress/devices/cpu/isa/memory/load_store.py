@@ -21,7 +21,8 @@ from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
 from gpuregress.devices.cpu.checks import local_notes
 from gpuregress.devices.cpu.checks.access_notes import UNSHARED, AccessNote, note_access
-from gpuregress.devices.cpu.checks.commuting_atomics import commuting_kind, registers_read
+from gpuregress.devices.cpu.checks.analysis.commuting_atomics import commuting_kind, registers_read
+from gpuregress.devices.cpu.checks.analysis.volatile_data import is_volatile_shared, variable_of
 from gpuregress.devices.cpu.checks.region_flags import flags_of
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
@@ -88,7 +89,9 @@ def watch_access(
     else:
         commutes = bool(kind) and commuting_kind(access.instruction, registers_read(emitter.flow.statements)) == kind
     site = access_site(emitter, access)
-    note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes, orders)
+    data = emitter.unit.volatile_data
+    is_data = is_volatile_shared(access.instruction) and variable_of(emitter.provenance, access.address) in data
+    note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes, orders, is_data)
     flags = flags_of(emitter, access.address) if access.space in ("", "global") else None
     note_access(emitter, note, address_value(emitter, access.address), same, flags)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.checks.granules import granules, meets_in_part
+from gpuregress.devices.cpu.checks.analysis.granules import granules, meets_in_part
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
 

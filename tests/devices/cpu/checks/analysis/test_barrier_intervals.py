@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.devices.cpu.checks.barrier_intervals import shared_reads
+from gpuregress.devices.cpu.checks.analysis.barrier_intervals import shared_reads
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from tests.devices.cpu.analysis.kernels import kernel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.checks.departures import departures
+from gpuregress.devices.cpu.checks.analysis.departures import departures
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from tests.devices.cpu.analysis.kernels import graph
 

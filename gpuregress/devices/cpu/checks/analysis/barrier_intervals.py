@@ -6,7 +6,7 @@ No thread races there: all earlier writes are ordered by the barrier before, all
 from __future__ import annotations
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.devices.cpu.checks.granules import meets_in_part
+from gpuregress.devices.cpu.checks.analysis.granules import meets_in_part
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Label, Statement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.checks.unwatched import unwatched
+from gpuregress.devices.cpu.checks.analysis.unwatched import unwatched
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL, TEXTURES
 

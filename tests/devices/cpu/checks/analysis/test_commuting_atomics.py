@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.checks.commuting_atomics import commuting_kind, registers_read, usual_kind
+from gpuregress.devices.cpu.checks.analysis.commuting_atomics import commuting_kind, registers_read, usual_kind
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
 

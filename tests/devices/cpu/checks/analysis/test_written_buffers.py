@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.devices.cpu.checks.written_buffers import written_buffers
+from gpuregress.devices.cpu.checks.analysis.written_buffers import written_buffers
 from tests.devices.cpu.analysis.kernels import PARAMETERS, kernel
 
 _LOADS = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; "
