@@ -51,6 +51,7 @@ class ControlFlowGraph:
         self._connect()
         self.waiting_heads, self.waiting_blocks = set[int](), set[int]()
         self.spinning_blocks = set[int]()
+        self._spinning_loops: list[set[int]] = []
         self.spin_reads: dict[tuple[int, int], int] = {}
         self.spin_effects: set[int] = set()
         self.spins = self._spinning_edges()
@@ -72,9 +73,23 @@ class ControlFlowGraph:
         """The block that holds statement `index`."""
         return bisect_right(self._starts, index) - 1
 
-    def is_polled(self, index: int) -> bool:
-        """Whether a statement, in a loop that spins, sees what other threads write meanwhile."""
-        return effects.may_change_between_reads(self.statements[index]) and self.block_at(index) in self.spinning_blocks
+    @cached_property
+    def polled(self) -> frozenset[int]:
+        """The reads of what other threads write on whose values the end of a loop depends that spins."""
+        return frozenset(at for loop in self._spinning_loops for at in self._polled_in(loop))
+
+    def _polled_in(self, loop: set[int]) -> set[int]:
+        """The reads that a loop's exits use, directly or by way of other statements of the loop."""
+        inside = [at for index in loop for at in range(self.blocks[index].start, self.blocks[index].end)]
+        exits = [self.blocks[index].end - 1 for index in loop if not loop.issuperset(self.blocks[index].successors)]
+        used = {name for at in exits for name in effects.reads(self.statements[at])}
+        found: set[int] = set()
+        while more := {
+            at for at in inside if at not in found and not used.isdisjoint(effects.sets(self.statements[at]))
+        }:
+            found |= more
+            used |= {name for at in more for name in effects.reads(self.statements[at])}
+        return {at for at in found if effects.may_change_between_reads(self.statements[at])}
 
     def targets(self, instruction: Instruction) -> tuple[str, ...]:
         """The labels that a branch may go to."""
@@ -140,6 +155,7 @@ class ControlFlowGraph:
                 predecessors.setdefault(successor, []).append(index)
         loops = {edge: natural_loop(predecessors, *edge) for edge in self._back_edges()}
         spins = {edge for edge, loop in loops.items() if self._depends(loop, tainted)}
+        self._spinning_loops = [loops[edge] for edge in spins]
         for edge in spins:
             self.spinning_blocks |= loops[edge]
             inside = [

@@ -205,7 +205,7 @@ def _accesses(flow: ControlFlowGraph, parameters: dict[str, int], private: froze
             reads,
             commutes,
             is_synchronizing(item),
-            flow.is_polled(index),
+            index in flow.polled,
         )
     return accesses
 

@@ -33,8 +33,8 @@ def volatile_data(functions: Iterable[Function], variables: Iterable[str]) -> fr
         for index, item in enumerate(flow.statements):
             if not isinstance(item, Instruction) or space_of(item) not in ("", "shared"):
                 continue
-            is_data = is_volatile_shared(item) and not flow.is_polled(index)
-            is_flag = not is_data and (flow.is_polled(index) or is_synchronizing(item))
+            is_data = is_volatile_shared(item) and index not in flow.polled
+            is_flag = not is_data and (index in flow.polled or is_synchronizing(item))
             address = next((operand for operand in item.operands if isinstance(operand, Address)), None)
             if address is None or not (is_data or is_flag):
                 continue

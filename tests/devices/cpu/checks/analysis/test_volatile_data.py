@@ -10,6 +10,7 @@ from gpuregress.devices.cpu.ptx.parser import parse
 WRITE = "mov.u32 %a, box; st.volatile.shared.u32 [%a+4], %x;"
 READ = "ld.volatile.shared.u32 %x, [box];"
 POLL = "AGAIN: ld.volatile.shared.u32 %x, [box]; setp.eq.u32 %p, %x, 0; @%p bra AGAIN;"
+TURNS = "AGAIN: atom.global.cas.b32 %a, [%g], 0, 1; setp.ne.u32 %p, %a, 0;"
 
 
 def _data(body: str) -> frozenset[str]:
@@ -27,13 +28,24 @@ def _data(body: str) -> frozenset[str]:
         (WRITE + READ, {"box"}),
         ("st.shared.u32 [box], %x;", set()),
         (WRITE + POLL, set()),
+        (f"{TURNS}{WRITE}{READ}@%p bra AGAIN;", {"box"}),
         (WRITE + "atom.shared.add.u32 %x, [other], 1;", {"box"}),
         (WRITE + "atom.shared.exch.b32 %x, [box], 1;", set()),
         (WRITE + "ld.acquire.cta.shared.u32 %x, [box];", set()),
         (WRITE + "atom.add.u32 %x, [%g], 1;", set()),
         (WRITE + "atom.global.add.u32 %x, [%g], 1;", {"box"}),
     ],
-    ids=["data", "plain", "polled", "atomic elsewhere", "atomic", "acquired", "a flag anywhere", "a global flag"],
+    ids=[
+        "data",
+        "plain",
+        "polled",
+        "in a loop of a lock",
+        "atomic elsewhere",
+        "atomic",
+        "acquired",
+        "a flag anywhere",
+        "a global flag",
+    ],
 )
 def test_a_volatile_shared_variable_is_data_unless_it_may_be_a_flag(body: str, data: set[str]) -> None:
     assert _data(body) == data
