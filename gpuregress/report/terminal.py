@@ -231,7 +231,8 @@ def _would_help(verdict: Verdict) -> bool:
     if verdict.outcome is not None and verdict.outcome.observations.schedule:
         return False  # `accept` takes the results of the usual order only
     failed = [c.against for buffer in verdict.buffers for c in buffer.comparisons if not c.same]
-    return verdict.status == "new" or "baseline" in failed
+    is_worse = (verdict.timing is not None and verdict.timing.fails) or any(cost.fails for cost in verdict.costs)
+    return verdict.status == "new" or "baseline" in failed or is_worse
 
 
 def details(verdict: Verdict, root: Path | None = None) -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpuregress.escapes import one_line
 from gpuregress.judging import parameter_spaces
-from gpuregress.records import BufferVerdict, Element, Observations, Outcome, RunSummary, Verdict
+from gpuregress.records import BufferVerdict, CostComparison, Element, Observations, Outcome, RunSummary, Verdict
 from gpuregress.report import terminal
 from tests.report.samples import DIFFERENT, summary, verdict
 
@@ -59,6 +59,15 @@ def test_no_command_accepts_the_results_of_another_schedule() -> None:
     ran = Outcome("reduce/new", "done", observations=Observations(schedule="reverse"))
     run = dataclasses.replace(summary(), verdicts=(verdict("new", outcome=ran),))
     assert not list(terminal.how_to_accept(run))
+
+
+def test_greater_costs_can_be_accepted() -> None:
+    costs = (CostComparison("sectors", "a.cu:5: 4 → 32 sectors for each request", fails=True),)
+    run = dataclasses.replace(summary(), verdicts=(verdict("differ", costs=costs),))
+    (line,) = terminal.how_to_accept(run)
+    assert line.startswith("to accept what differs: gpuregress accept --run ")
+    kept = dataclasses.replace(costs[0], fails=False)
+    assert not list(terminal.how_to_accept(dataclasses.replace(run, verdicts=(verdict("differ", costs=(kept,)),))))
 
 
 def test_many_new_cases_are_accepted_with_one_short_command() -> None:
