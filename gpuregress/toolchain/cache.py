@@ -30,6 +30,7 @@ from typing import Any
 
 import xxhash
 
+from gpuregress import user_home
 from gpuregress.errors import StorageError
 
 FORMAT = 2
@@ -52,10 +53,10 @@ def folder() -> Path:
     if named:
         return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".cache").absolute() / "gpuregress"
-    except RuntimeError:  # neither HOME nor an entry in the system's list of users
+    own = Path(base) if base else user_home.home()
+    if own is None:
         return Path(tempfile.gettempdir(), f"gpuregress-{os.geteuid()}")
+    return (own if base else own / ".cache").absolute() / "gpuregress"
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.capture.images import fatbin
+from gpuregress.user_home import home
 
 _LARGEST = 4 << 30
 _TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
@@ -112,7 +113,7 @@ def _in_file(path: Path, kernel: str) -> Iterator[str]:
 
 def _in_triton_cache(cubin: Path, kernel: str) -> FoundPtx | None:
     """The PTX beside the same machine code in Triton's cache."""
-    folder = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache")
+    folder = Path(os.environ.get("TRITON_CACHE_DIR") or (home() or Path("/")) / ".triton" / "cache")
     code, size = cubin.read_bytes(), cubin.stat().st_size
     for path in folder.glob(f"*/{kernel}.cubin") if "/" not in kernel else ():
         try:

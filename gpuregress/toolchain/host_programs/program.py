@@ -14,6 +14,7 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
 from gpuregress.toolchain.host_programs import conditions
+from gpuregress.user_home import home
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _MOST_FILES = 40
@@ -160,7 +161,7 @@ def header_folder(start: Path, header: str) -> Path | None:
     if (start / header).is_file():
         return start
     for parent in [start, *start.parents][:_MOST_PARENTS]:
-        if parent == Path(parent.anchor) or parent in (Path.home(), Path("/usr"), Path("/tmp")):  # noqa: S108
+        if parent == Path(parent.anchor) or parent in (home(), Path("/usr"), Path("/tmp")):  # noqa: S108
             return None
         for name in _FOLDERS:
             if (parent / name / header).is_file():

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
+from gpuregress import user_home
 from gpuregress.errors import UsageError
 from gpuregress.frozen import dataclass
 from gpuregress.project import Project
@@ -170,8 +171,7 @@ def _path(program: str) -> str:
 
 
 def _secrets_file() -> Path:
-    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(home) / "gpuregress" / "nightly.env"
+    return user_home.configuration() / "gpuregress" / "nightly.env"
 
 
 def _repository(root: Path) -> Path:

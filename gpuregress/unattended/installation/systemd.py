@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 
+from gpuregress import user_home
 from gpuregress.unattended.installation.night_command import NightCommand
 from gpuregress.unattended.installation.written_files import Installation, InstalledFile
 
@@ -29,8 +29,7 @@ def plan(night: NightCommand) -> Installation:
 
 
 def _folder() -> Path:
-    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(home) / "systemd" / "user"
+    return user_home.configuration() / "systemd" / "user"
 
 
 def _service(night: NightCommand) -> str:
