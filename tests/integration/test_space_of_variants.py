@@ -77,11 +77,11 @@ def test_the_trusted_kernel_ran_once_for_all_cases_and_workers(shop: Workshop) -
     assert Counter(event.call.partition("<")[0] for event in begun) == {"convolve": 16, "naive": 1}
 
 
-def test_identical_dumps_are_stored_once_and_nothing_else_is_left(shop: Workshop) -> None:
+def test_identical_dumps_are_stored_once_by_each_worker_and_nothing_else_is_left(shop: Workshop) -> None:
     run = (shop.root / "runs/latest").resolve()
     names = files(run / "dumps") + files(run / "references")
     assert sum(names.values()) == 16 + 16
-    assert max(names.values()) == 12 + 16  # what is right, and every reference
+    assert len(names) <= 2 * 2  # two contents; two workers may each write one before the other has entered it
     assert sorted(path.name for path in run.iterdir()) == [
         "dumps",
         "launch.log",
