@@ -60,6 +60,14 @@ extern "C" __global__ void transposed(float* y, const float* x, int n) {
     __syncthreads();
     y[(blockIdx.x * 16 + threadIdx.y) * 1024 + blockIdx.y * 16 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
 }
+extern "C" __global__ void scatter(float* y, const float* x, int n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, j = i * 0x9e3779b1 & (n - 1);
+    y[((j ^ j >> 10) * 0x85ebca6b) & (n - 1)] = x[i];  // a permutation
+}
+extern "C" __global__ void atomics(float* y, const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd((int*)y + (int)(x[i] * 1024), 1);
+}
 """
 SHAPES: dict[str, tuple[Dim3, Dim3]] = {
     "axpy": ((COUNT // 256, 1, 1), (256, 1, 1)),
@@ -67,6 +75,8 @@ SHAPES: dict[str, tuple[Dim3, Dim3]] = {
     "reduction": ((COUNT // 256, 1, 1), (256, 1, 1)),
     "histogram": ((COUNT // 256, 1, 1), (256, 1, 1)),
     "transposed": ((64, 64, 1), (16, 16, 1)),
+    "scatter": ((COUNT // 256, 1, 1), (256, 1, 1)),
+    "atomics": ((COUNT // 256, 1, 1), (256, 1, 1)),
 }
 
 

@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, Ra
 from gpuregress.devices.cpu.checks.region_flags import RegionFlags, is_quiet_address
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.machine_layout import SHARED_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW
 
 UNSHARED = ("local", "const", "param")
 """State spaces in which no thread sees another one's writes."""
@@ -129,7 +129,7 @@ def note_access(
     wide = b.zext(address, I64) if address.type == I32 else address
     if flags is not None and emitter.unit.schedule.is_optimised:
         with b.if_then(b.not_(is_quiet_address(b, flags, wide))):
-            _check(emitter, note, wide, same)
+            _check(emitter, note, wide, same, flags)
     else:
         _check(emitter, note, wide, same)
     if note.is_strong and note.orders and emitter.unit.synchronizes:
@@ -137,7 +137,13 @@ def note_access(
         note_order(emitter, note.order, place, note.scope)
 
 
-def _check(emitter: Services, note: AccessNote, address: ir.Value, same: Callable[[], ir.Value] | None) -> None:
+def _check(
+    emitter: Services,
+    note: AccessNote,
+    address: ir.Value,
+    same: Callable[[], ir.Value] | None,
+    flags: RegionFlags | None = None,
+) -> None:
     b = emitter.builder
     epoch = epoch_of(emitter, note)
     if same is not None and not note.is_strong:  # of a strong access, the flag says that it commutes
@@ -148,7 +154,18 @@ def _check(emitter: Services, note: AccessNote, address: ir.Value, same: Callabl
     access = CellAccess(action, note.is_strong, reads, note.count)
     is_ordered = note.space == "shared" and note.action == "read" and emitter.proven.reads_shared
     function = rules(emitter).access(access, note.space, is_ordered=is_ordered)
-    b.call(function, (emitter.view.machine, address, epoch))
+    arguments = emitter.view.machine, address, epoch
+    if flags is None:
+        b.call(function, arguments)
+        return
+    with b.if_else(b.icmp_unsigned("==", b.lshr(address, i64(REGION_SHIFT)), flags.slot), likely=True) as (
+        known,
+        other,
+    ):
+        with known:
+            b.call(rules(emitter).known_region(access), (*arguments, *flags.row))
+        with other:
+            b.call(function, arguments)
 
 
 def note_order(emitter: Services, bits: int, address: ir.Value, scope: int) -> None:

@@ -162,6 +162,19 @@ class RaceRules:
             b.ret_void()
         with b.if_then(has_flags(b, tagged, layout.REGION_FLAGS), likely=True):
             b.ret_void()
+        self._region(b, access, where, tagged)
+
+    def known_region(self, access: CellAccess) -> ir.Function:
+        """The check `(machine, address, epoch, words of the region's row)` of an access to a region that is watched."""
+        function, is_new = self.function(access.name("region"), ir.VoidType(), (POINTER, I64, I64, I64, I64))
+        if is_new:
+            machine, address, epoch, tagged, plane = function.args
+            b = open_function(function)
+            where = self._place(b, machine, plane, address, epoch, "global")
+            self._region(b, access, replace(where, cells=b.and_(tagged, i64(~layout.REGION_FLAGS))), tagged)
+        return function
+
+    def _region(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, tagged: ir.Value) -> None:
         with b.if_then(has_flags(b, tagged, layout.RACE_FREE)):
             self._note_initialized(b, access, where)
             b.ret_void()
@@ -247,13 +260,14 @@ class RaceRules:
         filled: ir.Value,
     ) -> None:
         """Check one cell, the quick way where that suffices."""
-        if access.is_strong or (self._flies and where.space != "global"):
+        if (access.is_strong and self.conflicts) or (self._flies and where.space != "global"):
             self._touched_cell(b, access, cell, where, address, filled)
             return
         with b.if_else(self._is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
             with quickest:
                 if access.action == READ:
-                    b.store(where.epoch, at(b, cell, 8))
+                    epoch = where.epoch
+                    b.store(self._bare(b, epoch) if access.is_strong else epoch, at(b, cell, 8))
                 else:
                     b.store(where.epoch, cell)
                     b.store(i64(0), at(b, cell, 8))
@@ -266,19 +280,38 @@ class RaceRules:
     ) -> ir.Value:
         """Whether a cell was not touched since the block's last barrier, or the launch's start, and may be read.
 
-        A thread may write what it has just read itself.
+        A thread may write what it has just read itself, and a strong access may follow a strong write.
         """
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         limit = where.open if where.space == "shared" else where.oldest
         holds = b.icmp_unsigned("<", reader, limit)
-        if access.action == WRITE:
+        if access.action == WRITE and not access.is_strong:
             rest = i64(~(layout.SITE_MASK | layout.SAME_VALUE))
             own = b.icmp_unsigned("==", b.and_(b.xor(reader, where.epoch), rest), i64(0))
             holds = b.or_(holds, own)
-        holds = b.and_(holds, b.icmp_unsigned("<", write, limit))
-        if access.action == READ and self.uninitialized:
+        fine = b.icmp_unsigned("<", write, limit)
+        if access.is_strong:
+            fine = b.or_(fine, self._is_strong_pair(b, write, where))
+        holds = b.and_(holds, fine)
+        if (access.action == READ or access.reads) and self.uninitialized:
             holds = b.and_(holds, b.or_(filled, b.not_(self.is_void(b, write, where))))
         return holds
+
+    @staticmethod
+    def _bare(b: ir.IRBuilder, epoch: ir.Value) -> ir.Value:
+        """The epoch of a reader that is the only one."""
+        return b.and_(epoch, i64(~layout.LEVEL_MASK))
+
+    @staticmethod
+    def _is_strong_pair(b: ir.IRBuilder, write: ir.Value, where: ShadowPlace) -> ir.Value:
+        """Whether a strong access follows a strong write, and no plain one, as far as that is quick to tell."""
+        is_near = b.icmp_unsigned(">=", write, where.turn)
+        if where.space == "global":
+            # The bit of the scopes from the GPU's on: strong for all threads that access global memory.
+            wide = b.and_(b.and_(write, where.epoch), i64(layout.SCOPES["gpu"] << layout.LEVEL_SHIFT))
+            is_near = b.or_(is_near, b.icmp_unsigned("!=", wide, i64(0)))
+        flags = b.and_(write, i64(layout.STRONG | layout.HAS_PLAIN))
+        return b.and_(is_near, b.icmp_unsigned("==", flags, i64(layout.STRONG)))
 
     def _touched(self, access: CellAccess, space: str) -> ir.Function:
         """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
@@ -309,7 +342,7 @@ class RaceRules:
         with b.if_else(quick, likely=True) as (fast, slow):
             with fast:
                 if access.action == READ:
-                    own = b.and_(epoch, i64(~layout.LEVEL_MASK)) if access.is_strong else epoch
+                    own = self._bare(b, epoch) if access.is_strong else epoch
                     b.store(b.select(noted, reader, own), at(b, cell, 8))
                 else:
                     b.store(epoch, cell)
@@ -335,9 +368,7 @@ class RaceRules:
             alone = b.icmp_unsigned("==", b.and_(write, i64(layout.HAS_PLAIN)), i64(0))
             fine = b.and_(fine, b.or_(alone, where.is_old(b, write)))
         if access.is_strong and not self.conflicts:
-            strong = b.and_(write, i64(layout.STRONG | layout.HAS_PLAIN))
-            near = b.icmp_unsigned(">=", write, where.turn)
-            fine = b.or_(fine, b.and_(near, b.icmp_unsigned("==", strong, i64(layout.STRONG))))
+            fine = b.or_(fine, self._is_strong_pair(b, write, where))
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self.is_void(b, write, where), b.not_(filled))
             fine = b.and_(fine, b.not_(void))
@@ -496,7 +527,7 @@ class RaceRules:
         epoch = where.epoch
         apart = self._is_unordered(b, where, reader)
         held = b.lshr(b.and_(reader, i64(layout.LEVEL_MASK)), i64(layout.LEVEL_SHIFT))
-        bare = b.and_(epoch, i64(~layout.LEVEL_MASK))
+        bare = self._bare(b, epoch)
         with b.if_else(apart) as (concurrent, ordered):
             with concurrent:
                 warp = b.lshr(b.xor(reader, epoch), i64(layout.THREAD_SHIFT + 5))

@@ -24,11 +24,15 @@ class RegionFlags:
         is_quiet: whether no access need be watched, i1.
         is_race_free: whether no two threads race there, i1.
         quiet_slot: the slot of a region that is quiet; of one that is not, a number that no address has, i64.
+        slot: the region's slot, i64.
+        row: the words of its row in the table of regions, i64 each.
     """
 
     is_quiet: ir.Value
     is_race_free: ir.Value
     quiet_slot: ir.Value
+    slot: ir.Value
+    row: tuple[ir.Value, ir.Value]
 
 
 def flags_of(emitter: Services, address: Address) -> RegionFlags | None:
@@ -59,10 +63,13 @@ def flags_of(emitter: Services, address: Address) -> RegionFlags | None:
 
 
 def _load(b: ir.IRBuilder, machine: ir.Value, base: ir.Value) -> RegionFlags:
-    tagged = load_word(b, region_row(b, field(b, machine, "checks", POINTER), base), 0)
+    row = region_row(b, field(b, machine, "checks", POINTER), base)
+    tagged, slot = load_word(b, row, 0), b.lshr(base, i64(REGION_SHIFT))
     is_quiet = has_flags(b, tagged, layout.REGION_FLAGS)
-    slot = b.select(is_quiet, b.lshr(base, i64(REGION_SHIFT)), i64(-1))
-    return RegionFlags(is_quiet, has_flags(b, tagged, layout.RACE_FREE), slot)
+    quiet_slot = b.select(is_quiet, slot, i64(-1))
+    return RegionFlags(
+        is_quiet, has_flags(b, tagged, layout.RACE_FREE), quiet_slot, slot, (tagged, load_word(b, row, 8))
+    )
 
 
 def is_quiet_address(b: ir.IRBuilder, flags: RegionFlags, address: ir.Value) -> ir.Value:

@@ -33,6 +33,8 @@ BODIES: dict[str, tuple[str, str]] = {
     "flags": ("((volatile int*)z)[0] = t;", ""),
     "block_scope_racy": ("atomicAdd_block(&z[0], 1);", "in two blocks"),
     "block_scope": ("atomicAdd_block(&z[b], 1);", ""),
+    "narrow_then_wide_racy": ("if (b) atomicAdd(&z[0], 1); else atomicAdd_block(&z[0], 1);", "in two blocks"),
+    "wide_then_narrow_racy": ("if (b) atomicAdd_block(&z[0], 1); else atomicAdd(&z[0], 1);", "in two blocks"),
     "matrix": (f"s[t] = s[t + 64] = t; __syncthreads(); {_MATRIX}", ""),
     "matrix_racy": (f"s[t] = s[t + 64] = t; {_MATRIX}", "(shared): "),
     "read_again_racy": (READ_AGAIN, "`s[5]` (shared): "),
