@@ -88,8 +88,8 @@ class Watched:
     """The statements at which exchanges between lanes are looked for; see `isa.memory.lane_exchange`.
 
     Attributes:
-        writes: statement → number of its group: only a read of the same group can be an exchange.
-        reads: the same.
+        writes: statement → the bit of its class: writes that the same reads may see.
+        reads: statement → the bits of the classes that it may see.
     """
 
     writes: Mapping[int, int] = field(default_factory=dict)
@@ -97,13 +97,15 @@ class Watched:
 
     @classmethod
     def of(cls, exchanges: Collection[tuple[int, int]]) -> Watched:
-        """Group the pairs of a write and a read that have a statement in common."""
-        groups: dict[int, int] = {}
-        for pair in sorted(exchanges):
-            joined = {groups.get(index, index) for index in pair}
-            groups |= dict.fromkeys(pair, min(joined))
-            groups |= {index: min(joined) for index, group in groups.items() if group in joined}
-        writes, reads = ({pair[side]: groups[pair[side]] for pair in exchanges} for side in (0, 1))
+        """Give the writes bits by the reads that may see them; beyond 31 classes, the others share a bit."""
+        seen_by: dict[int, set[int]] = {}
+        for write, read in exchanges:
+            seen_by.setdefault(write, set()).add(read)
+        classes = {reads: index for index, reads in enumerate(sorted({tuple(sorted(one)) for one in seen_by.values()}))}
+        writes = {write: 1 << min(classes[tuple(sorted(one))], 31) for write, one in seen_by.items()}
+        reads: dict[int, int] = {}
+        for write, read in exchanges:
+            reads[read] = reads.get(read, 0) | writes[write]
         return cls(writes, reads)
 
     def __contains__(self, index: int) -> bool:

@@ -46,6 +46,8 @@ class Unit:
         granules: state space → log2 of the bytes of a shadow cell there; None where accesses are not checked.
         synchronizes: whether strong accesses may order other ones: there are fences, or accesses that acquire or
             release.
+        orders_in_part: whether a wait may order some threads of a block, or some blocks, and leave others.
+        has_strong_accesses: whether there are atomic, volatile or ordered accesses.
         allocates: whether kernels allocate memory of the heap.
         watches_local: whether reads of local memory that was not written are looked for.
         commuting: the kind of its commuting atomic operations, where conflicts are looked for.
@@ -54,6 +56,8 @@ class Unit:
 
     granules: dict[str, int] | None = None
     synchronizes: bool = False
+    orders_in_part: bool = False
+    has_strong_accesses: bool = False
     allocates: bool = False
     watches_local: bool = False
     commuting: str = ""

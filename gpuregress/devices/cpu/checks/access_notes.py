@@ -168,7 +168,7 @@ def _check(
             b.call(function, arguments)
 
 
-def note_order(emitter: Services, bits: int, address: ir.Value, scope: int) -> None:
+def note_order(emitter: Services, bits: int, address: ir.Value, scope: int, *, parity: ir.Value | None = None) -> None:
     """Tell of a strong access or a fence, which may order accesses of other threads.
 
     Args:
@@ -176,12 +176,17 @@ def note_order(emitter: Services, bits: int, address: ir.Value, scope: int) -> N
         bits: `layout.READS` …
         address: a generic one, i64.
         scope: of `layout.SCOPES`.
+        parity: of the phase that an mbarrier is in, i64; None where it is none.
     """
     if emitter.epoch is None:
         return
     b, machine = emitter.builder, emitter.view.machine
     epoch = b.load(emitter.epoch, typ=I64)
-    b.call(synchronization.order(emitter.unit.module), (machine, i64(bits), address, epoch, i64(scope)))
+    kind: ir.Value = i64(bits)
+    if parity is not None:
+        phase = b.select(b.icmp_unsigned("==", parity, i64(0)), i64(0), i64(layout.ODD_PHASE))
+        kind = b.or_(i64(bits | layout.PHASED), phase)
+    b.call(synchronization.order(emitter.unit.module), (machine, kind, address, epoch, i64(scope)))
     begin_epoch(b, emitter)
 
 

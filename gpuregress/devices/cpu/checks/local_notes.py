@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64, open_function
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
 from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.devices.cpu.checks.race_rules import ShadowPlace
+from gpuregress.devices.cpu.checks.shadow_place import ShadowPlace
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction

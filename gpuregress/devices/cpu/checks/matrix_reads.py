@@ -11,7 +11,8 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, element, i64, open_function
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess, RaceRules, load_word
+from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess, RaceRules
+from gpuregress.devices.cpu.checks.shadow_place import load_word
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import SHARED_WINDOW

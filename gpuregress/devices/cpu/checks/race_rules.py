@@ -1,10 +1,12 @@
 """Happens-before check of one access to a shadow cell, as subroutines of the module.
 
 FastTrack (Flanagan and Freund, "FastTrack: efficient and precise dynamic race detection", PLDI 2009) keeps the epoch of
-the last write and, while reads are concurrent, a vector of readers. Here two readers stand for that vector: those of
-different blocks rather than of different warps, those of different warps rather than of different lanes. Whatever
-thread writes next, one of the two is as far from it as any reader. Which accesses race is what the PTX ISA manual says,
-8 "Memory Consistency Model": two that overlap, one of them a write, not ordered by causality, and not morally strong.
+the last write and, while reads are concurrent, a vector of readers. In programs with strong accesses, or with waits
+that order some threads and leave others, a cell has lists of all concurrent accesses (`access_lists`). Elsewhere two
+readers stand for the vector: those of different blocks rather than of different warps, those of different warps rather
+than of different lanes. Whatever thread writes next, one of the two is as far from it as any reader. Which accesses
+race is what the PTX ISA manual says, 8 "Memory Consistency Model": two that overlap, one of them a write, not ordered
+by causality, and not morally strong.
 """
 
 from __future__ import annotations
@@ -16,26 +18,25 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.python_calls import raw_call
-from gpuregress.devices.cpu.builder.structured import Cell, at, element, i64, open_function, while_nonzero
+from gpuregress.devices.cpu.builder.structured import at, element, i32, i64, open_function
 from gpuregress.devices.cpu.builder.translation_unit import Unit
-from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
-from gpuregress.devices.cpu.checks import cluster_order, heap_cells
+from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
+from gpuregress.devices.cpu.checks import heap_cells
+from gpuregress.devices.cpu.checks.access_lists import AccessLists, each_lane, opened
+from gpuregress.devices.cpu.checks.happens_before import HappensBefore
+from gpuregress.devices.cpu.checks.shadow_place import CLUSTER, ShadowPlace, has_flags, load_word, region_row
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import (
     CHECK_REPORT,
     CLUSTER_SHIFT,
-    GATHER,
     LOCAL_WINDOW,
     MIDDLE,
     PARAM_WINDOW,
     REGION_SHIFT,
     SHARED_WINDOW,
-    SLOT_BITS,
 )
 
 READ, WRITE = "read", "write"
-_CLUSTER = "cluster"
-"""The shared memory of a cluster's blocks, which has cells of its own rules: a name beside those of state spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,10 @@ class RaceRules:
     ) -> None:
         self.unit, self.races, self.uninitialized, self.conflicts = unit, races, uninitialized, conflicts
         self._flies = unit.has_copies or unit.has_bulk_copies
-        self.shifts = {**shifts, _CLUSTER: shifts["shared"]}
+        self._keeps_all = races and (conflicts or unit.orders_in_part or unit.has_strong_accesses)
+        self._order = HappensBefore(unit, self.function)
+        self._lists = AccessLists(self.function, self._order, self._place)
+        self.shifts = {**shifts, CLUSTER: shifts["shared"]}
 
     def function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
         """A private function of the module, and whether it has just been declared."""
@@ -98,6 +102,8 @@ class RaceRules:
             space: "" for a generic address.
             is_ordered: whether barriers order a read of shared memory behind all earlier and before all later writes.
         """
+        if not self.races:
+            access = replace(access, is_strong=False)
         name = access.name(space) + ".ordered" * is_ordered
         function, is_new = self.function(name, ir.VoidType(), (POINTER, I64, I64))
         if is_new and is_ordered:
@@ -144,7 +150,7 @@ class RaceRules:
             start, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("start", "open"))
             return ShadowPlace(machine, plane, address, epoch, start, start, open_, space)
         turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
-        if space == _CLUSTER:
+        if space == CLUSTER:
             oldest = load_word(b, self._owner(b, machine, address), layout.BLOCK["start"])
         else:
             oldest = load_word(b, launch, layout.LAUNCH["oldest"])
@@ -205,7 +211,7 @@ class RaceRules:
         """The place of an access to shared memory."""
         block, space = field(b, machine, "block_checks", POINTER), "shared"
         if self.unit.clustered:
-            block, space = self._owner(b, machine, address), _CLUSTER
+            block, space = self._owner(b, machine, address), CLUSTER
         cells, plane = (load_word(b, block, layout.BLOCK[name]) for name in ("cells", "plane"))
         return replace(self._place(b, machine, plane, address, epoch, space), cells=cells)
 
@@ -223,7 +229,7 @@ class RaceRules:
         offset = where.address
         if where.space == "global":
             offset = b.sub(b.and_(offset, i64((1 << REGION_SHIFT) - 1)), i64(MIDDLE))
-        elif where.space == _CLUSTER:
+        elif where.space == CLUSTER:
             offset = b.and_(offset, i64((1 << CLUSTER_SHIFT) - 1))
         number = b.lshr(offset, i64(self.shifts[where.space]))
         return b.inttoptr(b.add(where.cells, b.shl(number, i64(layout.CELL_SHIFT))), POINTER)
@@ -260,14 +266,13 @@ class RaceRules:
         filled: ir.Value,
     ) -> None:
         """Check one cell, the quick way where that suffices."""
-        if (access.is_strong and self.conflicts) or (self._flies and where.space != "global"):
+        if self._flies and where.space != "global":
             self._touched_cell(b, access, cell, where, address, filled)
             return
         with b.if_else(self._is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
             with quickest:
                 if access.action == READ:
-                    epoch = where.epoch
-                    b.store(self._bare(b, epoch) if access.is_strong else epoch, at(b, cell, 8))
+                    b.store(self._reader(b, access, where.epoch), at(b, cell, 8))
                 else:
                     b.store(where.epoch, cell)
                     b.store(i64(0), at(b, cell, 8))
@@ -280,7 +285,7 @@ class RaceRules:
     ) -> ir.Value:
         """Whether a cell was not touched since the block's last barrier, or the launch's start, and may be read.
 
-        A thread may write what it has just read itself, and a strong access may follow a strong write.
+        A thread may write what it has just read itself.
         """
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         limit = where.open if where.space == "shared" else where.oldest
@@ -290,28 +295,18 @@ class RaceRules:
             own = b.icmp_unsigned("==", b.and_(b.xor(reader, where.epoch), rest), i64(0))
             holds = b.or_(holds, own)
         fine = b.icmp_unsigned("<", write, limit)
-        if access.is_strong:
-            fine = b.or_(fine, self._is_strong_pair(b, write, where))
+        if self._keeps_all:
+            listed = b.or_(b.and_(reader, i64(layout.LEVEL_MASK)), b.and_(write, i64(layout.HAS_EARLIER)))
+            holds = b.and_(holds, b.icmp_unsigned("==", listed, i64(0)))
         holds = b.and_(holds, fine)
         if (access.action == READ or access.reads) and self.uninitialized:
             holds = b.and_(holds, b.or_(filled, b.not_(self.is_void(b, write, where))))
         return holds
 
     @staticmethod
-    def _bare(b: ir.IRBuilder, epoch: ir.Value) -> ir.Value:
-        """The epoch of a reader that is the only one."""
-        return b.and_(epoch, i64(~layout.LEVEL_MASK))
-
-    @staticmethod
-    def _is_strong_pair(b: ir.IRBuilder, write: ir.Value, where: ShadowPlace) -> ir.Value:
-        """Whether a strong access follows a strong write, and no plain one, as far as that is quick to tell."""
-        is_near = b.icmp_unsigned(">=", write, where.turn)
-        if where.space == "global":
-            # The bit of the scopes from the GPU's on: strong for all threads that access global memory.
-            wide = b.and_(b.and_(write, where.epoch), i64(layout.SCOPES["gpu"] << layout.LEVEL_SHIFT))
-            is_near = b.or_(is_near, b.icmp_unsigned("!=", wide, i64(0)))
-        flags = b.and_(write, i64(layout.STRONG | layout.HAS_PLAIN))
-        return b.and_(is_near, b.icmp_unsigned("==", flags, i64(layout.STRONG)))
+    def _reader(b: ir.IRBuilder, access: CellAccess, epoch: ir.Value) -> ir.Value:
+        """The epoch of a reader that is the only one: without its scope, whose bits tell of other readers."""
+        return b.and_(epoch, i64(~layout.LEVEL_MASK)) if access.is_strong else epoch
 
     def _touched(self, access: CellAccess, space: str) -> ir.Function:
         """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
@@ -324,6 +319,15 @@ class RaceRules:
             machine, cell, plane, address, epoch, filled = function.args
             b = open_function(function)
             where = self._place(b, machine, plane, address, epoch, space)
+            if self._keeps_all and single.is_strong and single.action == WRITE and not self.conflicts:
+                with b.if_then(self._lists.joins_newest(b, where, cell)):
+                    b.ret_void()
+                write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
+                # Nothing that a strong write races with: it only has to be noted.
+                free = b.and_(self._races_with_no_write(b, write, epoch), where.is_all_old(b, reader))
+                with b.if_then(b.and_(free, b.not_(where.is_all_old(b, write)))):
+                    b.call(self._note_of(single, space), (machine, cell, plane, address, epoch))
+                    b.ret_void()
             self._touched_cell(b, single, cell, where, address, filled)
             b.ret_void()
         return function
@@ -342,8 +346,7 @@ class RaceRules:
         with b.if_else(quick, likely=True) as (fast, slow):
             with fast:
                 if access.action == READ:
-                    own = self._bare(b, epoch) if access.is_strong else epoch
-                    b.store(b.select(noted, reader, own), at(b, cell, 8))
+                    b.store(b.select(noted, reader, self._reader(b, access, epoch)), at(b, cell, 8))
                 else:
                     b.store(epoch, cell)
                     b.store(i64(0), at(b, cell, 8))
@@ -360,21 +363,23 @@ class RaceRules:
         """
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         epoch = where.epoch
-        # A plain write before an atomic operation of the same thread is kept for those of others.
+        # A plain write before an atomic operation of the same thread, or block, is kept for those of others.
         is_update = access.action == WRITE and access.is_strong
-        fine = where.is_old(b, write) if is_update else where.is_ordered(b, write)
-        if self.conflicts:
-            # A write of another thread before it, with which it may change places, is examined, too.
-            alone = b.icmp_unsigned("==", b.and_(write, i64(layout.HAS_PLAIN)), i64(0))
-            fine = b.and_(fine, b.or_(alone, where.is_old(b, write)))
-        if access.is_strong and not self.conflicts:
-            fine = b.or_(fine, self._is_strong_pair(b, write, where))
+        fine = where.is_all_old(b, write) if is_update else where.is_ordered(b, write)
+        if self._keeps_all:
+            fine = b.and_(fine, self._is_alone(b, write, layout.WRITE_LIST))
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self.is_void(b, write, where), b.not_(filled))
             fine = b.and_(fine, b.not_(void))
         if self._flies and where.space != "global":
             fine = b.and_(fine, b.not_(_is_in_flight(b, write, where.oldest)))
         level = b.and_(reader, i64(layout.LEVEL_MASK))
+        if self._keeps_all:
+            free = b.and_(where.is_ordered(b, reader), self._is_alone(b, reader, layout.LEVEL_MASK))
+            if access.is_strong:
+                # A plain reader before a strong one is kept for strong writes of others, a strong one for plain ones.
+                free = b.and_(free, where.is_all_old(b, reader))
+            return b.and_(fine, free), ir.Constant(I1, 0), reader
         alone = b.and_(where.is_of_thread(b, reader), b.icmp_unsigned("==", level, i64(0)))
         free = b.or_(where.is_old(b, reader), alone)
         if access.action == READ:
@@ -384,10 +389,13 @@ class RaceRules:
             close = b.and_(warp, b.icmp_unsigned("!=", level, i64(0)))
             here = b.and_(b.icmp_unsigned(">=", reader, where.turn), b.not_(where.is_old(b, reader)))
             noted = b.and_(here, b.or_(far, close))
-            if access.is_strong:
-                noted = ir.Constant(I1, 0)
             return b.and_(fine, b.or_(noted, free)), noted, reader
         return b.and_(fine, free), ir.Constant(I1, 0), reader
+
+    @staticmethod
+    def _is_alone(b: ir.IRBuilder, newest: ir.Value, mark: int) -> ir.Value:
+        """Whether there are no accesses but the newest one."""
+        return b.icmp_unsigned("==", b.and_(newest, i64(mark)), i64(0))
 
     def is_void(self, b: ir.IRBuilder, write: ir.Value, where: ShadowPlace) -> ir.Value:
         """Whether nobody has written the cell: in shared memory, nobody of this block."""
@@ -415,6 +423,16 @@ class RaceRules:
             with b.if_then(void, likely=False):
                 self.report(b, where, i64(layout.UNINITIALIZED), i64(0))
         is_write = access.action == WRITE
+        if self._keeps_all:
+            if access.is_strong == is_write:
+                mark, place = (layout.WRITE_LIST, 0) if is_write else (layout.READER_LIST, 8)
+                word = load_word(b, second, place)
+                with b.if_then(self._lists.is_repeated(b, epoch, load_word(b, cell, place), word, mark)):
+                    b.ret_void()
+            self._examine_lists(b, access, where, cell)
+            self._note_in_lists(b, access, where, cell)
+            b.ret_void()
+            return function
         if self.races:
             if self._flies and space != "global":
                 with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
@@ -424,34 +442,88 @@ class RaceRules:
                         self._conflict(b, access, where, write, is_other_write=True)
             else:
                 self._conflict(b, access, where, write, is_other_write=True)
-            with b.if_then(b.icmp_unsigned("!=", b.and_(write, i64(layout.HAS_PLAIN)), i64(0))):
-                self._conflict(b, access, where, load_word(b, second, 0), is_other_write=True)
             if is_write:
                 self._conflict(b, access, where, reader, is_other_write=False)
                 with b.if_then(b.icmp_unsigned("!=", b.and_(reader, i64(layout.LEVEL_MASK)), i64(0))):
                     self._conflict(b, access, where, load_word(b, second, 8), is_other_write=False)
         if is_write:
-            self._note_write(b, access, where, cell, second, write)
+            b.store(epoch, cell)
+            b.store(i64(0), at(b, cell, 8))
         else:
             self._note_read(b, where, cell, second, reader)
         b.ret_void()
         return function
+
+    def _examine_lists(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
+        """Report the races of an access with those that the cell's lists have."""
+        second = at(b, cell, where.plane)
+        write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
+        arguments = (where.machine, where.plane, where.address, where.epoch)
+        check = self._examine(access, where.space, is_other_write=True)
+        if self._flies and where.space != "global":
+            with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
+                with flying:
+                    self.report(b, where, i64(layout.UNARRIVED), b.and_(write, i64(~layout.WRITE_LIST)))
+                with still:
+                    b.call(check, (*arguments, write, load_word(b, second, 0)))
+        else:
+            b.call(check, (*arguments, write, load_word(b, second, 0)))
+        if access.action == WRITE:
+            check = self._examine(access, where.space, is_other_write=False)
+            b.call(check, (*arguments, reader, load_word(b, second, 8)))
+
+    def _examine(self, access: CellAccess, space: str, *, is_other_write: bool) -> ir.Function:
+        """`(machine, plane, address, epoch, newest, its word)`: report the races with the accesses of a list."""
+        single = replace(access, count=1)
+        name = f"{single.name(space)}.{'writes' if is_other_write else 'readers'}"
+        function, is_new = self.function(name, ir.VoidType(), (POINTER, I64, I64, I64, I64, I64))
+        if not is_new:
+            return function
+        function.attributes.add("noinline")
+        machine, plane, address, epoch, newest, word = function.args
+        b = open_function(function)
+        where = self._place(b, machine, plane, address, epoch, space)
+        with b.if_then(where.is_all_old(b, newest)):
+            b.ret_void()
+        entries = opened(b, newest, word, layout.WRITE_LIST if is_other_write else layout.READER_LIST)
+        skips = access.is_strong and not self.conflicts
+        if skips and is_other_write:
+            with b.if_then(self._races_with_no_write(b, newest, epoch)):
+                b.ret_void()
+        with self._lists.each(b, machine, entries) as (entry, mask):
+            left = mask
+            if skips:
+                left = b.select(self._is_exempt(b, where, entry, is_other_write=is_other_write), i32(0), mask)
+            with each_lane(b, entry, left) as other:
+                self._conflict(b, access, where, other, is_other_write=is_other_write)
+        b.ret_void()
+        return function
+
+    def _note_in_lists(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
+        note = self._note_of(access, where.space)
+        b.call(note, (where.machine, cell, where.plane, where.address, where.epoch))
+
+    def _note_of(self, access: CellAccess, space: str) -> ir.Function:
+        if access.action == READ:
+            return self._lists.note_read(space)
+        return self._lists.note_write(space, is_strong=access.is_strong, is_exempt=self._is_of_one_value)
+
+    @staticmethod
+    def _races_with_no_write(b: ir.IRBuilder, newest: ir.Value, epoch: ir.Value) -> ir.Value:
+        """Whether a strong access and all writes of a list are strong for each other, whichever threads they are of."""
+        wide = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
+        both = b.and_(b.and_(newest, epoch), i64(wide))
+        hidden = b.icmp_unsigned("==", b.and_(newest, i64(layout.EXPOSED)), i64(0))
+        return b.and_(hidden, b.icmp_unsigned("==", both, i64(wide)))
 
     def _conflict(
         self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, other: ir.Value, *, is_other_write: bool
     ) -> None:
         """Report a race with an access that nothing orders before this one, unless both are strong enough."""
         kind: ir.Value = i64(layout.RACE)
-        apart = self._is_unordered(b, where, other)
+        apart = self._order.is_unordered(b, where, other)
         if access.is_strong:
-            near = b.icmp_unsigned(">=", other, where.turn)
-            both = b.icmp_unsigned("!=", b.and_(other, i64(layout.STRONG)), i64(0))
-            wide = ir.Constant(I1, 1)
-            least = layout.SCOPES["cluster" if where.space == _CLUSTER else "gpu"] << layout.LEVEL_SHIFT
-            for epoch in (other, where.epoch) if is_other_write else (where.epoch,):
-                scope = b.and_(epoch, i64(layout.LEVEL_MASK))
-                wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(least)))
-            exempt = b.and_(both, b.or_(near, wide))
+            exempt = self._is_exempt(b, where, other, is_other_write=is_other_write)
             if self.conflicts:
                 kind = b.select(exempt, i64(layout.ORDERED_BY_LUCK), kind)
                 exempt = b.and_(exempt, self._commute(b, other, where.epoch))
@@ -465,6 +537,18 @@ class RaceRules:
             apart = b.and_(apart, b.not_(same))
         with b.if_then(apart, likely=False):
             self.report(b, where, kind, other)
+
+    @staticmethod
+    def _is_exempt(b: ir.IRBuilder, where: ShadowPlace, other: ir.Value, *, is_other_write: bool) -> ir.Value:
+        """Whether a strong access does not race with an earlier one, because that is strong for its thread, too."""
+        near = b.icmp_unsigned(">=", other, where.turn)
+        both = b.icmp_unsigned("!=", b.and_(other, i64(layout.STRONG)), i64(0))
+        wide: ir.Value = ir.Constant(I1, 1)
+        least = layout.SCOPES["cluster" if where.space == CLUSTER else "gpu"] << layout.LEVEL_SHIFT
+        for epoch in (other, where.epoch) if is_other_write else (where.epoch,):
+            scope = b.and_(epoch, i64(layout.LEVEL_MASK))
+            wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(least)))
+        return b.and_(both, b.or_(near, wide))
 
     def _is_of_one_value(self, b: ir.IRBuilder, other: ir.Value, epoch: ir.Value) -> ir.Value:
         """Whether a plain write stores what memory held already, and an earlier write was no atomic operation."""
@@ -495,39 +579,12 @@ class RaceRules:
             inner.ret_void()
         b.call(function, (where.machine, kind, where.address, where.epoch, other))
 
-    def _note_write(
-        self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value, second: ir.Value, write: ir.Value
-    ) -> None:
-        epoch = where.epoch
-        if access.is_strong:
-            # A plain write before strong ones stays: a later atomic operation may race with it.
-            is_plain = b.icmp_unsigned("==", b.and_(write, i64(layout.STRONG)), i64(0))
-            is_open = b.not_(where.is_old(b, write))
-            kept = b.and_(write, i64(layout.HAS_PLAIN))
-            fresh = b.and_(is_plain, is_open)
-            with b.if_then(fresh):
-                b.store(write, second)
-            kept = b.select(is_plain, b.select(is_open, i64(layout.HAS_PLAIN), i64(0)), kept)
-            epoch = b.or_(epoch, kept)
-        if self.conflicts:
-            # A later access may conflict with each of two writes that may change places, and are not reported.
-            may_change = self._commute if access.is_strong else self._is_of_one_value
-            is_other = b.and_(self._is_unordered(b, where, write), may_change(b, write, epoch))
-            is_other = b.and_(is_other, b.not_(where.is_old(b, write)))
-            with b.if_then(is_other):
-                b.store(write, second)
-            carried = i64(0) if access.is_strong else b.and_(write, i64(layout.HAS_PLAIN))
-            epoch = b.or_(epoch, b.select(is_other, i64(layout.HAS_PLAIN), carried))
-        b.store(epoch, cell)
-        b.store(i64(0), at(b, cell, 8))
-
     def _note_read(
         self, b: ir.IRBuilder, where: ShadowPlace, cell: ir.Value, second: ir.Value, reader: ir.Value
     ) -> None:
         epoch = where.epoch
-        apart = self._is_unordered(b, where, reader)
+        apart = self._order.is_unordered(b, where, reader)
         held = b.lshr(b.and_(reader, i64(layout.LEVEL_MASK)), i64(layout.LEVEL_SHIFT))
-        bare = self._bare(b, epoch)
         with b.if_else(apart) as (concurrent, ordered):
             with concurrent:
                 warp = b.lshr(b.xor(reader, epoch), i64(layout.THREAD_SHIFT + 5))
@@ -538,171 +595,11 @@ class RaceRules:
                     level = b.select(b.icmp_unsigned("<", reader, where.turn), i64(layout.OTHER_BLOCK), level)
                 with b.if_then(b.icmp_unsigned(">", level, held)):
                     b.store(reader, at(b, second, 8))
-                    b.store(b.or_(bare, b.shl(level, i64(layout.LEVEL_SHIFT))), at(b, cell, 8))
+                    b.store(b.or_(epoch, b.shl(level, i64(layout.LEVEL_SHIFT))), at(b, cell, 8))
             with ordered:
                 alone = b.or_(b.icmp_unsigned("==", held, i64(0)), b.not_(where.is_of_thread(b, reader)))
                 with b.if_then(alone):
-                    b.store(bare, at(b, cell, 8))
-
-    def _is_unordered(self, b: ir.IRBuilder, where: ShadowPlace, other: ir.Value) -> ir.Value:
-        apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))
-        # What is older is not of this block's shared memory.
-        return b.and_(apart, b.icmp_unsigned(">=", other, where.oldest)) if where.space == _CLUSTER else apart
-
-    # --- order --------------------------------------------------------------------------------------------------------
-
-    def unordered(self, space: str) -> ir.Function:
-        """`(machine, earlier epoch, epoch)` → whether no barrier of the block orders the two."""
-        function, is_new = self.function(f"check.unordered.{space}", I1, (POINTER, I64, I64))
-        if not is_new:
-            return function
-        function.attributes.add("noinline")
-        machine, other, epoch = function.args
-        b = open_function(function)
-        no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
-        block = field(b, machine, "block_checks", POINTER)
-        launch = field(b, machine, "checks", POINTER)
-        oldest = load_word(b, block, layout.BLOCK["start"])
-        if space != "shared":
-            oldest = load_word(b, launch, layout.LAUNCH["oldest"])
-        with b.if_then(b.icmp_unsigned("<", other, oldest)):
-            b.ret(no)
-        own, their = (b.lshr(b.and_(one, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT)) for one in (epoch, other))
-        stamp = b.lshr(other, i64(layout.STAMP_SHIFT))
-        if space != "shared":
-            with b.if_then(b.icmp_unsigned("<", other, load_word(b, block, layout.BLOCK["turn"]))):
-                with b.if_then(b.icmp_unsigned("==", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))):
-                    b.ret(yes)
-                whose = b.call(self._block_of(), (launch, stamp))
-                with b.if_then(b.icmp_unsigned("!=", whose, load_word(b, block, layout.BLOCK["number"]))):
-                    if self.unit.clustered:
-                        peer = b.call(cluster_order.peer(self.unit.module), (machine, whose))
-                        with b.if_then(b.icmp_unsigned("!=", peer, ir.Constant(POINTER, None))):
-                            b.ret(self._is_cluster_unordered(b, machine, peer, (their, stamp, own)))
-                    b.ret(yes)
-        with b.if_then(b.icmp_unsigned("<", other, load_word(b, block, layout.BLOCK["open"]))):
-            b.ret(no)
-        with b.if_then(b.icmp_unsigned("==", own, their)):
-            b.ret(no)
-        short = b.trunc(stamp, I32)
-        warp, their_warp = b.lshr(own, i64(5)), b.lshr(their, i64(5))
-        index = b.add(b.shl(warp, i64(5)), their_warp)
-        known = b.load(at(b, block, b.add(i64(layout.WARPS), b.shl(index, i64(2)))), typ=I32)
-        with b.if_then(b.icmp_unsigned("<=", short, known)):
-            b.ret(no)
-        with b.if_then(b.icmp_unsigned("==", warp, their_warp)):
-            index = b.add(b.shl(own, i64(5)), b.and_(their, i64(31)))
-            known = b.load(at(b, block, b.add(i64(layout.LANES), b.shl(index, i64(2)))), typ=I32)
-            with b.if_then(b.icmp_unsigned("<=", short, known)):
-                b.ret(no)
-        if self.unit.clustered:
-            b.ret(self._is_cluster_unordered(b, machine, block, (their, stamp, own)))
-            return function
-        b.ret(yes)
-        return function
-
-    def _is_cluster_unordered(
-        self, b: ir.IRBuilder, machine: ir.Value, state: ir.Value, access: tuple[ir.Value, ir.Value, ir.Value]
-    ) -> ir.Value:
-        """Whether no barrier of the cluster orders an access (its thread, its stamp, the own thread) before this."""
-        their, stamp, own = access
-        arguments = (machine, state, b.trunc(their, I32), stamp, b.trunc(own, I32))
-        return b.not_(b.call(cluster_order.is_known(self.unit.module), arguments))
-
-    def _block_of(self) -> ir.Function:
-        """`(launch, stamp)` → the number of the block in whose turn the stamp is; by binary search."""
-        function, is_new = self.function("check.block_of", I64, (POINTER, I64))
-        if not is_new:
-            return function
-        launch, stamp = function.args
-        b = open_function(function)
-        turns = b.inttoptr(load_word(b, launch, layout.LAUNCH["turns"]), POINTER)
-        low, left = Cell(b, i64(0)), Cell(b, load_word(b, launch, layout.LAUNCH["turn_count"]))
-        limit = b.shl(b.add(stamp, i64(1)), i64(layout.STAMP_SHIFT))
-        # The last turn that does not begin behind the stamp is in [low, low + left).
-        with while_nonzero(b, left) as count:
-            half = b.lshr(count, i64(1))
-            middle = b.add(low.get(b), half)
-            begins = b.load(b.gep(turns, [middle], source_etype=I64), typ=I64)
-            is_before = b.icmp_unsigned("<", begins, limit)
-            low.set(b.select(is_before, b.add(middle, i64(1)), low.get(b)), b)
-            left.set(b.select(is_before, b.sub(b.sub(count, half), i64(1)), half), b)
-        found = b.load(b.gep(turns, [b.sub(low.get(b), i64(1))], source_etype=I64), typ=I64)
-        b.ret(b.and_(found, i64(0xFFFF_FFFF)))
-        return function
-
-
-@dataclass(frozen=True, slots=True)
-class ShadowPlace:
-    """An access as its check sees it.
-
-    Attributes:
-        machine: the launch's.
-        plane: the distance from a cell's first plane to its second one.
-        address: of the access.
-        epoch: its own.
-        oldest: epochs before it are ordered by the launch, or of another block's shared memory.
-        turn: the first epoch of the block's turn.
-        open: the first epoch behind the last barrier of all its threads; not before `turn`.
-        space: `shared` or `global`.
-        cells: the address of the first cell of the space, or of the region, i64.
-    """
-
-    machine: ir.Value
-    plane: ir.Value
-    address: ir.Value
-    epoch: ir.Value
-    oldest: ir.Value
-    turn: ir.Value
-    open: ir.Value
-    space: str
-    cells: ir.Value | None = None
-
-    def of_thread(self, epoch: ir.Value) -> ShadowPlace:
-        """The same place for an epoch of another thread."""
-        return replace(self, epoch=epoch)
-
-    def at_address(self, address: ir.Value) -> ShadowPlace:
-        """The same access at another address."""
-        return replace(self, address=address)
-
-    def block(self, b: ir.IRBuilder) -> ir.Value:
-        """The state of the running block."""
-        return field(b, self.machine, "block_checks", POINTER)
-
-    def is_old(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
-        """Whether an epoch is of an earlier launch, or before the block's last barrier."""
-        if self.space == "shared":
-            return b.icmp_unsigned("<", other, self.open)
-        recent = b.icmp_unsigned("<", b.sub(other, self.turn), b.sub(self.open, self.turn))
-        return b.or_(b.icmp_unsigned("<", other, self.oldest), recent)
-
-    def is_of_thread(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
-        """Whether an epoch is of the same thread in this turn of the block."""
-        same = b.icmp_unsigned("==", b.and_(b.xor(other, self.epoch), i64(layout.THREAD_MASK)), i64(0))
-        return b.and_(same, b.icmp_unsigned(">=", other, self.turn))
-
-    def is_ordered(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
-        """Whether an epoch is ordered before the access, as far as that is quick to tell."""
-        return b.or_(self.is_old(b, other), self.is_of_thread(b, other))
-
-
-def has_flags(b: ir.IRBuilder, tagged: ir.Value, flags: int) -> ir.Value:
-    """Whether a region's word has all of some flags."""
-    return b.icmp_unsigned("==", b.and_(tagged, i64(flags)), i64(flags))
-
-
-def region_row(b: ir.IRBuilder, launch: ir.Value, address: ir.Value) -> ir.Value:
-    """A pointer to the row of the region whose slot holds an address."""
-    slot = b.lshr(address, i64(REGION_SHIFT))
-    number = b.and_(b.mul(slot, i64(GATHER)), i64((1 << SLOT_BITS) - 1))
-    table = b.inttoptr(load_word(b, launch, layout.LAUNCH["shadow"]), POINTER)
-    return at(b, table, b.shl(number, i64(layout.SHADOW_SHIFT)))
-
-
-def load_word(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
-    """Load a 64-bit word of a record."""
-    return b.load(at(b, base, offset), typ=I64)
+                    b.store(epoch, at(b, cell, 8))
 
 
 def _is_in_flight(b: ir.IRBuilder, write: ir.Value, oldest: ir.Value) -> ir.Value:

@@ -15,15 +15,8 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i64, open_function
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
-from gpuregress.devices.cpu.checks.race_rules import (
-    READ,
-    WRITE,
-    CellAccess,
-    RaceRules,
-    ShadowPlace,
-    has_flags,
-    load_word,
-)
+from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, RaceRules
+from gpuregress.devices.cpu.checks.shadow_place import ShadowPlace, has_flags, load_word
 from gpuregress.devices.cpu.runtime.checks import layout
 
 CellTest: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ShadowPlace], ir.Value]

@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.builder.initializers import variable_facts
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
 from gpuregress.devices.cpu.checks import local_notes
 from gpuregress.devices.cpu.checks.analysis.commuting_atomics import usual_kind
-from gpuregress.devices.cpu.checks.analysis.granules import granules, synchronizes
+from gpuregress.devices.cpu.checks.analysis.granules import granules, has_strong_accesses, orders_in_part, synchronizes
 from gpuregress.devices.cpu.checks.analysis.volatile_data import volatile_data
 from gpuregress.devices.cpu.checks.heap_cells import allocates
 from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_bytes
@@ -60,6 +60,8 @@ def translate(
     if {"races", "uninitialized"} & set(unit.schedule.instruments.checks):
         unit.granules = granules(unit.functions.values())
         unit.synchronizes = synchronizes(unit.functions.values())
+        unit.orders_in_part = unit.clustered or unit.has_bulk_copies or orders_in_part(unit.functions.values())
+        unit.has_strong_accesses = has_strong_accesses(unit.functions.values())
         wanted = "uninitialized" in unit.schedule.instruments.checks
         unit.watches_local = wanted and local_notes.are_watched(unit.functions.values())
         unit.allocates = allocates(list(unit.functions.values()))

@@ -99,6 +99,8 @@ class DynamicChecks(LaunchInstrument):
                 parts.append(unwatched.HEAP)
             if self._shadow.word("lost_turns"):
                 parts.append(unwatched.LATE_TURNS)
+            if self._shadow.word("lost_accesses"):
+                parts.append(unwatched.LOST_ACCESSES)
         told = [unwatched.note(parts, launch.wanted.checks)]
         if launch.wanted.conflicts and unwatched.CLOCKS in parts:
             told.append(unwatched.CLOCKS)

@@ -773,3 +773,38 @@ extern "C" __global__ void blocks_own_lanes(const int* x, int* y, int* z)
     CLEAN(__syncwarp();)
     z[i] = y[mirrored]; // second
 }
+
+/// The last block reads a total behind its own addition, and waits for no other block.
+// race of sum; grid 3, block 32
+extern "C" __global__ void blocks_behind_own_atomic(const int* x, int* y, int* sum)
+{
+    if (threadIdx.x != 0) return;
+    atomicExch(sum EITHER(, + blockIdx.x), x[blockIdx.x]); // first
+    if (blockIdx.x == gridDim.x - 1) y[0] = sum[EITHER(0, 2)]; // second
+}
+
+/// One block clears a counter that all blocks add to.
+// race of count; grid 3, block 64
+extern "C" __global__ void blocks_counter_cleared(int* count, int* y)
+{
+    if (blockIdx.x == 0 && threadIdx.x == 1) PLANT(*count = 0) CLEAN(y[0] = 0); // first
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(count, 1); // second
+}
+
+/// Two blocks add to a total, and only one of them raises the flag behind a fence.
+// race of sum; grid 3, block 1
+extern "C" __global__ void blocks_second_writer(const int* x, int* y, int* sum, int* flag)
+{
+    if (blockIdx.x < 2) {
+        atomicAdd(sum, x[blockIdx.x]); // first
+        if (EITHER(blockIdx.x == 1, true)) {
+            __threadfence();
+            atomicAdd(flag, 1);
+        }
+    } else {
+        while (atomicAdd(flag, 0) < EITHER(1, 2)) {}
+        __threadfence();
+        y[0] = *sum; // second
+    }
+}

@@ -285,3 +285,18 @@ extern "C" __global__ void lanes_increment(const int* x, int* y)
     __syncwarp();
     if (t < 8) y[t] = bins[t];
 }
+
+/// Three lanes read a word, and the one that writes it again meets two of them.
+// race of word; block 32
+extern "C" __global__ void lanes_third_reader(const int* x, int* y)
+{
+    __shared__ int word;
+    const int lane = threadIdx.x;
+    if (lane == 3) word = x[0];
+    __syncwarp();
+    int v = 0;
+    if (lane < 3) v = *(volatile int*)&x[lane] + word; // first
+    if (lane < 2 || lane == 3 CLEAN(|| lane == 2)) __syncwarp(EITHER(0xb, 0xf));
+    if (lane == 3) word = x[1]; // second
+    y[lane] = v;
+}

@@ -684,3 +684,75 @@ extern "C" __global__ void warps_read_by_all(const int* x, int* y)
     for (int k = 0; k < 4; ++k) v += table[k] * x[k] + weights[(t + k) % 4]; // second
     y[t] = v;
 }
+
+/// Three warps read a stage, and the one that writes it again waits for two of them: the count is too small.
+// race of stage; block 128
+extern "C" __global__ void warps_third_reader(const int* x, int* y)
+{
+    __shared__ int stage[32];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (warp == 0) stage[lane] = x[lane];
+    __syncthreads();
+    int v = 0;
+    if (warp != 0) {
+        v = stage[lane]; // first
+        PLANT(if (warp != 3) asm volatile("bar.arrive 1, 96;" ::: "memory");)
+        CLEAN(asm volatile("bar.arrive 1, 128;" ::: "memory");)
+    } else {
+        PLANT(asm volatile("bar.sync 1, 96;" ::: "memory");)
+        CLEAN(asm volatile("bar.sync 1, 128;" ::: "memory");)
+        stage[lane] = 7; // second
+    }
+    y[threadIdx.x] = v;
+}
+
+/// Atomic operations of all threads, and the last thread reads behind its own one.
+// race of last; block 128
+extern "C" __global__ void warps_behind_own_atomic(const int* x, int* y)
+{
+    __shared__ int last;
+    if (threadIdx.x == 0) last = 0;
+    __syncthreads();
+    atomicExch(&last, x[threadIdx.x]); // first
+    CLEAN(__syncthreads();)
+    if (threadIdx.x == 127) {
+        CLEAN(atomicExch(&last, 5);)
+        y[0] = last; // second
+    }
+}
+
+/// Atomic operations of all threads; a barrier of the warp orders its lanes, and no other warp.
+// race of last; block 128
+extern "C" __global__ void warps_behind_own_warp(const int* x, int* y)
+{
+    __shared__ int last;
+    if (threadIdx.x == 0) last = 0;
+    __syncthreads();
+    if (threadIdx.x >= EITHER(0, 96)) atomicExch(&last, x[threadIdx.x]); // first
+    __syncwarp();
+    if (threadIdx.x == 127) y[0] = last; // second
+}
+
+/// Three warps read a stage and arrive at an mbarrier, whose count is that of two warps.
+// race of stage; block 128
+extern "C" __global__ void warps_mbarrier_count(const int* x, int* y)
+{
+    __shared__ int stage[32];
+    __shared__ unsigned long long empty;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(SHARED(&empty)), "r"(EITHER(2, 3)));
+    if (warp == 0) stage[lane] = x[lane];
+    __syncthreads();
+    int v = 0;
+    if (warp != 0) {
+        v = stage[lane]; // first
+        __syncwarp();
+        if (lane == 0) asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(SHARED(&empty)) : "memory");
+    } else {
+        for (unsigned done = 0; !done;)
+            asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                         : "=r"(done) : "r"(SHARED(&empty)) : "memory");
+        stage[lane] = 7; // second
+    }
+    y[threadIdx.x] = v;
+}

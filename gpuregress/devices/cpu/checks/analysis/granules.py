@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
@@ -11,6 +11,7 @@ from gpuregress.devices.cpu.ptx.types import size
 
 _MOST, _USUAL = 16, 4
 _ORDERING = {"acquire", "release", "acq_rel", "sc"}
+_STRONG = _ORDERING | {"volatile", "relaxed", "mmio"}
 _PRIVATE = ("local", "const", "param")
 
 
@@ -49,6 +50,33 @@ def synchronizes(functions: Iterable[Function]) -> bool:
         for function in functions
         for item in function.body or ()
     )
+
+
+def orders_in_part(functions: Iterable[Function]) -> bool:
+    """Whether a program may order some threads of a block, or some blocks, and leave others.
+
+    Args:
+        functions: of the program.
+    """
+    functions = list(functions)
+    return synchronizes(functions) or any(meets_in_part(item) for item in _instructions(functions))
+
+
+def has_strong_accesses(functions: Iterable[Function]) -> bool:
+    """Whether a program has atomic, volatile or ordered accesses. PTX ISA manual, 8.6 "Types of Operations".
+
+    Args:
+        functions: of the program.
+    """
+    return any(map(_is_strong, _instructions(functions)))
+
+
+def _instructions(functions: Iterable[Function]) -> Iterator[Instruction]:
+    return (item for function in functions for item in function.body or () if isinstance(item, Instruction))
+
+
+def _is_strong(item: Instruction) -> bool:
+    return item.opcode in ("atom", "red") or (item.opcode in ("ld", "st") and not _STRONG.isdisjoint(item.modifiers))
 
 
 def meets_in_part(instruction: Instruction) -> bool:

@@ -12,19 +12,18 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
-from gpuregress.devices.cpu.builder.types import I32, convert
-from gpuregress.devices.cpu.checks.access_notes import note_fence, note_order
+from gpuregress.devices.cpu.builder.types import I32, I64, convert
+from gpuregress.devices.cpu.checks.access_notes import note_fence
 from gpuregress.devices.cpu.isa.memory import copy_queue
 from gpuregress.devices.cpu.isa.memory.atomics import reduce
 from gpuregress.devices.cpu.isa.memory.bulk_copy import bulk_copy, is_bulk, send
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer, store
-from gpuregress.devices.cpu.isa.memory.mbarrier import mbarrier_pointer
+from gpuregress.devices.cpu.isa.memory.mbarrier import mbarrier_pointer, note_arrival
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, elements
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.bulk.forms import ARRIVING_TYPES
-from gpuregress.devices.cpu.runtime.checks import layout
 
 _REDUCED_TYPES = ARRIVING_TYPES | {"add": "u32 s32 u64 s64"}
 _STORED_TYPES = "b32 b64 u32 u64 s32 s64 f32 f64"
@@ -43,12 +42,13 @@ def _cp(emitter: Services, instruction: Instruction) -> None:
         raise unsupported(instruction)
     elif words[1] == "mbarrier":
         barrier = mbarrier_pointer(emitter, instruction, instruction.operands[0])
+        before = emitter.builder.load(barrier, typ=I64, align=8)
         copy_queue.issue_arrival(emitter, barrier, counts="noinc" not in words)
         if emitter.unit.granules is not None:
             address = instruction.operands[0]
             assert isinstance(address, Address)
             place = generic_address(emitter, address, space_of(instruction))
-            note_order(emitter, layout.READS | layout.WRITES | layout.RELEASES, place, layout.SCOPES["cluster"])
+            note_arrival(emitter, place, before)
     elif words[1] == "commit_group":
         copy_queue.commit(emitter)
     elif words[1] == "wait_all":

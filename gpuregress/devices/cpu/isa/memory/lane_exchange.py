@@ -22,7 +22,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCH
 
 _STEP = 4
 _ARGUMENTS = (POINTER, I64, I64, I64)
-_WAITS_SHIFT, _BLOCK_SHIFT, _WARP_SHIFT, _GROUP_SHIFT = 10, 36, 5, 32
+_WAITS_SHIFT, _BLOCK_SHIFT, _WARP_SHIFT, _CLASS_SHIFT = 10, 36, 5, 32
 
 
 def watch(emitter: Services, instruction: Instruction) -> None:
@@ -38,7 +38,7 @@ def watch(emitter: Services, instruction: Instruction) -> None:
         if emitter.index not in watched:
             continue
         function = emitter.subroutine(name, I64, _ARGUMENTS, build)
-        place = i64(site | watched[emitter.index] << _GROUP_SHIFT)
+        place = i64(site | watched[emitter.index] << _CLASS_SHIFT)
         for offset in range(0, count, _STEP):
             where = emitter.builder.add(start, i64(offset))
             emitter.builder.call(function, (emitter.view.machine, where, tag, place))
@@ -75,9 +75,9 @@ def _read(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
     difference = b.xor(writer, tag)
     same_warp = b.icmp_unsigned("==", b.lshr(difference, i64(_WARP_SHIFT)), i64(0))
     other = b.icmp_unsigned("!=", difference, i64(0))
-    group = b.lshr(place, i64(_GROUP_SHIFT))
-    same_group = b.icmp_unsigned("==", b.lshr(where, i64(_GROUP_SHIFT)), group)
-    found = b.and_(b.icmp_unsigned("==", written, address), b.and_(same_group, b.and_(same_warp, other)))
+    common = b.lshr(b.and_(where, place), i64(_CLASS_SHIFT))
+    is_pair = b.icmp_unsigned("!=", common, i64(0))
+    found = b.and_(b.icmp_unsigned("==", written, address), b.and_(is_pair, b.and_(same_warp, other)))
     first = b.icmp_unsigned("==", field(b, machine, "exchange_read"), i64(0))
     with b.if_then(b.and_(found, first)):
         for name, value in (("exchange_write", where), ("exchange_read", place)):

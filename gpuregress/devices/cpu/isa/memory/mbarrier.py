@@ -61,6 +61,19 @@ def _complete(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return b.select(done, _put(b, turned, 0, COUNT, _bits(b, value, EXPECTED_SHIFT, COUNT)), value)
 
 
+def note_arrival(emitter: Services, address: ir.Value, object_bits: ir.Value) -> None:
+    """Tell the dynamic checks of an arrival, which releases what its thread did.
+
+    Args:
+        emitter: the function's.
+        address: the mbarrier's, a generic one, i64.
+        object_bits: those of the mbarrier before the arrival, i64.
+    """
+    bits = layout.READS | layout.WRITES | layout.RELEASES
+    parity = _bits(emitter.builder, object_bits, PARITY_SHIFT, 1)
+    note_order(emitter, bits, address, layout.SCOPES["cluster"], parity=parity)
+
+
 def _arrive(emitter: Services, instruction: Instruction) -> None:
     words = instruction.modifiers
     if "noComplete" in words and "expect_tx" in words:
@@ -84,7 +97,7 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     if "relaxed" not in words:
         assert isinstance(address, Address)
         place = generic_address(emitter, address, space_of(instruction))
-        note_order(emitter, layout.READS | layout.WRITES | layout.RELEASES, place, layout.SCOPES["cluster"])
+        note_arrival(emitter, place, old)
     emitter.write(target, old, "b64")
 
 
@@ -108,7 +121,8 @@ def _wait(emitter: Services, instruction: Instruction) -> None:
     bulk_copy.arrive(emitter, pointer)
     copy_queue.arrive(emitter, pointer)
     b = emitter.builder
-    now = b.trunc(_bits(b, b.load(pointer, typ=I64, align=8), PARITY_SHIFT, 1), I1)
+    parity = _bits(b, b.load(pointer, typ=I64, align=8), PARITY_SHIFT, 1)
+    now = b.trunc(parity, I1)
     if "parity" in instruction.modifiers:
         then = b.trunc(emitter.read(phase, "u32"), I1)
     else:
@@ -118,7 +132,8 @@ def _wait(emitter: Services, instruction: Instruction) -> None:
         assert isinstance(address, Address)
         place = generic_address(emitter, address, space_of(instruction))
         with b.if_then(passed):
-            note_order(emitter, layout.READS | layout.ACQUIRES, place, layout.SCOPES["cluster"])
+            acquires = layout.READS | layout.ACQUIRES
+            note_order(emitter, acquires, place, layout.SCOPES["cluster"], parity=parity)
     emitter.write(target, passed, "pred")
 
 

@@ -82,14 +82,14 @@ class BulkNotes:
         """The copy from shared memory that was issued at an epoch has been waited for."""
         if not self._races:
             return
-        first, _ = self._cells(host, size)
+        first, plane = self._cells(host, size)
         written = first[:, _WRITE]
         late = np.flatnonzero((written >> _STAMP_SHIFT > layout.epoch_stamp(epoch)) & (written >= self._word("start")))
         for number in _distinct(written, late):
             self._report(layout.UNARRIVED, self._address(host, number), int(written[number]), epoch)
         # Whoever writes next must come behind the wait.
-        free = first[:, _READER] < self._word("open")
-        first[free, _READER] = self._begin(layout.epoch_site(epoch), layout.epoch_thread(epoch))
+        waited = self._begin(layout.epoch_site(epoch), layout.epoch_thread(epoch))
+        self._shadow.join(first[:, _READER], plane[:, _READER], self._word("open"), waited)
 
     def in_global(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
         """A copy to a region has arrived."""
@@ -103,8 +103,7 @@ class BulkNotes:
         for number in _distinct(written, np.flatnonzero(flying)):
             self._report(layout.UNARRIVED, self._address(host, number), epoch, int(written[number]))
         self._check(np.where(flying, np.uint64(0), written), host, epoch)
-        has_plain = written & np.uint64(layout.HAS_PLAIN) != 0
-        self._check(np.where(has_plain, plane[:, _WRITE], np.uint64(0)), host, epoch)
+        self._check_lists(written, plane[:, _WRITE], layout.WRITE_LIST, host, epoch)
 
     def _check_proxies(self, first: _Words, host: int, epoch: int) -> None:
         """Report the ordered writes of the block that no fence between the proxies shows to a copy.
@@ -127,13 +126,20 @@ class BulkNotes:
     def _check_readers(self, first: _Words, plane: _Words, host: int, epoch: int) -> None:
         readers = first[:, _READER]
         self._check(readers, host, epoch)
-        has_second = readers & np.uint64(layout.LEVEL_MASK) != 0
-        self._check(np.where(has_second, plane[:, _READER], np.uint64(0)), host, epoch)
+        self._check_lists(readers, plane[:, _READER], layout.READER_LIST, host, epoch)
 
     def _check(self, others: _Words, host: int, epoch: int) -> None:
         """Report the accesses that no barrier orders before one; what takes reports knows of fences and releases."""
         for number in _distinct(others, np.flatnonzero(self._unordered(others, layout.epoch_thread(epoch)))):
             self._report(layout.RACE, self._address(host, number), epoch, int(others[number]))
+
+    def _check_lists(self, newest: _Words, words: _Words, mark: int, host: int, epoch: int) -> None:
+        """Report the accesses behind the newest ones that no barrier orders before one."""
+        listed = (newest & np.uint64(mark) != 0) & (newest >= self._word("start"))
+        for number in np.flatnonzero(listed):
+            others = np.fromiter(self._shadow.listed(int(newest[number]), int(words[number]), mark), np.uint64)
+            for other in others[self._unordered(others, layout.epoch_thread(epoch))]:
+                self._report(layout.RACE, self._address(host, int(number)), epoch, int(other))
 
     def _unordered(self, others: _Words, thread: int) -> npt.NDArray[np.bool_]:
         """Whether no barrier of the block orders epochs before the running thread's next access.

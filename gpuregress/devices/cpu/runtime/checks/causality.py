@@ -76,6 +76,7 @@ class _Release:
         fenced: the stamp of the block's last barrier behind fences of its threads; 0: none.
         is_far: whether it holds for other blocks.
         seen: the releases that it had acquired.
+        phase: of the mbarrier at which it arrived.
     """
 
     block: int
@@ -85,14 +86,37 @@ class _Release:
     fenced: int
     is_far: bool
     seen: tuple[_Seen, ...]
+    phase: int = 0
 
 
 @dataclass(slots=True)
 class _Location:
-    """The releases at one address, the oldest first; those before a plain strong write do not count any more."""
+    """The releases at one address, the oldest first.
+
+    Attributes:
+        releases: all of them.
+        first: those before a plain strong write do not count any more.
+        phase: how often the parity of an mbarrier was seen to change.
+        parity: its last one, as `layout.ODD_PHASE` or 0.
+    """
 
     releases: list[_Release] = field(default_factory=list)
     first: int = 0
+    phase: int = 0
+    parity: int = 0
+
+    def enter_phase(self, parity: int) -> None:
+        """Note the parity of the phase that an mbarrier is in."""
+        self.phase += parity != self.parity
+        self.parity = parity
+
+    @property
+    def completed(self) -> int:
+        """The number of releases before the phase that an mbarrier is in, whose arrivals no wait has seen."""
+        count = len(self.releases)
+        while count and self.releases[count - 1].phase == self.phase:
+            count -= 1
+        return count
 
 
 @dataclass(slots=True)
@@ -152,9 +176,11 @@ class Causality:
         key = self._key(address, number)
         if kind & layout.READS and key in self._locations:
             place = self._locations[key]
-            self._acquire(
-                block, _Acquired(thread, stamp, key, len(place.releases), bool(kind & layout.ACQUIRES), is_far)
-            )
+            count = len(place.releases)
+            if kind & layout.PHASED:
+                place.enter_phase(kind & layout.ODD_PHASE)
+                count = place.completed
+            self._acquire(block, _Acquired(thread, stamp, key, count, bool(kind & layout.ACQUIRES), is_far))
         if kind & layout.WRITES:
             self._release(block, number, thread, key, kind, is_far=is_far)
         self._shadow.pass_time()
@@ -193,11 +219,11 @@ class Causality:
         if near is None and not fenced:
             return
         if place is None:
-            place = self._locations[key] = _Location()
+            place = self._locations[key] = _Location(parity=kind & layout.ODD_PHASE)
         self._shadow.note_release()
         holds_far = is_far and (far is not None or fenced > 0)
         place.releases.append(
-            _Release(number, thread, near, far, fenced, holds_far, tuple(self._usable(block, thread)))
+            _Release(number, thread, near, far, fenced, holds_far, tuple(self._usable(block, thread)), place.phase)
         )
 
     def _fence(self, thread: int, stamp: int) -> _Fence:

@@ -184,6 +184,10 @@ class LaunchFindings:
         site = scene.module.sites[layout.epoch_site(epoch)]
         return _Access(site, faults.coordinates(number, scene.block), faults.coordinates(block, grid), number)
 
+    @staticmethod
+    def _is_global(address: int) -> bool:
+        return address >> REGION_SHIFT not in (0, SHARED_WINDOW >> REGION_SHIFT)
+
     def _race(self, kind: int, address: int, earlier: _Access, later: _Access) -> CheckFinding:
         element = self._element(later.site if later.site.size else earlier.site, address)
         same_block = earlier.block == later.block
@@ -229,7 +233,7 @@ class LaunchFindings:
         """`s[31]` (shared): the element that an address is in; a bulk copy's site does not tell its size."""
         if not site.size:
             site = dataclasses.replace(site, size=1 << self._scene().kernel.granules[0])
-        if address >> REGION_SHIFT not in (0, SHARED_WINDOW >> REGION_SHIFT):
+        if self._is_global(address):
             return faults.element_at(self._scene(), site, address)
         rank, inside = divmod(address & (1 << REGION_SHIFT) - 1, 1 << CLUSTER_SHIFT)
         element = faults.element_at(self._scene(), site, SHARED_WINDOW + inside)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 STAMP_SHIFT, THREAD_SHIFT, SITE_SHIFT = 32, 22, 6
 THREAD_MASK = 1023 << THREAD_SHIFT
-SITE_MASK = 0xFFFF << SITE_SHIFT
-MOST_SITES = 1 << 16
+SITE_MASK = 0x7FFF << SITE_SHIFT
+MOST_SITES = 1 << 15
+EXPOSED = 1 << 21
+"""The list of a cell's writes has one that may race with a strong access, because it is plain or strong for few
+threads."""
 
 STRONG = 1
 """The access is atomic, volatile, or ordered: PTX calls it strong."""
@@ -20,16 +23,21 @@ COPIED = 1 << LEVEL_SHIFT
 """Of a plain write: a copy of cp.async, which needs no fence between the proxies."""
 SAME_WARP, SAME_BLOCK, OTHER_BLOCK = 1, 2, 3
 SCOPES = {"cta": 0, "cluster": 1, "gpu": 2, "gl": 2, "sys": 3}
-HAS_PLAIN = 1 << 3
-"""The write is strong, and the cell keeps the plain one before it; or, where conflicts are looked for, one of another
-thread with which it may change places."""
+HAS_EARLIER = 1 << 3
+"""The cell has a list of writes, of which this is the newest one."""
 IN_FLIGHT = 1 << 4
 """An asynchronous copy that has not arrived."""
 SAME_VALUE = 1 << 5
 """The write stored what memory held already; an atomic operation: it may change places with others of its kind."""
 
 CELL_SHIFT = 4
-"""A cell has two words in the first plane (write, reader) and two in the second (plain write, other reader)."""
+"""A cell has two words in the first plane (write, reader) and two in the second, of which the last is another reader.
+In programs with lists of accesses, the words of the second plane are a mask of lanes, for which the epoch in the first
+plane stands, in the lower half, and the index of a node in the upper one."""
+WRITE_LIST, READER_LIST = HAS_EARLIER | EXPOSED, LEVEL_MASK
+"""Marks of the newest write and of the newest reader, which say that the second plane's word is in use."""
+NODE_SHIFT = 4
+"""A node of a list of accesses has an epoch, a mask of lanes (32 bits), and the index of the node behind it (32)."""
 
 LAUNCH_WORDS = (
     "now",
@@ -45,6 +53,11 @@ LAUNCH_WORDS = (
     "heap_accesses",
     "same_value",
     "heap",
+    "nodes",
+    "node_count",
+    "node_capacity",
+    "free_node",
+    "lost_accesses",
 )
 LAUNCH = {name: 8 * index for index, name in enumerate(LAUNCH_WORDS)}
 """Word of the launch's state → its byte. `now`: the stamp; `oldest`: the first epoch of this launch; `shadow`: the
@@ -52,8 +65,10 @@ table of regions; `turns`: (stamp, block) of each turn of a block; `has_turns`: 
 `lost_turns`: whether there were too many of them; `stop`: nothing more is reported;
 `released`: whether a thread has released anything; `heap_accesses`: whether one accessed memory that has no cells;
 `same_value`: whether two writes of one value have been told; `heap`: the table of the heap's size classes, with rows
-like those of regions, but without flags."""
-REPORT = 128
+like those of regions, but without flags; `nodes`, `node_count`, `node_capacity`, `free_node`: those of lists of
+accesses, how many were used and may be, and the first of those that are free again; `lost_accesses`: whether there were
+too few."""
+REPORT = 192
 """Where a report's words are: kind, address, epoch, other epoch, bytes."""
 REPORT_WORDS = 6
 LAUNCH_BYTES = 256
@@ -85,8 +100,9 @@ PROXY_FENCED = CLUSTER_FENCED + 4 * 1024
 """1024 stamps: a thread's last fence between the proxies. Those of earlier blocks are older than every write."""
 BLOCK_BYTES = PROXY_FENCED + 4 * 1024
 
-READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE = 1, 2, 4, 8, 16, 32
-"""Bits of a strong access or a fence, as it is told to Python."""
+READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE, PHASED, ODD_PHASE = (1 << bit for bit in range(8))
+"""Bits of a strong access or a fence, as it is told to Python. PHASED: an arrival or a wait at an mbarrier, in whose
+phase the parity is odd (ODD_PHASE) or even."""
 
 RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED = range(6)
 """Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race;

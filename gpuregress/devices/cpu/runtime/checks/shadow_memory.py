@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,22 @@ from gpuregress.devices.cpu.runtime.memory import Region
 _Words = npt.NDArray[np.uint64]
 _CELL_WORDS = 2
 _TURNS = 1 << 20
+_NODES = 1 << 22
+"""Nodes of lists of accesses: 64 MiB, of which a launch takes what it uses."""
 _LATE = 3 << 30
 """A stamp from which on a launch begins again at 1: stamps have 32 bits."""
+_OF_A_LAUNCH = (
+    "turn_count",
+    "has_turns",
+    "lost_turns",
+    "stop",
+    "released",
+    "heap_accesses",
+    "same_value",
+    "free_node",
+    "lost_accesses",
+)
+"""Words that are 0 when a launch begins."""
 
 
 class BlockState:
@@ -68,6 +82,9 @@ class ShadowMemory:
         self._heap_table = np.zeros((HEAP_CLASSES, 2), np.uint64)
         self._heap: dict[int, tuple[int, int, _Words]] = {}
         self._turns = np.zeros(0, np.uint64)
+        self._nodes = reserve(_NODES << layout.NODE_SHIFT).view(np.uint64).reshape(-1, 2)
+        self._set("nodes", self._nodes.ctypes.data)
+        self._set("node_capacity", _NODES)
         self._set("heap", self._heap_table.ctypes.data)
         self._set("now", 1)
         self._set("shadow", self._table.ctypes.data)
@@ -100,7 +117,9 @@ class ShadowMemory:
         self._turns = np.zeros(blocks + _TURNS, np.uint64)
         self._set("turns", self._turns.ctypes.data)
         self._set("turn_capacity", len(self._turns))
-        for name in ("turn_count", "has_turns", "lost_turns", "stop", "released", "heap_accesses", "same_value"):
+        # Epochs of earlier launches have no nodes any more. Index 0 is that of no node.
+        self._set("node_count", 1)
+        for name in _OF_A_LAUNCH:
             self._set(name, 0)
         for region in regions:
             self._shadow(region, shift, is_race_free=region.number in race_free)
@@ -177,6 +196,53 @@ class ShadowMemory:
         turns = self._turns[: self.word("turn_count")]
         place = int(np.searchsorted(turns, np.uint64((stamp + 1) << layout.STAMP_SHIFT))) - 1
         return int(turns[place]) & 0xFFFF_FFFF if place >= 0 else -1
+
+    def listed(self, newest: int, word: int, mark: int) -> Iterator[int]:
+        """The epochs of all accesses of a list.
+
+        Args:
+            newest: the epoch in the cell.
+            word: that of the second plane.
+            mark: the bits of the epoch that tell whether the second word is in use.
+        """
+        if newest & mark == 0 or newest < self.word("oldest"):
+            yield newest
+            return
+        epoch = newest & ~mark
+        while True:
+            lanes, number = word & 0xFFFF_FFFF, word >> 32
+            first = epoch & ~(31 << layout.THREAD_SHIFT)
+            yield from (first | lane << layout.THREAD_SHIFT for lane in range(32) if lanes >> lane & 1)
+            if not number:
+                return
+            epoch, word = (int(one) for one in self._nodes[number])
+
+    def join(self, newest: _Words, words: _Words, open_: int, epoch: int) -> None:
+        """Count a read of cells as their newest one, before which readers since the last barrier stay listed.
+
+        Args:
+            newest: the cells' readers, which are changed.
+            words: those of the second plane, likewise.
+            open_: the first epoch behind the barrier.
+            epoch: of the read.
+        """
+        mark = np.uint64(layout.LEVEL_MASK)
+        others = np.flatnonzero(newest >= open_)
+        first = self.word("node_count")
+        if first + len(others) > _NODES:
+            self._set("lost_accesses", 1)
+            others = others[:0]
+        known = newest[others]
+        lanes = known >> np.uint64(layout.THREAD_SHIFT) & np.uint64(31)
+        alone = np.left_shift(np.uint64(1), lanes, dtype=np.uint64)
+        numbers = np.arange(first, first + len(others), dtype=np.uint64)
+        self._nodes[first : first + len(others), 0] = known & ~mark
+        self._nodes[first : first + len(others), 1] = np.where(known & mark == 0, alone, words[others])
+        self._set("node_count", first + len(others))
+        newest[:] = epoch
+        newest[others] |= np.uint64(1 << layout.LEVEL_SHIFT)
+        bit = np.uint64(1 << (layout.epoch_thread(epoch) & 31))
+        words[others] = bit | numbers << np.uint64(32)
 
     def note_written(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
         """Count bytes of a region as written before the launch."""

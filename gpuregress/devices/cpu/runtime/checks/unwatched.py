@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 HEAP = "memory from malloc"
 LATE_TURNS = "blocks after a million changes between blocks"
+LOST_ACCESSES = "more than four million concurrent accesses"
 BULK = "bulk copies in global memory"
 TEXTURES = "textures and surfaces"
 LOCAL = "local memory"

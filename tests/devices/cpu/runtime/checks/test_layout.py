@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gpuregress.devices.cpu.runtime.checks import layout
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 1023), st.integers(0, 2**16 - 1), st.integers(0, 63))
+@given(st.integers(0, 2**32 - 1), st.integers(0, 1023), st.integers(0, layout.MOST_SITES - 1), st.integers(0, 63))
 def test_the_parts_of_an_epoch(stamp: int, thread: int, site: int, flags: int) -> None:
     epoch = stamp << layout.STAMP_SHIFT | thread << layout.THREAD_SHIFT | site << layout.SITE_SHIFT | flags
     parts = (layout.epoch_stamp(epoch), layout.epoch_thread(epoch), layout.epoch_site(epoch))

@@ -1,0 +1,425 @@
+"""Lists of the concurrent accesses of a shadow cell, as subroutines of the module.
+
+FastTrack keeps a vector of readers while reads are concurrent. Where accesses are plain, and every wait orders all
+threads of a block or all lanes of a warp, two readers stand for that vector (`race_rules`). Atomic operations do not
+race with each other, and fences, mbarriers and barriers of some threads order some accesses and leave others. So
+programs that have any of these keep all concurrent accesses: the newest in the cell, with a word beside it in the
+second plane, and those before it as a list of nodes. A node stands for the lanes of a warp that accessed the cell
+at one site with no wait between. An access that is ordered behind another one of its kind takes its place, because what
+is ordered behind the later one is ordered behind the earlier one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.address_resolution import field
+from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64, open_function, while_nonzero
+from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.checks.happens_before import Declare, HappensBefore
+from gpuregress.devices.cpu.checks.shadow_place import ShadowPlace, load_word
+from gpuregress.devices.cpu.runtime.checks import layout
+
+_LANE_BITS = 31 << layout.THREAD_SHIFT
+_KIND_BITS = (1 << layout.SITE_SHIFT) - 1 & ~layout.HAS_EARLIER
+"""Flags that tell how strong an access is, and of what kind."""
+
+_WIDE = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
+"""Bits of a write that is strong for all threads of the device."""
+
+PlaceOf: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value, ir.Value, str], ShadowPlace]
+"""Makes the place of an access: (builder, machine, plane, address, epoch, space) → it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest access of a list, as a cell keeps it.
+
+    Attributes:
+        epoch: without the mark of a list.
+        mask: the lanes that it stands for, i32.
+        head: the index of the node behind it, 0 for none, i32.
+    """
+
+    epoch: ir.Value
+    mask: ir.Value
+    head: ir.Value
+
+
+def lane_bit(b: ir.IRBuilder, epoch: ir.Value) -> ir.Value:
+    """The bit of an epoch's lane in a mask, i32."""
+    lane = b.and_(b.lshr(epoch, i64(layout.THREAD_SHIFT)), i64(31))
+    return b.shl(i32(1), b.trunc(lane, I32))
+
+
+def opened(b: ir.IRBuilder, epoch: ir.Value, word: ir.Value, mark: int) -> Newest:
+    """The newest access of a cell.
+
+    Args:
+        b: the builder.
+        epoch: the cell's word.
+        word: that of the second plane.
+        mark: the bits of the epoch that tell whether the second word is in use.
+    """
+    alone = b.icmp_unsigned("==", b.and_(epoch, i64(mark)), i64(0))
+    mask = b.select(alone, lane_bit(b, epoch), b.trunc(word, I32))
+    head = b.select(alone, i32(0), b.trunc(b.lshr(word, i64(32)), I32))
+    return Newest(b.and_(epoch, i64(~mark)), mask, head)
+
+
+@contextmanager
+def each_lane(b: ir.IRBuilder, epoch: ir.Value, mask: ir.Value) -> Iterator[ir.Value]:
+    """Run the body for the epoch of each lane of a mask."""
+    left = Cell(b, mask)
+    bare = b.and_(epoch, i64(~_LANE_BITS))
+    with while_nonzero(b, left) as lanes:
+        lane = b.zext(b.cttz(lanes, ir.Constant(I1, 1)), I64)
+        yield b.or_(bare, b.shl(lane, i64(layout.THREAD_SHIFT)))
+        left.set(b.and_(lanes, b.sub(lanes, i32(1))), b)
+
+
+class AccessLists:
+    """The subroutines of one module.
+
+    Args:
+        function: declares functions of the module.
+        order: tells whether accesses are ordered.
+        place_of: makes the place of an access.
+    """
+
+    def __init__(self, function: Declare, order: HappensBefore, place_of: PlaceOf) -> None:
+        self._function, self._order, self._place_of = function, order, place_of
+
+    @contextmanager
+    def each(self, b: ir.IRBuilder, machine: ir.Value, newest: Newest) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Run the body for each entry of a list, the newest first: its epoch and its mask."""
+        epoch, mask, index = Cell(b, newest.epoch), Cell(b, newest.mask), Cell(b, newest.head)
+        going = Cell(b, i32(1))
+        with while_nonzero(b, going):
+            yield epoch.get(b), mask.get(b)
+            number = index.get(b)
+            going.set(b.zext(b.icmp_unsigned("!=", number, i32(0)), I32), b)
+            with b.if_then(b.icmp_unsigned("!=", number, i32(0))):
+                node = _node(b, machine, number)
+                epoch.set(b.load(node, typ=I64), b)
+                mask.set(b.load(at(b, node, 8), typ=I32), b)
+                index.set(b.load(at(b, node, 12), typ=I32), b)
+
+    def push(self) -> ir.Function:
+        """`(machine, head, epoch, mask)` → the new head: an access joins a list.
+
+        It takes the place of an earlier one of its warp, if that is of the same kind and of no further lanes.
+        """
+        function, is_new = self._declared("check.list.push", I32, (POINTER, I32, I64, I32))
+        if not is_new:
+            return function
+        machine, head, epoch, mask = function.args
+        b = open_function(function)
+        launch = field(b, machine, "checks", POINTER)
+        turn = load_word(b, field(b, machine, "block_checks", POINTER), layout.BLOCK["turn"])
+        has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
+        index = Cell(b, head)
+        same_bits = i64(layout.THREAD_MASK & ~_LANE_BITS | _KIND_BITS)
+        with while_nonzero(b, index) as number:
+            node = _node(b, machine, number)
+            known = b.load(node, typ=I64)
+            # Other blocks, and earlier turns of this one, are behind those of this turn.
+            index.set(i32(0), b)
+            is_near = b.icmp_unsigned(">=", known, turn)
+            with b.if_then(b.or_(is_near, has_turns)):
+                index.set(b.load(at(b, node, 12), typ=I32), b)
+                is_same = b.icmp_unsigned("==", b.and_(b.xor(known, epoch), same_bits), i64(0))
+                further = b.and_(b.load(at(b, node, 8), typ=I32), b.not_(mask))
+                with b.if_then(b.and_(is_same, b.icmp_unsigned("==", further, i32(0)))):
+                    own = Cell(b, ir.Constant(I1, 1))
+                    with b.if_then(b.not_(is_near)):
+                        blocks = [
+                            b.call(self._order.block_of(), (launch, b.lshr(one, i64(layout.STAMP_SHIFT))))
+                            for one in (known, epoch)
+                        ]
+                        own.set(b.icmp_unsigned("==", *blocks), b)
+                    with b.if_then(own.get(b)):
+                        b.store(epoch, node)
+                        b.store(mask, at(b, node, 8))
+                        b.ret(head)
+        fresh = b.call(self._allocate(), (machine,))
+        with b.if_then(b.icmp_unsigned("==", fresh, i32(0)), likely=False):
+            b.ret(head)
+        node = _node(b, machine, fresh)
+        b.store(epoch, node)
+        b.store(mask, at(b, node, 8))
+        b.store(head, at(b, node, 12))
+        b.ret(fresh)
+        return function
+
+    def _allocate(self) -> ir.Function:
+        """`(machine)` → the index of a free node; 0 where there is none, which is noted."""
+        function, is_new = self._declared("check.list.allocate", I32, (POINTER,))
+        if not is_new:
+            return function
+        (machine,) = function.args
+        b = open_function(function)
+        launch = field(b, machine, "checks", POINTER)
+        free = load_word(b, launch, layout.LAUNCH["free_node"])
+        with b.if_then(b.icmp_unsigned("!=", free, i64(0))):
+            number = b.trunc(free, I32)
+            behind = b.load(at(b, _node(b, machine, number), 12), typ=I32)
+            b.store(b.zext(behind, I64), at(b, launch, layout.LAUNCH["free_node"]))
+            b.ret(number)
+        count = load_word(b, launch, layout.LAUNCH["node_count"])
+        full = b.icmp_unsigned(">=", count, load_word(b, launch, layout.LAUNCH["node_capacity"]))
+        with b.if_then(full, likely=False):
+            b.store(i64(1), at(b, launch, layout.LAUNCH["lost_accesses"]))
+            b.ret(i32(0))
+        b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["node_count"]))
+        b.ret(b.trunc(count, I32))
+        return function
+
+    def free(self) -> ir.Function:
+        """`(machine, head)`: the nodes of a list are free."""
+        function, is_new = self._declared("check.list.free", ir.VoidType(), (POINTER, I32))
+        if not is_new:
+            return function
+        machine, head = function.args
+        b = open_function(function)
+        with b.if_then(b.icmp_unsigned("==", head, i32(0))):
+            b.ret_void()
+        launch = field(b, machine, "checks", POINTER)
+        last, index = Cell(b, head), Cell(b, head)
+        with while_nonzero(b, index) as number:
+            last.set(number, b)
+            index.set(b.load(at(b, _node(b, machine, number), 12), typ=I32), b)
+        first = b.trunc(load_word(b, launch, layout.LAUNCH["free_node"]), I32)
+        b.store(first, at(b, _node(b, machine, last.get(b)), 12))
+        b.store(b.zext(head, I64), at(b, launch, layout.LAUNCH["free_node"]))
+        b.ret_void()
+        return function
+
+    def is_repeated(self, b: ir.IRBuilder, epoch: ir.Value, newest: ir.Value, word: ir.Value, mark: int) -> ir.Value:
+        """Whether the newest access is the same one, made by the thread already with no wait of its own since.
+
+        Args:
+            b: the builder.
+            epoch: of the access.
+            newest: the cell's word.
+            word: that of the second plane.
+            mark: that of the list.
+        """
+        known = opened(b, newest, word, mark)
+        same = b.icmp_unsigned("==", b.and_(b.xor(known.epoch, epoch), i64(~(_LANE_BITS | mark))), i64(0))
+        return b.and_(same, b.icmp_unsigned("!=", b.and_(known.mask, lane_bit(b, epoch)), i32(0)))
+
+    def joins_newest(self, b: ir.IRBuilder, place: ShadowPlace, cell: ir.Value) -> ir.Value:
+        """Join the newest write of a cell, if that is the same one by another lane, and nothing else needs a look.
+
+        Args:
+            b: the builder.
+            place: of a strong write.
+            cell: a pointer to its cell.
+
+        Returns:
+            whether it has joined, i1.
+        """
+        known, reader = load_word(b, cell, 0), load_word(b, cell, 8)
+        same_bits = i64(~(_LANE_BITS | layout.HAS_EARLIER))
+        joins = b.icmp_unsigned("==", b.and_(b.xor(known, place.epoch), same_bits), i64(0))
+        joins = b.and_(joins, place.is_all_old(b, reader))
+        another = b.icmp_unsigned("!=", b.and_(b.xor(known, place.epoch), i64(_LANE_BITS)), i64(0))
+        with b.if_then(b.and_(joins, another)):
+            slot = _Slot(cell, at(b, cell, place.plane), layout.WRITE_LIST)
+            newest = opened(b, known, load_word(b, slot.word, 0), slot.mark)
+            slot.store(b, place.epoch, b.or_(newest.mask, lane_bit(b, place.epoch)), newest.head)
+        return joins
+
+    def note_read(self, space: str) -> ir.Function:
+        """`(machine, cell, plane, address, epoch)`: a cell of a space is read."""
+        types = (POINTER, POINTER, I64, I64, I64)
+        function, is_new = self._declared(f"check.list.read.{space}", ir.VoidType(), types)
+        if not is_new:
+            return function
+        machine, cell, plane, address, epoch = function.args
+        b = open_function(function)
+        place = self._place_of(b, machine, plane, address, epoch, space)
+        self._note(b, place, _Slot(at(b, cell, 8), at(b, at(b, cell, plane), 8), layout.READER_LIST))
+        b.ret_void()
+        return function
+
+    def note_write(self, space: str, *, is_strong: bool, is_exempt: Callable[..., ir.Value]) -> ir.Function:
+        """`(machine, cell, plane, address, epoch)`: a cell is written.
+
+        Args:
+            space: of the cell.
+            is_strong: whether the write is.
+            is_exempt: builds whether a plain write does not race with an earlier one though nothing orders them:
+                (builder, the earlier epoch, its own) → i1.
+        """
+        types = (POINTER, POINTER, I64, I64, I64)
+        name = f"check.list.write.{space}{'.strong' * is_strong}"
+        function, is_new = self._declared(name, ir.VoidType(), types)
+        if not is_new:
+            return function
+        machine, cell, plane, address, epoch = function.args
+        b = open_function(function)
+        place = self._place_of(b, machine, plane, address, epoch, space)
+        second = at(b, cell, plane)
+        slot = _Slot(cell, second, layout.WRITE_LIST)
+        readers = _Slot(at(b, cell, 8), at(b, second, 8), layout.READER_LIST)
+        if is_strong:
+            # Its readers stay: a strong write of another thread, which nothing orders behind it, may race with them.
+            with b.if_then(place.is_all_old(b, load_word(b, readers.epoch, 0))):
+                self._clear(b, place, readers)
+            self._note(b, place, slot)
+            b.ret_void()
+            return function
+        self._clear(b, place, readers)
+        written = b.and_(load_word(b, cell, 0), i64(~layout.WRITE_LIST))
+        stays = b.and_(self._order.is_unordered(b, place, written), is_exempt(b, written, epoch))
+        with b.if_else(stays, likely=False) as (kept, alone):
+            with kept:
+                self._note(b, place, slot)
+            with alone:
+                self._clear(b, place, slot)
+                b.store(epoch, cell)
+        b.ret_void()
+        return function
+
+    def _note(self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot) -> None:
+        """Make an access the newest of a list."""
+        machine, mark = place.machine, slot.mark
+        is_write = mark == layout.WRITE_LIST
+        own = place.epoch if is_write else b.and_(place.epoch, i64(~mark))
+        known, word = load_word(b, slot.epoch, 0), load_word(b, slot.word, 0)
+        with b.if_then(place.is_all_old(b, known)):
+            self._clear(b, place, slot)
+            b.store(own, slot.epoch)
+            b.ret_void()
+        newest, bit = opened(b, known, word, mark), lane_bit(b, own)
+        is_same = b.icmp_unsigned("==", b.and_(b.xor(newest.epoch, own), i64(~_LANE_BITS)), i64(0))
+        exposed = b.and_(known, i64(layout.EXPOSED)) if is_write else i64(0)
+        with b.if_then(is_same):
+            slot.store(b, b.or_(own, exposed), b.or_(newest.mask, bit), newest.head)
+            b.ret_void()
+        if place.space == "global" and not self._order.orders_blocks:
+            # One access of another block stands for those of all blocks before, unless it is stronger than they are.
+            weakest = b.icmp_unsigned("==", exposed if is_write else b.and_(known, i64(layout.STRONG)), i64(0))
+            with b.if_then(b.and_(b.icmp_unsigned("<", known, place.turn), weakest)):
+                b.call(self.free(), (machine, newest.head))
+                head = b.call(self.push(), (machine, i32(0), newest.epoch, newest.mask))
+                strong = b.icmp_unsigned("==", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
+                sign = b.select(strong, i64(0), i64(layout.EXPOSED)) if is_write else i64(0)
+                slot.store(b, b.or_(own, sign), bit, head)
+                b.ret_void()
+        if self._order.is_whole:
+            self._displace(b, place, slot, (newest, own, exposed))
+        apart, tested = Cell(b, ir.Constant(I1, 0)), newest.mask
+        if not self._order.orders_lanes_of_others:
+            warp = b.and_(b.xor(newest.epoch, own), i64(layout.THREAD_MASK & ~_LANE_BITS))
+            lowest = b.and_(newest.mask, b.sub(i32(0), newest.mask))
+            tested = b.select(b.icmp_unsigned("==", warp, i64(0)), newest.mask, lowest)
+        with each_lane(b, newest.epoch, tested) as other:
+            apart.set(b.or_(apart.get(b), self._order.is_unordered(b, place, other)), b)
+        # What an access races with depends on how strong it is, so only one of its kind stands for another.
+        differs = b.icmp_unsigned("!=", b.and_(b.xor(newest.epoch, own), i64(_KIND_BITS & ~mark)), i64(0))
+        joins = b.or_(apart.get(b), differs)
+        head = Cell(b, newest.head)
+        with b.if_then(joins):
+            head.set(b.call(self.push(), (machine, newest.head, newest.epoch, newest.mask)), b)
+        if is_write:
+            narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
+            exposed = b.or_(exposed, b.select(b.and_(joins, narrow), i64(layout.EXPOSED), i64(0)))
+        slot.store(b, b.or_(own, exposed), bit, head.get(b))
+
+    def _displace(
+        self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot, accesses: tuple[Newest, ir.Value, ir.Value]
+    ) -> None:
+        """Make an access the newest one before one of another warp, where each wait orders all threads of a block.
+
+        No two warps are ordered since the last barrier. So the newest access stands for those of all warps but its own,
+        and one behind it, of another warp, for those of its own.
+
+        Args:
+            b: the builder; it returns where that is done.
+            place: of the access.
+            slot: of the list.
+            accesses: the newest one until now; the epoch of the access; the list's `layout.EXPOSED`.
+        """
+        newest, own, exposed = accesses
+        warp_bits = layout.THREAD_MASK & ~_LANE_BITS
+        is_other = b.icmp_unsigned("!=", b.and_(b.xor(newest.epoch, own), i64(warp_bits)), i64(0))
+        is_alike = b.icmp_unsigned("==", b.and_(b.xor(newest.epoch, own), i64(_KIND_BITS & ~slot.mark)), i64(0))
+        is_current = b.icmp_unsigned(">=", newest.epoch, place.open)
+        with b.if_then(b.and_(is_other, b.and_(is_alike, is_current))):
+            machine, head = place.machine, Cell(b, newest.head)
+            node = _node(b, machine, newest.head)
+            known = b.load(node, typ=I64)
+            serves = b.icmp_unsigned("==", b.and_(b.xor(known, own), i64(_KIND_BITS & ~slot.mark)), i64(0))
+            serves = b.and_(serves, b.not_(place.is_all_old(b, known)))
+            serves = b.and_(serves, b.icmp_unsigned("!=", newest.head, i32(0)))
+            with b.if_else(serves) as (kept, pushed):
+                with kept:
+                    is_own = b.icmp_unsigned("==", b.and_(b.xor(known, own), i64(warp_bits)), i64(0))
+                    with b.if_then(b.and_(is_own, b.icmp_unsigned(">=", known, place.turn))):
+                        b.store(newest.epoch, node)
+                        b.store(newest.mask, at(b, node, 8))
+                with pushed:
+                    head.set(b.call(self.push(), (machine, newest.head, newest.epoch, newest.mask)), b)
+            sign = exposed
+            if slot.mark == layout.WRITE_LIST:
+                narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
+                sign = b.or_(exposed, b.select(narrow, i64(layout.EXPOSED), i64(0)))
+            slot.store(b, b.or_(own, sign), lane_bit(b, own), head.get(b))
+            b.ret_void()
+
+    def _clear(self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot) -> None:
+        """Forget a list; what is of an earlier launch has no nodes any more."""
+        known = load_word(b, slot.epoch, 0)
+        marked = b.icmp_unsigned("!=", b.and_(known, i64(slot.mark)), i64(0))
+        launch = field(b, place.machine, "checks", POINTER)
+        current = b.icmp_unsigned(">=", known, load_word(b, launch, layout.LAUNCH["oldest"]))
+        with b.if_then(b.and_(marked, current)):
+            head = b.trunc(b.lshr(load_word(b, slot.word, 0), i64(32)), I32)
+            b.call(self.free(), (place.machine, head))
+        b.store(i64(0), slot.epoch)
+
+    def _declared(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
+        function, is_new = self._function(name, result, types)
+        if is_new:
+            function.attributes.add("noinline")
+        return function, is_new
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a cell keeps a list.
+
+    Attributes:
+        epoch: a pointer to the newest access.
+        word: a pointer to its mask and the head of the list.
+        mark: bits of the epoch that are set where the word is in use.
+    """
+
+    epoch: ir.Value
+    word: ir.Value
+    mark: int
+
+    def store(self, b: ir.IRBuilder, epoch: ir.Value, mask: ir.Value, head: ir.Value) -> None:
+        """Keep a newest access, marked where it is not alone."""
+        alone = b.and_(
+            b.icmp_unsigned("==", mask, lane_bit(b, epoch)),
+            b.icmp_unsigned("==", head, i32(0)),
+        )
+        mark = i64(layout.HAS_EARLIER if self.mark == layout.WRITE_LIST else 1 << layout.LEVEL_SHIFT)
+        b.store(b.or_(epoch, b.select(alone, i64(0), mark)), self.epoch)
+        b.store(b.or_(b.zext(mask, I64), b.shl(b.zext(head, I64), i64(32))), self.word)
+
+
+def _node(b: ir.IRBuilder, machine: ir.Value, number: ir.Value) -> ir.Value:
+    """A pointer to a node."""
+    launch = field(b, machine, "checks", POINTER)
+    nodes = b.inttoptr(load_word(b, launch, layout.LAUNCH["nodes"]), POINTER)
+    return at(b, nodes, b.shl(b.zext(number, I64), i64(layout.NODE_SHIFT)))
