@@ -260,7 +260,7 @@ class AccessLists:
         """
         types = (POINTER, POINTER, I64, I64, I64)
         name = f"check.list.write.{space}{'.strong' * is_strong}"
-        function, is_new = self._declared(name, ir.VoidType(), types)
+        function, is_new = self._function(name, ir.VoidType(), types)
         if not is_new:
             return function
         machine, cell, plane, address, epoch = function.args
@@ -271,7 +271,9 @@ class AccessLists:
         readers = _Slot(at(b, cell, 8), at(b, second, 8), layout.READER_LIST)
         if is_strong:
             # Its readers stay: a strong write of another thread, which nothing orders behind it, may race with them.
-            with b.if_then(place.is_all_old(b, load_word(b, readers.epoch, 0))):
+            reader = load_word(b, readers.epoch, 0)
+            touched = b.icmp_unsigned("!=", reader, i64(0))
+            with b.if_then(b.and_(touched, place.is_all_old(b, reader)), likely=False):
                 self._clear(b, place, readers)
             self._note(b, place, slot)
             b.ret_void()
@@ -306,13 +308,21 @@ class AccessLists:
             b.ret_void()
         if place.space == "global" and not self._order.orders_blocks:
             # One access of another block stands for those of all blocks before, unless it is stronger than they are.
-            weakest = b.icmp_unsigned("==", exposed if is_write else b.and_(known, i64(layout.STRONG)), i64(0))
+            wide = b.icmp_unsigned("==", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
+            hidden = b.and_(wide, b.icmp_unsigned("==", exposed, i64(0)))
+            plain = b.icmp_unsigned("==", b.and_(known, i64(layout.STRONG)), i64(0))
+            weakest = hidden if is_write else plain
             with b.if_then(b.and_(b.icmp_unsigned("<", known, place.turn), weakest)):
-                b.call(self.free(), (machine, newest.head))
-                head = b.call(self.push(), (machine, i32(0), newest.epoch, newest.mask))
-                strong = b.icmp_unsigned("==", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
-                sign = b.select(strong, i64(0), i64(layout.EXPOSED)) if is_write else i64(0)
-                slot.store(b, b.or_(own, sign), bit, head)
+                behind = Cell(b, newest.head)
+                is_last = b.icmp_unsigned("==", newest.head, i32(0))
+                with b.if_else(is_last) as (alone, others):
+                    with alone:
+                        behind.set(b.call(self.push(), (machine, i32(0), newest.epoch, newest.mask)), b)
+                    with others:
+                        node = _node(b, machine, newest.head)
+                        b.store(newest.epoch, node)
+                        b.store(newest.mask, at(b, node, 8))
+                slot.store(b, own, bit, behind.get(b))
                 b.ret_void()
         if self._order.is_whole:
             self._displace(b, place, slot, (newest, own, exposed))
@@ -358,7 +368,11 @@ class AccessLists:
             node = _node(b, machine, newest.head)
             known = b.load(node, typ=I64)
             serves = b.icmp_unsigned("==", b.and_(b.xor(known, own), i64(_KIND_BITS & ~slot.mark)), i64(0))
-            serves = b.and_(serves, b.not_(place.is_all_old(b, known)))
+            current = b.icmp_unsigned(">=", known, place.open)
+            if place.space == "global":
+                of_block = b.icmp_unsigned("<", known, place.turn)
+                current = b.or_(current, b.and_(of_block, b.icmp_unsigned(">=", known, place.oldest)))
+            serves = b.and_(serves, current)
             serves = b.and_(serves, b.icmp_unsigned("!=", newest.head, i32(0)))
             with b.if_else(serves) as (kept, pushed):
                 with kept:

@@ -134,7 +134,11 @@ class RaceRules:
     def _shared(
         self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
     ) -> None:
-        self._cells(b, access, self.shared_place(b, machine, address, epoch), ir.Constant(I1, 0))
+        where = self.shared_place(b, machine, address, epoch)
+        if self.races:
+            self._cells(b, access, where, ir.Constant(I1, 0))
+        else:
+            self._note_initialized(b, access, where)
         b.ret_void()
 
     def _owner(self, b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
