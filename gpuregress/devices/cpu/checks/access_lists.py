@@ -90,10 +90,11 @@ class AccessLists:
         function: declares functions of the module.
         order: tells whether accesses are ordered.
         place_of: makes the place of an access.
+        keeps_each: whether no access may stand for those of other warps or blocks, because each pair is asked for.
     """
 
-    def __init__(self, function: Declare, order: HappensBefore, place_of: PlaceOf) -> None:
-        self._function, self._order, self._place_of = function, order, place_of
+    def __init__(self, function: Declare, order: HappensBefore, place_of: PlaceOf, *, keeps_each: bool = False) -> None:
+        self._function, self._order, self._place_of, self._keeps_each = function, order, place_of, keeps_each
 
     @contextmanager
     def each(self, b: ir.IRBuilder, machine: ir.Value, newest: Newest) -> Iterator[tuple[ir.Value, ir.Value]]:
@@ -306,7 +307,7 @@ class AccessLists:
         with b.if_then(is_same):
             slot.store(b, b.or_(own, exposed), b.or_(newest.mask, bit), newest.head)
             b.ret_void()
-        if place.space == "global" and not self._order.orders_blocks:
+        if place.space == "global" and not self._order.orders_blocks and not self._keeps_each:
             # One access of another block stands for those of all blocks before, unless it is stronger than they are.
             wide = b.icmp_unsigned("==", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
             hidden = b.and_(wide, b.icmp_unsigned("==", exposed, i64(0)))
@@ -324,7 +325,7 @@ class AccessLists:
                         b.store(newest.mask, at(b, node, 8))
                 slot.store(b, own, bit, behind.get(b))
                 b.ret_void()
-        if self._order.is_whole:
+        if self._order.is_whole and not self._keeps_each:
             self._displace(b, place, slot, (newest, own, exposed))
         apart, tested = Cell(b, ir.Constant(I1, 0)), newest.mask
         if not self._order.orders_lanes_of_others:

@@ -79,7 +79,7 @@ class RaceRules:
         self._flies = unit.has_copies or unit.has_bulk_copies
         self._keeps_all = races and (conflicts or unit.orders_in_part or unit.has_strong_accesses)
         self._order = HappensBefore(unit, self.function)
-        self._lists = AccessLists(self.function, self._order, self._place)
+        self._lists = AccessLists(self.function, self._order, self._place, keeps_each=conflicts)
         self.shifts = {**shifts, CLUSTER: shifts["shared"]}
 
     def function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
