@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,13 @@ FILE = "coverage.json"
 """In a run's folder."""
 VERSION = 1
 _KINDS = ("line", "branch", "loop", "bound")
+_SIDES = {
+    ("branch", False): ("both sides of the branch",) * 2,
+    ("branch", True): ("both sides of all {} branches",) * 2,
+    ("guard", False): ("the guarded instruction executed", "the guarded instruction left out"),
+    ("guard", True): ("the instructions with all {} guards executed", "the instructions with all {} guards left out"),
+}
+"""Kind of a branch, and whether its line has several → its sides in words, behind "never"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +120,27 @@ def points(one: FileCoverage) -> Iterator[Point]:
     """All that cases can execute in a file.
 
     What the compiler makes of a loop has branches and bounds of its own: on the line of a loop only its iterations
-    are told. A branch that was never reached is told by its line.
+    are told, and the branches inside of it. A branch that was never reached is told by its line, or by the branch
+    that it depends on.
     """
     missed = {line for line, count in one.lines if count == 0}
     loops = {loop.line for loop in one.loops}
     for line, count in one.lines:
         yield Point(line, "line", "executed", count)
-    for branch in one.branches:
-        if branch.line not in missed and branch.line not in loops and any(branch.sides) and branch.kind != "case":
-            guarded = branch.kind == "guard"
-            taken = "the guarded instruction executed" if guarded else "both sides of the branch"
-            other = "the guarded instruction left out" if guarded else taken
-            yield Point(branch.line, "branch", taken, branch.taken)
-            yield Point(branch.line, "branch", other, branch.other)
+    branches = [
+        branch
+        for branch in one.branches
+        if branch.kind != "case"
+        and branch.line not in missed
+        and any(branch.sides)
+        and (branch.line not in loops or branch.is_inside)
+    ]
+    numbers = Counter((branch.line, branch.kind) for branch in branches)
+    for branch in branches:
+        number = numbers[branch.line, branch.kind]
+        taken, other = _SIDES[branch.kind, number > 1]
+        yield Point(branch.line, "branch", taken.format(number), branch.taken)
+        yield Point(branch.line, "branch", other.format(number), branch.other)
     for loop in one.loops:
         if loop.line not in missed:
             yield from (Point(loop.line, "loop", text, count) for text, count in iteration_counts(loop))

@@ -64,3 +64,21 @@ def test_a_document_has_files_gaps_and_jobs() -> None:
 def test_an_unrolled_loop_tells_only_whether_it_iterated() -> None:
     assert coverage_report.iteration_counts(LoopCount(1, 1, 3, 0, 2, is_unrolled=True)) == [("an iteration", 2)]
     assert coverage_report.iteration_counts(LoopCount(1, 1, 3, 0, 0)) == [("0 iterations", 3), ("an iteration", 0)]
+
+
+def test_several_branches_of_a_line_are_told_together_and_count_apart() -> None:
+    sides = {"a": (2, 2), "b": (0, 4), "never reached": (0, 0)}
+    branches = tuple(BranchCount(1, 1, *counts, "branch", name) for name, counts in sides.items())
+    guards = (BranchCount(3, 1, 4, 0, "guard", "a"), BranchCount(3, 1, 0, 4, "guard", "b"))
+    one = FileCoverage("/p/k.cu", ((1, 4), (3, 4)), (*branches, *guards))
+    assert [gap.text for gap in coverage_report.gaps(Coverage((one,)))] == [
+        "never both sides of all 2 branches",
+        "never the instructions with all 2 guards left out or the instructions with all 2 guards executed",
+    ]
+    assert str(coverage_report.totals((one,))["branches"]) == "5 of 8"
+
+
+def test_a_branch_inside_of_a_loop_of_its_line_is_told() -> None:
+    inside = BranchCount(4, 1, 0, 4, "branch", "a", is_inside=True)
+    one = FileCoverage("/p/k.cu", ((4, 4),), (inside, BranchCount(4, 1, 0, 4)), (LoopCount(4, 1, 1, 1, 1),))
+    assert [gap.text for gap in coverage_report.gaps(Coverage((one,)))] == ["never both sides of the branch"]

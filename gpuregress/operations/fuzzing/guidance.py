@@ -19,7 +19,7 @@ def features(coverage: Coverage) -> Iterator[Feature]:
         for branch in file.branches:
             for side, count in enumerate(branch.sides):
                 if count:
-                    yield file.path, "branch", branch.line, branch.column, branch.kind, side
+                    yield file.path, "branch", branch.line, branch.column, branch.kind, branch.condition, side
         for loop in file.loops:
             for name, times in (("zero", loop.zero), ("once", loop.once), ("many", loop.many)):
                 if times:

@@ -20,6 +20,8 @@ class BranchCount(Sparse):
         taken: how often its condition was true, summed over threads.
         other: how often it was false.
         kind: `branch`; `guard`: of an instruction; `case`: one of several targets.
+        condition: tells it from others of the same line and column, as those of `a && b` or of a macro.
+        is_inside: whether it is a branch inside of a loop of its line, and not the loop's own.
     """
 
     line: int
@@ -27,6 +29,8 @@ class BranchCount(Sparse):
     taken: int
     other: int
     kind: Literal["branch", "guard", "case"] = "branch"
+    condition: str = ""
+    is_inside: bool = False
 
     @property
     def sides(self) -> tuple[int, ...]:
@@ -159,12 +163,13 @@ def _summed(items: list[C], add: Callable[[C, C], C]) -> tuple[C, ...]:
 
 def _key(item: BranchCount | LoopCount | BoundCount) -> tuple[int | str, ...]:
     if isinstance(item, BranchCount):
-        return item.line, item.column, item.kind
+        return item.line, item.column, item.kind, item.condition
     return (item.line, item.column, *((item.order, item.index, item.limit) if isinstance(item, BoundCount) else ()))
 
 
 def _add_branches(a: BranchCount, b: BranchCount) -> BranchCount:
-    return replace(a, taken=a.taken + b.taken, other=a.other + b.other)
+    is_inside = a.is_inside or b.is_inside
+    return replace(a, taken=a.taken + b.taken, other=a.other + b.other, is_inside=is_inside)
 
 
 def _add_loops(a: LoopCount, b: LoopCount) -> LoopCount:

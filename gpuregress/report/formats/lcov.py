@@ -29,7 +29,7 @@ def _record(one: FileCoverage, root: Path) -> Iterator[str]:
     yield "TN:gpuregress"
     yield f"SF:{path.replace(chr(10), ' ')}"
     sides = [
-        (branch.line, f"{branch.kind}{branch.column}", side, count, any(branch.sides))
+        (branch.line, (branch.column, branch.kind, branch.condition), side, count, any(branch.sides))
         for branch in one.branches
         for side, count in enumerate(branch.sides)
     ]

@@ -14,7 +14,7 @@ def coverage(*lines: tuple[int, int], taken: int = 0) -> Coverage:
 def test_features_of_what_was_reached() -> None:
     assert set(features(coverage((1, 2), (2, 0)))) == {
         ("k.cu", "line", 1),
-        ("k.cu", "branch", 3, 1, "branch", 1),
+        ("k.cu", "branch", 3, 1, "branch", "", 1),
         ("k.cu", "loop", 5, 1, "once"),
         ("k.cu", "bound", 6, 1, "i", "n", 0),
     }

@@ -36,3 +36,11 @@ def test_edges_are_the_values_between_which_a_comparison_changes() -> None:
 
 def test_json_keeps_it() -> None:
     assert from_json(Coverage, to_json(ONE)) == ONE
+
+
+def test_conditions_of_one_place_are_summed_apart() -> None:
+    first, other = BranchCount(3, 1, 1, 0, condition="a"), BranchCount(3, 1, 0, 1, condition="b")
+    part = Coverage((FileCoverage("k.cu", branches=(first, other)),))
+    again = Coverage((FileCoverage("k.cu", branches=(BranchCount(3, 1, 1, 0, "branch", "a", is_inside=True),)),))
+    (file,) = merged((part, again)).files
+    assert file.branches == (BranchCount(3, 1, 2, 0, condition="a", is_inside=True), other)

@@ -6,22 +6,15 @@ its iterations are counted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
+from gpuregress.devices.cpu.counters.origins import NONE, Origins, find_origins, number_of, parameter_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, ResultKind, info
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
+from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register
 
-_NUMBERS = {
-    "tid": "threadIdx",
-    "ctaid": "blockIdx",
-    "laneid": "lane",
-    "warpid": "warp",
-    "clusterid": "cluster",
-    "cluster_ctaid": "block of the cluster",
-}
-_NONE: frozenset[str] = frozenset()
 _ORDERS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _TYPES = frozenset(["s16", "u16", "s32", "u32", "s64", "u64"])
@@ -77,44 +70,27 @@ def find_bounds(flow: ControlFlowGraph, deciding: set[int]) -> dict[int, IndexBo
     return found
 
 
-def _of(name: str, indices: dict[str, frozenset[str]]) -> frozenset[str]:
+def _of(name: str, indices: Mapping[str, Origins]) -> Origins:
     """The numbers of threads and blocks that a register is computed from."""
-    special, _, axis = name.lstrip("%").partition(".")
-    return frozenset([f"{_NUMBERS[special]}{axis and f'.{axis}'}"]) if special in _NUMBERS else indices.get(name, _NONE)
+    return number_of(name) or indices.get(name, NONE)
 
 
-def _indices(flow: ControlFlowGraph) -> dict[str, frozenset[str]]:
+def _indices(flow: ControlFlowGraph) -> Mapping[str, Origins]:
     """The registers that are computed from numbers of threads and blocks, without memory and floating point."""
-    found: dict[str, frozenset[str]] = {}
-    pure = [
+    return find_origins(
         item
         for item in flow.statements
         if isinstance(item, Instruction)
         and info(item).result is ResultKind.PURE
         and info(item).memory is MemoryEffect.NONE
         and not any(word.startswith(("f", "bf", "tf")) for word in item.modifiers)
-    ]
-    changed = True
-    while changed:
-        changed = False
-        for statement in pure:
-            sources = _NONE.union(*(_of(name, found) for name in effects.reads(statement)))
-            for name in effects.sets(statement) if sources else ():
-                if not sources <= found.get(name, _NONE):
-                    found[name], changed = found.get(name, _NONE) | sources, True
-    return found
+    )
 
 
 def _parameters(flow: ControlFlowGraph) -> dict[str, str]:
     """The registers that hold a kernel's parameter as it is, as `args[2]`."""
-    found: dict[str, str] = {}
-    for name, item in single_definitions(flow.statements).items():
-        if item.opcode == "ld" and "param" in item.modifiers:
-            base = next((one.base for one in item.operands if isinstance(one, Address)), None)
-            number = base.name.rpartition("_param_")[2] if isinstance(base, Symbol) else ""
-            if number.isdigit():
-                found[name] = f"args[{number}]"
-    return found
+    named = {name: parameter_of(item) for name, item in single_definitions(flow.statements).items()}
+    return {name: parameter for name, parameter in named.items() if parameter}
 
 
 def _guards(flow: ControlFlowGraph, deciding: set[int]) -> set[str]:

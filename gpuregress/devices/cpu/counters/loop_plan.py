@@ -65,6 +65,10 @@ class CountedLoops:
         """The loops that an edge skips."""
         return [loop for loop in self.loops if edge in loop.skips]
 
+    def depth(self, block: int) -> int:
+        """The loops around a block."""
+        return sum(block in loop.blocks for loop in self.loops)
+
     def innermost(self, block: int) -> CountedLoop | None:
         """The innermost loop that holds a block."""
         return max((loop for loop in self.loops if block in loop.blocks), key=lambda loop: loop.depth, default=None)

@@ -14,12 +14,13 @@ from gpuregress.devices.cpu.builder.threads import Thread, linear_thread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, convert
 from gpuregress.devices.cpu.counters.bounds import IndexBound, find_bounds
+from gpuregress.devices.cpu.counters.conditions import BranchCondition, find_conditions
 from gpuregress.devices.cpu.counters.loop_plan import CountedLoop, CountedLoops, plan_loops
 from gpuregress.devices.cpu.counters.traces import Traces, source_places
 from gpuregress.devices.cpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Label
 from gpuregress.devices.cpu.ptx.types import is_signed
-from gpuregress.devices.cpu.runtime.counters.probe_sites import Lines
+from gpuregress.devices.cpu.runtime.counters.probe_sites import Lines, ProbeKind
 
 
 class Probes:
@@ -51,6 +52,10 @@ class Probes:
     def _bounds(self) -> dict[int, IndexBound]:
         return find_bounds(self._flow, self._plan.deciding)
 
+    @cached_property
+    def _conditions(self) -> dict[int, BranchCondition]:
+        return find_conditions(self._flow, self._plan.depth)
+
     # --- executions ---------------------------------------------------------------------------------------------------
 
     def run(self, emitter: Services, start: int) -> None:
@@ -62,9 +67,7 @@ class Probes:
 
     def predicate(self, emitter: Services) -> None:
         """Count the execution of the guarded instruction at hand; built where its guard is true."""
-        at_ = emitter.index
-        site = self._unit.probe("predicate", self._name, at_, self._lines(at_, at_ + 1), base=self._run_of(at_))
-        self._bump(emitter, site.first)
+        self._bump(emitter, self._guarded("predicate", emitter.index))
 
     def instruction(self, emitter: Services) -> None:
         """Count what the instruction at hand does; built where it is executed."""
@@ -133,11 +136,27 @@ class Probes:
             return self._unit.probe("case", self._name, edge[0] << 16 | edge[1], lines, base=self._run_of(at_)).first
         if control is not Control.BRANCH or last.guard is None or len(set(block.successors)) < 2:
             return None
-        if edge[1] != block.successors[0]:
-            # The other side is what is left; the site is there nevertheless.
-            self._unit.probe("branch", self._name, at_, lines, base=self._run_of(at_))
+        if self._conditions[at_].is_added:
             return None
-        return self._unit.probe("branch", self._name, at_, lines, base=self._run_of(at_)).first
+        counter = self._guarded("branch", at_, is_inside=self._is_inside(edge[0], lines))
+        # The other side is what is left; the site is there nevertheless.
+        return counter if edge[1] == block.successors[0] else None
+
+    def _is_inside(self, block: int, lines: Lines) -> bool:
+        """Whether a branch goes on inside of an innermost loop of its own place, so that it is not the loop's."""
+        loop = self._plan.innermost(block)
+        return (
+            loop is not None
+            and not any(other.blocks < loop.blocks for other in self._plan.loops)
+            and loop.blocks.issuperset(self._flow.blocks[block].successors)
+            and _without_columns(self._lines(loop.statement, loop.statement + 1)) == _without_columns(lines)
+        )
+
+    def _guarded(self, kind: ProbeKind, at_: int, *, is_inside: bool = False) -> int:
+        """The counter of a statement with a guard."""
+        condition, lines = self._conditions[at_], self._lines(at_, at_ + 1)
+        more = {"note": condition.name, "is_inverted": condition.is_inverted, "is_inside": is_inside}
+        return self._unit.probe(kind, self._name, at_, lines, base=self._run_of(at_), **more).first
 
     def _is_taken(self, edge: tuple[int, int]) -> bool:
         """Whether an edge is that of a conditional branch that is taken."""
@@ -228,6 +247,10 @@ class Probes:
     def _add(self, emitter: Services, b: ir.IRBuilder, counter: ir.Value) -> None:
         pointer = at(b, emitter.view.pointer("counters"), b.shl(counter, i64(3)))
         b.store(b.add(b.load(pointer, typ=I64), i64(1)), pointer)
+
+
+def _without_columns(lines: Lines) -> list[list[tuple[str, int]]]:
+    return [[place[:2] for place in chain] for chain in lines]
 
 
 def _is_predicated(statement: Instruction | Call | Label) -> bool:

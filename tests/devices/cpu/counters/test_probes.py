@@ -45,6 +45,12 @@ extern "C" __global__ void apart(int* o, int n) {
         v += __shfl_xor_sync(__activemask(), v, 1);
     o[threadIdx.x] = v + twice(n);
 }
+#define BOTH(a, b) if (a) o[0] = 1; if (b) o[1] = 2
+extern "C" __global__ void lines(int* o, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    BOTH(i < n, i > 5000);
+    for (int k = 0; k < n; k++) if (o[k] > 1000) { o[i] = k; __threadfence(); }
+}
 """
 LINES = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(), 1)}
 
@@ -52,8 +58,8 @@ LINES = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(),
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileCoverage]:
     found: dict[str, FileCoverage] = {}
-    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "plain", "waits", "apart")
-    for kernel, grid in (("plain", 2), ("waits", 1), ("apart", 1)):
+    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "plain", "waits", "apart", "lines")
+    for kernel, grid in (("plain", 2), ("waits", 1), ("apart", 1), ("lines", 2)):
         device = CpuDevice()
         device.instrument(Instruments(coverage=True))
         module = device.load(program, 1, [program.entries[kernel].mangled])
@@ -112,3 +118,17 @@ def test_bounds_count_the_values_next_to_the_limit(seen: dict[str, FileCoverage]
         ("index (blockIdx.x, threadIdx.x) = args[1] - 1", 1),
         ("index (blockIdx.x, threadIdx.x) = args[1]", 1),
     )
+
+
+def _sides(seen: FileCoverage, text: str) -> set[tuple[int, int, bool]]:
+    found = [one for one in seen.branches if one.line == LINES[text]]
+    return {(min(one.sides), max(one.sides), one.is_inside) for one in found}
+
+
+def test_each_condition_of_a_line_counts_apart(seen: dict[str, FileCoverage]) -> None:
+    assert _sides(seen["lines"], "BOTH(i < n, i > 5000);") == {(58, 70, False), (0, 128, False)}
+
+
+def test_a_branch_in_a_loop_of_its_line_is_apart_from_those_of_the_loop(seen: dict[str, FileCoverage]) -> None:
+    text = "for (int k = 0; k < n; k++) if (o[k] > 1000) { o[i] = k; __threadfence(); }"
+    assert {one for one in _sides(seen["lines"], text) if one[2]} == {(0, 128 * 70, True)}

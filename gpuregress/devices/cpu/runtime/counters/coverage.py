@@ -56,6 +56,13 @@ def _one(site: ProbeSite, counts: list[int], whole: int, copies: int) -> FileCov
         below, equal, above = counts
         bound = BoundCount(line, column, site.note, site.source, site.limit, below, equal, above)
         return FileCoverage(path, bounds=(bound,))
-    kind = {"branch": "branch", "case": "case", "predicate": "guard"}[site.kind]
-    other = 0 if kind == "case" else max(0, whole - counts[0])
-    return FileCoverage(path, branches=(BranchCount(line, column, counts[0], other, kind),))  # type: ignore[arg-type]
+    if site.kind == "case":
+        return FileCoverage(path, branches=(BranchCount(line, column, counts[0], 0, "case"),))
+    taken, other = counts[0], max(0, whole - counts[0])
+    if site.kind == "predicate":
+        name = f"not {site.note}" if site.is_inverted else site.note
+        return FileCoverage(path, branches=(BranchCount(line, column, taken, other, "guard", name),))
+    if site.is_inverted:
+        taken, other = other, taken
+    branch = BranchCount(line, column, taken, other, "branch", site.note, is_inside=site.is_inside)
+    return FileCoverage(path, branches=(branch,))

@@ -39,9 +39,11 @@ class ProbeSite:
         lines: source lines of its instructions.
         base: first counter of the `run` that it is part of; -1 where it is none.
         note: of a bound the comparison: `lt`, `le`, `gt` or `ge`; of a loop "zero" where runs of 0 times are seen;
-            of a restart the instruction.
+            of a restart the instruction; of a branch and a predicate the name of the condition.
         source: of a bound: the numbers that the index comes from, `blockIdx.x threadIdx.x`.
         limit: of a bound: `1024`, `args[2]`, "" for another value.
+        is_inverted: of a branch and a predicate: whether it is taken where the named condition is false.
+        is_inside: of a branch: whether it goes on inside of a loop of its own line.
     """
 
     kind: ProbeKind
@@ -53,3 +55,5 @@ class ProbeSite:
     note: str = ""
     source: str = ""
     limit: str = ""
+    is_inverted: bool = False
+    is_inside: bool = False

@@ -48,3 +48,18 @@ def test_copies_count_together_and_two_loops_of_one_place_are_an_unrolled_one() 
 
 def test_without_probes_there_is_none() -> None:
     assert take((), np.zeros(1, np.uint64)) is None
+
+
+def test_a_reversed_branch_counts_its_sides_the_other_way_round() -> None:
+    sites = (
+        ProbeSite("run", "k", 0, 0, (AT,)),
+        ProbeSite("branch", "k", 1, 1, (AT,), 0, "lt", is_inverted=True, is_inside=True),
+        ProbeSite("branch", "k", 2, 2, (AT,), 0, "lt"),
+        ProbeSite("predicate", "k", 3, 3, (AT,), 0, "lt", is_inverted=True),
+    )
+    coverage = take(sites, np.array([10, 4, 1, 3], np.uint64))
+    assert coverage is not None
+    assert coverage.files[0].branches == (
+        BranchCount(3, 5, 6 + 1, 4 + 9, "branch", "lt", is_inside=True),
+        BranchCount(3, 5, 3, 7, "guard", "not lt"),
+    )
