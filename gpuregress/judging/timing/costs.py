@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.baselines import accepted_timings
+from gpuregress.judging.timing.line_pairs import Pair, pairs
 from gpuregress.records import Baseline, Case, CostComparison, InstructionCost, LineCost, Outcome
 from gpuregress.records.instrumentation.costs import total
 from gpuregress.records.instrumentation.schedules import FORWARD
@@ -70,7 +70,7 @@ def _of_measure(
             actual=actual,
             limit=limit,
         )
-    old, line = _worse(measure, before, now)
+    old, line = _worse(measure, pairs(before, now))
     place = f"{line.file}:{line.line}" if line.file else "code without a source line"
     text = f"{place}: {_change(measure, old.counts, line, outcome)}"
     times = f", {actual / expected:.3g} times as many" if expected else ""
@@ -78,34 +78,21 @@ def _of_measure(
     return CostComparison(measure, text, fails=True, expected=expected, actual=actual, limit=limit)
 
 
-def _worse(measure: str, before: Sequence[LineCost], now: Sequence[LineCost]) -> tuple[LineCost, LineCost]:
+def _worse(measure: str, lines: Sequence[Pair]) -> Pair:
     """The line whose cost has grown most, before and now.
 
     Of lines that diverge, the one that diverged least before: a branch that parts a warp has all that follows it
     executed more often, and so more branches that diverge anyway.
     """
-    pairs = list(_pairs(before, now))
-    most = max(_grown(measure, *pair) for pair in pairs)
+    most = max(_grown(measure, *pair) for pair in lines)
     if measure == "divergent_branches":
-        parted = [pair for pair in pairs if _grown(measure, *pair) >= _PARTED * most]
+        parted = [pair for pair in lines if _grown(measure, *pair) >= _PARTED * most]
         return max(parted, key=lambda pair: pair[1].counts[measure] / (pair[0].counts.get(measure, 0) or 0.5))
-    return next(pair for pair in pairs if _grown(measure, *pair) == most)
+    return next(pair for pair in lines if _grown(measure, *pair) == most)
 
 
 def _grown(measure: str, old: LineCost, new: LineCost) -> int:
     return new.counts.get(measure, 0) - old.counts.get(measure, 0)
-
-
-def _pairs(before: Sequence[LineCost], now: Sequence[LineCost]) -> Iterator[tuple[LineCost, LineCost]]:
-    """Each line now with the one that it was, by their texts; a new line with one without costs."""
-    for file in dict.fromkeys(line.file for line in now):
-        old = [line for line in before if line.file == file]
-        new = [line for line in now if line.file == file]
-        matcher = difflib.SequenceMatcher(None, [one.text for one in old], [one.text for one in new], autojunk=False)
-        for _, first, end, start, stop in matcher.get_opcodes():
-            for at in range(start, stop):
-                was = first + at - start
-                yield old[was] if was < end else LineCost(file, new[at].line, ""), new[at]
 
 
 def _change(measure: str, old: Mapping[str, int], line: LineCost, outcome: Outcome) -> str:
@@ -117,6 +104,10 @@ def _change(measure: str, old: Mapping[str, int], line: LineCost, outcome: Outco
     text = f"{old.get(measure, 0):,} → {new.get(measure, 0):,} {measure.replace('_', ' ')}"
     if measure == "sectors" and len(each) == 2:
         text += f"; {new['requests']:,} requests instead of {old['requests']:,}, each of {each[1]:.3g} sectors"
+    if not old and line.file:
+        text += "; the line is new"
+        if measure == "sectors" and each:
+            text += f", with {new['requests']:,} requests, each of {each[0]:.3g} sectors"
     if measure == "instructions" and (lanes := _lost_lanes(old, new)):
         text += f"; {lanes}"
     return f"{text}; {_HINTS[measure]}" if measure in _HINTS else text

@@ -72,6 +72,11 @@ def test_a_line_that_moved_is_found_by_its_text(source: Path) -> None:
     assert text.startswith("True a.cu:3: 4 → 32 sectors")
 
 
+def test_a_new_line_is_told_with_its_requests(source: Path) -> None:
+    (text,) = _compare(_seen(source, 3, 128), (_line(3, 16, "something(else, entirely)"), _line(9, 16, "too")))
+    assert text.startswith("True a.cu:3: 0 → 128 sectors; the line is new, with 4 requests, each of 32 sectors (all ")
+
+
 def test_a_cost_within_its_limit_does_not_fail(source: Path) -> None:
     assert _compare(_seen(source, 3, 16), (_line(3, 16),)) == ["False cost: 16 sectors as accepted"]
     assert _compare(_seen(source, 3, 16), (_line(3, 20),)) == ["False cost: sectors 20 → 16"]
