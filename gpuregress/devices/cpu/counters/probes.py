@@ -30,14 +30,13 @@ class Probes:
         unit: the module.
         name: the function's.
         flow: its control-flow graph.
-        is_kernel: whether it is a kernel.
     """
 
-    def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph, *, is_kernel: bool) -> None:
+    def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph) -> None:
         self._unit, self._name, self._flow = unit, name, flow
         self._cells: dict[int, Cell] = {}
         has_costs = unit.schedule.instruments.costs
-        self._traces = Traces(unit, name, flow, self._plan.loops, is_kernel=is_kernel) if has_costs else None
+        self._traces = Traces(unit, name, flow, self._plan.loops) if has_costs else None
 
     def begin_thread(self, view: MachineView, b: ir.IRBuilder, thread: Thread) -> None:
         """Begin or continue a thread of the kernel."""

@@ -50,13 +50,10 @@ class Traces:
         name: the function's.
         flow: its control-flow graph.
         loops: its loops.
-        is_kernel: whether it is a kernel.
     """
 
-    def __init__(
-        self, unit: Unit, name: str, flow: ControlFlowGraph, loops: list[CountedLoop], *, is_kernel: bool
-    ) -> None:
-        self._unit, self._name, self._flow, self._loops, self._is_kernel = unit, name, flow, loops, is_kernel
+    def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph, loops: list[CountedLoop]) -> None:
+        self._unit, self._name, self._flow, self._loops = unit, name, flow, loops
         self._iterations: dict[int, Cell] = {}
         self._row: ir.Value | None = None
         self._columns: dict[int, int] = {}
@@ -161,7 +158,7 @@ class Traces:
             last = statements[-1][1]
             is_branch = isinstance(last, Instruction) and info(last).control is Control.BRANCH
             branch = len(statements) - 1 if is_branch and last.guard is not None else -1
-            stretch = Stretch(self._name, self._is_kernel, instructions, accesses, branch)
+            stretch = Stretch(self._name, instructions, accesses, branch)
             self._unit.stretches[key] = len(self._unit.stretches), stretch
         return self._unit.stretches[key]
 

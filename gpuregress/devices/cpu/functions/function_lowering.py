@@ -112,7 +112,7 @@ class FunctionEmitter:
         self._instructions = Cell(view.entry, i64(0)) if unit.schedule.counts else None
         wanted = unit.schedule.instruments
         has_probes = wanted.coverage or wanted.costs
-        self._probes = Probes(unit, function.name, self.flow, is_kernel=function.is_entry) if has_probes else None
+        self._probes = Probes(unit, function.name, self.flow) if has_probes else None
         variables = set(unit.variables) | {item.name for item in function.variables}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
         self.provenance = PointerProvenance(self.flow.statements, offsets, variables)

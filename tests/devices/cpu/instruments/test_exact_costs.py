@@ -16,7 +16,7 @@ def test_rows_become_costs_once() -> None:
     costs = ExactCosts()
     assert costs.serves(Instruments(costs=True))
     assert not costs.serves(Instruments(coverage=True))
-    stretch = Stretch("k", True, (TracedInstruction("add.f32", "float", 7, 1, ()),), ())
+    stretch = Stretch("k", (TracedInstruction("add.f32", "float", 7, 1, ()),), ())
     launch = launch_of(Instruments(costs=True), stretches=(stretch,))
     costs.before(launch)
     launch.calls[TRACE_FULL](launch.machine.trace)

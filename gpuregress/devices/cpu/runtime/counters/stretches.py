@@ -59,14 +59,12 @@ class Stretch:
 
     Attributes:
         function: PTX function.
-        is_kernel: whether it is a kernel, in which a lane comes to a place once in each iteration.
         instructions: in order.
         accesses: in the order of the row.
         branch: number of the conditional branch at its end; -1 where there is none.
     """
 
     function: str
-    is_kernel: bool
     instructions: tuple[TracedInstruction, ...]
     accesses: tuple[TracedAccess, ...]
     branch: int = -1

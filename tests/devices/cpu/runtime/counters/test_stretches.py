@@ -7,5 +7,5 @@ from gpuregress.devices.cpu.runtime.counters.stretches import Stretch, TracedAcc
 
 def test_a_row_has_a_key_iterations_addresses_and_the_branch() -> None:
     access = TracedAccess(0, "load", 4)
-    assert Stretch("k", True, (), (access, access)).words == 4
-    assert Stretch("k", True, (), (access,), branch=0).words == 4
+    assert Stretch("k", (), (access, access)).words == 4
+    assert Stretch("k", (), (access,), branch=0).words == 4

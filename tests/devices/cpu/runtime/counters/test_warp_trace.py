@@ -17,7 +17,7 @@ GLOBAL = 1 << 45
 
 def _stretch(kind: str, access: str) -> Stretch:
     item = TracedInstruction(f"x.{kind}", kind, 7, 1, CHAIN)
-    return Stretch("k", True, (item,), (TracedAccess(0, access, 4),))  # type: ignore[arg-type]
+    return Stretch("k", (item,), (TracedAccess(0, access, 4),))  # type: ignore[arg-type]
 
 
 def _traced(stretch: Stretch, rows: list[tuple[int, int, int]]) -> dict[str, int]:
@@ -85,7 +85,7 @@ def test_bulk_copies_add_bytes_and_what_is_not_counted_is_told() -> None:
         TracedInstruction(name, "copy", at, 1, CHAIN, site, "sectors of bulk copies")
         for at, (name, site) in enumerate((("cp.async.bulk", 4), ("cp.async.bulk", 5)))
     ]
-    trace = warp_trace.WarpTrace(machine, [Stretch("k", True, (item,), ()) for item in items])
+    trace = warp_trace.WarpTrace(machine, [Stretch("k", (item,), ()) for item in items])
     trace.full(machine.trace)
     head = (ctypes.c_uint64 * 2).from_address(machine.trace)
     (ctypes.c_uint64 * 2).from_address(head[0])[:] = [32, 0]
@@ -98,7 +98,7 @@ def test_bulk_copies_add_bytes_and_what_is_not_counted_is_told() -> None:
 def test_another_blocks_shared_memory_has_no_conflicts_and_updates_by_cluster_share_no_word() -> None:
     def conflicts(mnemonic: str, start: int, step: int) -> int:
         item = TracedInstruction(mnemonic, "atomic.shared", 7, 1, CHAIN)
-        stretch = Stretch("k", True, (item,), (TracedAccess(0, "atomic", 4),))
+        stretch = Stretch("k", (item,), (TracedAccess(0, "atomic", 4),))
         counts = _traced(stretch, [(32 + lane, 0, start + step * lane) for lane in range(32)])
         assert counts["requests.cluster" if start & OTHER_BLOCK else "requests.shared"] == 1
         assert "sectors" not in counts
