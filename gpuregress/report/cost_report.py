@@ -98,7 +98,7 @@ def summary(costs: Costs) -> Iterator[str]:
     if most := max(costs.contention.values(), default=0):
         clashes = counts.get("atomic_conflicts", 0)
         yield f"atomics: {clashes:,} lanes wait for another one of their request; {most:,} updates of one address"
-    rest = {"barriers": "barriers that warps come to", "tensor_operations": "matrix instructions of warps"}
+    rest = {"barriers": "barriers at which warps wait", "tensor_operations": "matrix instructions of warps"}
     yield from (f"{words}: {counts[name]:,}" for name, words in rest.items() if counts.get(name))
     if costs.uncounted:
         yield f"not all is counted: {costs.uncounted}"

@@ -52,7 +52,7 @@ def test_the_summary_has_a_line_for_each_kind_of_cost() -> None:
         "shared memory: 2 requests, 3 bank conflicts",
         "branches: 5 by warps, 1 divergent",
         "atomics: 9 lanes wait for another one of their request; 12 updates of one address",
-        "barriers that warps come to: 7",
+        "barriers at which warps wait: 7",
         "not all is counted: something",
     ]
 

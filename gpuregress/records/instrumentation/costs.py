@@ -16,7 +16,7 @@ MEASURES: dict[str, str] = {
     "bank_conflicts": "further passes over shared memory, for banks that several words of a request need",
     "divergent_branches": "branches at which the lanes of a warp go both ways",
     "atomic_conflicts": "lanes of a warp that update an address which another one updates in the same request",
-    "barriers": "barriers that warps come to",
+    "barriers": "barriers of blocks and clusters at which warps wait",
     "tensor_operations": "matrix instructions that warps issue",
     "bytes": "bytes that threads load and store",
 }

@@ -136,7 +136,7 @@ class CostSpec(Spec):
     bank_conflicts: Expr | None = Field(None, description="further passes over shared memory")
     divergent_branches: Expr | None = Field(None, description="branches at which lanes of a warp go both ways")
     atomic_conflicts: Expr | None = Field(None, description="lanes of a request that update an address of another lane")
-    barriers: Expr | None = Field(None, description="barriers that warps come to")
+    barriers: Expr | None = Field(None, description="barriers of blocks and clusters at which warps wait")
     tensor_operations: Expr | None = Field(None, description="matrix instructions that warps issue")
     bytes: Expr | None = Field(None, description="bytes that threads load and store")
 

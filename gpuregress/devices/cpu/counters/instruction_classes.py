@@ -25,6 +25,8 @@ def instruction_class(statement: Instruction | Call) -> str:
         return "tensor" if is_product else "barrier" if opcode == "wgmma" else _memory(statement)
     if facts.family.startswith("texture."):
         return "texture"
+    if opcode == "bar" and statement.modifiers[:1] == ("warp",):
+        return "warp"
     if opcode in ("bar", "barrier", "mbarrier", "fence", "membar") or facts.wait in (Wait.BLOCK, Wait.CLUSTER):
         return "barrier"
     if facts.family.startswith("warp."):

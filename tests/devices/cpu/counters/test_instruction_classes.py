@@ -31,6 +31,7 @@ from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Symbol
         ("bra", "control"),
         ("ret", "control"),
         ("bar.sync", "barrier"),
+        ("bar.warp.sync", "warp"),
         ("membar.gl", "barrier"),
         ("shfl.sync.down.b32", "warp"),
         ("ld.global.f32", "load.global"),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.counters import warp_requests
-from gpuregress.devices.cpu.runtime.counters.stretches import OTHER_BLOCK, Stretch, TracedAccess
+from gpuregress.devices.cpu.runtime.counters.stretches import OTHER_BLOCK, Stretch, TracedAccess, TracedInstruction
 from gpuregress.devices.cpu.runtime.counters.warp_requests import INACTIVE, LANES, WarpGroups, Words
 from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW, REGION_SHIFT, SHARED_WINDOW, Machine
 from gpuregress.records import Costs, InstructionCost
@@ -114,7 +114,7 @@ class WarpTrace:
         for at, one in enumerate(stretch.instructions):
             self._count(number, at, "instructions", groups.count * one.count)
             self._count(number, at, "thread_instructions", len(rows) * one.count)
-            if one.kind == "barrier" and one.mnemonic.startswith("bar"):
+            if _is_wait(one):
                 self._count(number, at, "barriers", groups.count)
             if one.kind == "tensor":
                 self._count(number, at, "tensor_operations", groups.count * one.count)
@@ -165,6 +165,12 @@ class WarpTrace:
         if count:
             totals = self._totals[number]
             totals[at, name] = totals.get((at, name), 0) + count
+
+
+def _is_wait(one: TracedInstruction) -> bool:
+    """Whether a warp waits at an instruction for others of its block or cluster."""
+    words = one.mnemonic.split(".")
+    return one.kind == "barrier" and words[0] in ("bar", "barrier") and "arrive" not in words
 
 
 def _of(windows: Words, space: str) -> npt.NDArray[np.bool_]:

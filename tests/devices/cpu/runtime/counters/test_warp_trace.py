@@ -108,3 +108,25 @@ def test_another_blocks_shared_memory_has_no_conflicts_and_updates_by_cluster_sh
     assert [conflicts("atom.shared.add.u32", own, step) for step in (0, 4, 8, 128)] == [0, 0, 1, 31]
     assert [conflicts("atom.shared::cluster.add.u32", own, step) for step in (0, 4, 8, 128)] == [31, 0, 1, 31]
     assert [conflicts("atom.shared::cluster.add.u32", other, step) for step in (0, 128)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "kind", "waits"),
+    [
+        ("bar.sync", "barrier", 1),
+        ("barrier.cluster.wait", "barrier", 1),
+        ("barrier.cluster.arrive", "barrier", 0),
+        ("bar.warp.sync", "warp", 0),
+        ("fence.sc.cta", "barrier", 0),
+    ],
+)
+def test_barriers_are_those_at_which_a_warp_waits_for_other_warps(mnemonic: str, kind: str, waits: int) -> None:
+    stretch = Stretch("k", (TracedInstruction(mnemonic, kind, 7, 1, CHAIN),), ())
+    machine = Machine()
+    trace = warp_trace.WarpTrace(machine, [stretch])
+    trace.full(machine.trace)
+    head = (ctypes.c_uint64 * 2).from_address(machine.trace)
+    (ctypes.c_uint64 * 2).from_address(head[0])[:] = [32, 0]
+    head[0] += 16
+    (item,) = trace.costs().instructions
+    assert item.counts.get("barriers", 0) == waits
