@@ -55,6 +55,11 @@ class Candidate:
         return max((one.grade for one in self.contents), key=GRADES.index, default="own")
 
     @property
+    def hardest(self) -> tuple[Grade, str]:
+        """The grade of its data, and what is hard in data of this grade."""
+        return self.grade, max((one.hardest for one in self.contents if one.grade == self.grade), default="")
+
+    @property
     def words(self) -> str:
         """`n=33; x: all NaN`."""
         changed = ", ".join(f"{name}={value}" for name, value in self.parameters)

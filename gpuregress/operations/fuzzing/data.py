@@ -40,6 +40,15 @@ class EdgeContents:
     fill: Any
     grade: Grade
 
+    @property
+    def hardest(self) -> str:
+        """The kind of its values that kernels fail at for a reason of its own: NaN, an infinity, or the grade."""
+        values = next(iter(self.fill.values())) if isinstance(self.fill, dict) else ()
+        numbers = [value for value in (values if isinstance(values, list) else [values]) if isinstance(value, float)]
+        if any(math.isnan(value) for value in numbers):
+            return "NaN"
+        return "infinity" if any(math.isinf(value) for value in numbers) else self.grade
+
 
 def edges(buffer: Buffer, written: Any, *, is_result: bool) -> tuple[EdgeContents, ...]:
     """Contents to try in a buffer; none where only its own make sense.
@@ -71,9 +80,11 @@ def _floats(buffer: Buffer, scalar: dtypes.Scalar) -> Iterator[tuple[str, Any, G
     middle = (low + high) / 2
     ordinary = [low + (high - low) * share / _FEW for share in range(_FEW)]
     smallest, largest = scalar.smallest, scalar.largest
-    yield "one NaN among others", _choice(*ordinary, *ordinary, math.nan), "special"
+    yield "NaN among others", _choice(*ordinary, *ordinary, math.nan), "special"
     yield "all equal", {"value": middle}, "ordinary"
     yield "infinities among others", _choice(*ordinary, *ordinary, math.inf, -math.inf), "special"
+    # The same random numbers choose from the list, so an element that is NaN above, as the first one, is none here.
+    yield "NaN among others, at other elements", _choice(math.nan, *ordinary, *ordinary), "special"
     yield "duplicates", _choice(low, middle), "ordinary"
     yield "sorted", _progression(low, high, buffer), "ordinary"
     yield "in reversed order", _progression(high, low, buffer), "ordinary"

@@ -64,9 +64,9 @@ def kind(tried: Tried) -> tuple[object, ...]:
     """What failures of one kind share: the fault and its place, or the comparison; and the kind of data."""
     failed = tried.failure
     assert failed is not None
-    grade = tried.planned.candidate.grade
+    grade, hardest = tried.planned.candidate.hardest
     side = failed.sides[0] if failed.sides else failed.buffers
-    return failed.status, failed.fault, failed.kernel, side, "ordinary" if grade == "own" else grade
+    return failed.status, failed.fault, failed.kernel, side, hardest if grade in ("special", "extreme") else "ordinary"
 
 
 class FindingWriter:

@@ -33,7 +33,7 @@ def space(*keep: str) -> Space:
 
 def test_edges_take_turns_and_stand_alone() -> None:
     found = list(space().edges())
-    assert [one.words for one in found[:2]] == ["n=0", "x: one NaN among others"]
+    assert [one.words for one in found[:2]] == ["n=0", "x: NaN among others"]
     assert all(len(one.parameters) + len(one.contents) == 1 for one in found)
     assert len({one.key for one in found}) == len(found)
     assert {one.base for one in found} == {0, 1}

@@ -112,3 +112,15 @@ def test_the_range_of_a_normal_distribution() -> None:
     found = made(Buffer("x", "float32", (4,), Fill("normal", NormalDistribution(10.0, 2.0), 0)))
     assert found["all equal"].fill == {"value": 10.0}
     assert "zeros" not in found
+
+
+def test_each_element_is_no_nan_in_one_of_the_contents_with_nan_among_others() -> None:
+    buffer = Buffer("x", "float32", (400,), UNIFORM)
+    found = made(buffer)
+    one, other = (
+        np.isnan(contents(buffer, found[words].fill))
+        for words in ("NaN among others", "NaN among others, at other elements")
+    )
+    assert one.any()
+    assert other.any()
+    assert not (one & other).any()

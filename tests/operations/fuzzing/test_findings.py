@@ -18,6 +18,9 @@ from tests import fakes
 from tests.workshop import Workshop
 
 NAN = EdgeContents("x", "all NaN", {"value": float("nan")}, "special")
+INFINITE = EdgeContents("x", "infinities", {"choice": [1.0, float("-inf")]}, "special")
+ZEROS = EdgeContents("x", "0 and -0", {"choice": [0.0, -0.0]}, "special")
+ORDINARY = EdgeContents("y", "all equal", {"value": 1.0}, "ordinary")
 JOB: dict[str, Any] = {"job": "j-fuzz", "source": "../kernels/scale.cu", "buffers": {"x": {"fill": NAN.fill}}}
 
 
@@ -34,6 +37,17 @@ def test_one_finding_for_each_kind() -> None:
         (special, 0),
         (own, 0),
     ]
+
+
+def test_failures_with_other_special_values_are_other_kinds() -> None:
+    differs = Failure("differ", sides=(("out", "reference"),))
+    tried = [
+        failed(candidate, differs)
+        for one in (ZEROS, NAN, INFINITE)
+        for candidate in (Candidate(0).with_contents(one), Candidate(0).with_contents(one).with_contents(ORDINARY))
+    ]
+    found = [(one.planned.candidate.words, also) for one, also in findings.grouped(tried)]
+    assert found == [("x: 0 and -0", 1), ("x: all NaN", 1), ("x: infinities", 1)]
 
 
 def test_a_job_is_written_once_and_never_overwritten(shop: Workshop, tmp_path_factory: Any) -> None:
