@@ -71,7 +71,7 @@ def _lines(one: CaseAccuracy) -> Iterator[str]:
     for lost in found.restarts[:_MOST_LINES]:
         yield (
             f"  not followed: {lost.instruction} at {_text(lost.path, lost.line)} ({lost.count} times); "
-            "its results count as exact"
+            "its results count as exact, or are left out"
         )
     if len(found.restarts) > _MOST_LINES:
         yield f"  and {len(found.restarts) - _MOST_LINES} more instructions that are not followed"
@@ -85,7 +85,7 @@ def _buffer(buffer: BufferAccuracy, *, is_followed: bool) -> Iterator[str]:
 
     word = "elements" if len(dtypes.parse(buffer.dtype).parts) == 1 else "parts of elements"
     left = buffer.elements - buffer.tracked
-    rest = f"; {left} not written by floating-point instructions are left out" if left else ""
+    rest = f"; {left} without a value in higher precision are left out" if left else ""
     yield f"  {buffer.buffer}: {buffer.dtype} against {buffer.precision}, {buffer.tracked} {word}{rest}"
     if not buffer.tracked:
         return

@@ -47,19 +47,19 @@ def test_errors_then_the_lines_where_they_arise(
     assert (result.exit_code, asked) == (0, [("scale",)])
     assert result.stdout.splitlines() == [
         "scale",
-        "  out: float32 against float64, 8 elements; 1 not written by floating-point instructions are left out",
+        "  out: float32 against float64, 8 elements; 1 without a value in higher precision are left out",
         "    error in ulp: median 0.5, 90% 2, 99% 11, largest 12",
         "    1 elements are finite on one side only",
         "    elements by error: exact or not followed: 3, ≤ 16: 5",
         "    worst [0, 3].y: 1.5, exact 1.25, 12 ulp",
-        "  x: float32 against float64, 0 elements; 4 not written by floating-point instructions are left out",
+        "  x: float32 against float64, 0 elements; 4 without a value in higher precision are left out",
         "  v: float4 against float64, 8 parts of elements",
         "    not followed: 8 parts of elements without a known error; see the instructions below",
         "  the error arises at",
         f"      75%  {text}  (up to 9 ulp)",
         "      25%  an unknown line  (up to 3 ulp)",
         f"  looks like catastrophic cancellation at {text}: up to 20 bits lost, 2 times",
-        f"  not followed: mma.sync at {text} (64 times); its results count as exact",
+        f"  not followed: mma.sync at {text} (64 times); its results count as exact, or are left out",
         "  7 elements in memory were not followed, for there was no room; they count as exact",
     ]
 

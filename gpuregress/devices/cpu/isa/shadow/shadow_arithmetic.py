@@ -126,14 +126,13 @@ def _signed(emitter: Services, operation: str, sources: list[Shadow]) -> Shadow:
 def _lower(emitter: Services, instruction: Instruction) -> None:
     """Lower an operation: the shadow of the result, the result, then each source as {shadow, value} or a constant."""
     operation, kind = instruction.modifiers[:2]
+    if operation in ("restart", "lost"):
+        _count_loss(emitter, instruction)
+    if operation == "lost":
+        return
     target, original = instruction.operands[:2]
     assert isinstance(target, Vector)
     if operation in ("value", "restart"):
-        if operation == "restart":
-            site = emitter.unit.probe(
-                "restart", emitter.function.name, emitter.index, lines_of(instruction), note=instruction.modifiers[2]
-            )
-            _add(emitter, site.first, i64(1))
         write(emitter, target, (widened(emitter, original, kind), _ZERO))
         return
     source_kind = instruction.modifiers[2] if operation == "convert" else kind
@@ -151,6 +150,13 @@ def _lower(emitter: Services, instruction: Instruction) -> None:
     if operation in ("add", "sub", "fma", "mad"):
         _note_cancellation(emitter, kind, site.first, _terms(emitter, operation, values), result, exact[0])
     write(emitter, target, _rounded(emitter, site.first, exact, from_values, result))
+
+
+def _count_loss(emitter: Services, instruction: Instruction) -> None:
+    """Count an execution of an instruction at which shadows are lost; its mnemonic is the last word."""
+    mnemonic = instruction.modifiers[-1]
+    site = emitter.unit.probe("restart", emitter.function.name, emitter.index, lines_of(instruction), note=mnemonic)
+    _add(emitter, site.first, i64(1))
 
 
 def _picked(emitter: Services, order: str, shadows: list[Shadow], values: list[ir.Value]) -> Shadow:

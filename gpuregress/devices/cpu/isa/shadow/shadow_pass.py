@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.isa.shadow.shadow_arithmetic import shadow_of
+from gpuregress.devices.cpu.isa.shadow.shadow_arithmetic import OPERATIONS, shadow_of
 from gpuregress.devices.cpu.isa.shadow.shadow_kinds import (
     Kinds,
     conversion,
@@ -47,6 +47,7 @@ from gpuregress.devices.cpu.ptx.types import BITS
 _INTEGER_ROUNDINGS = frozenset(["rni", "rzi", "rmi", "rpi"])
 _MAGIC = {"f32": 2.0**22, "f64": 2.0**51, "f16": 2.0**9, "bf16": 2.0**6}
 """A constant as large as this rounds what is added to it to an integer."""
+_PACKED = frozenset(["f16x2", "bf16x2"])
 _SILENT = frozenset(["mov", "cvt", "set", "selp", "shfl", "tex", "tld4", "ld", "ldu"])
 """Opcodes whose result is new, exact or a copy: no precision is lost at them."""
 
@@ -103,7 +104,20 @@ class _Inserter:
             yield from self._arithmetic(statement)
         else:
             yield statement
-            yield from (self._restart(statement, name) for name in effects.sets(statement) if name in self._kinds)
+            known = [name for name in effects.sets(statement) if name in self._kinds]
+            yield from (self._restart(statement, name) for name in known)
+            if not known and self._packs(statement):
+                yield self._shadow(statement, ("lost", statement.mnemonic), ())
+
+    def _packs(self, instruction: Instruction) -> bool:
+        """Whether the result is packed floats, which have no shadow: halves side by side, or sums of a matrix."""
+        words = (instruction.opcode, *instruction.modifiers)
+        if words[0] == "mov":
+            parts = [part for item in instruction.operands[1:] if isinstance(item, Vector) for part in item.elements]
+            return any(map(self._kind, parts))
+        if words[0] == "cvt" or words[0] in OPERATIONS:
+            return not _PACKED.isdisjoint(words)
+        return "mma" in words[:2] and bool(float_types(instruction))
 
     # --- arithmetic ---------------------------------------------------------------------------------------------------
 

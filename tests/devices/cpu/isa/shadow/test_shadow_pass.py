@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gpuregress.devices.cpu.isa.shadow.shadow_pass import with_shadows
 from gpuregress.devices.cpu.ptx.parser import parse
@@ -39,6 +40,34 @@ def test_a_shadow_begins_anew_at_bits_and_is_told() -> None:
         "add.rn.f32",
         "%shadow.add.f32",
     ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "fma.rn.f16x2 %r2, %r3, %r4, %r5; st.global.b32 [%rd2], %r2;",
+        "cvt.rn.f16x2.f32 %r2, %f1, %f2; st.global.b32 [%rd2], %r2;",
+        "add.rn.f16 %h1, %h2, %h3; mov.b32 %r2, {%h1, %h4}; st.global.b32 [%rd2], %r2;",
+        "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r2, %r3}, {%r4, %r5}, {%r6}, {%r2, %r3};",
+    ],
+)
+def test_packed_halves_that_have_no_shadow_are_told(body: str) -> None:
+    told = [name for name in mnemonics(body) if name.startswith("%shadow.lost")]
+    (instruction,) = [part.split()[0] for part in body.split(";") if "{" in part or "x2" in part]
+    assert told == [f"%shadow.lost.{instruction}"]
+
+
+@pytest.mark.parametrize("body", ["mov.b32 %r2, {%h1, %h4};", "add.s32 %r2, %r3, %r4;", "mov.b32 {%h1, %h2}, %r2;"])
+def test_bits_without_floats_are_not_told(body: str) -> None:
+    assert not [name for name in mnemonics(body) if "lost" in name]
+
+
+def test_packed_halves_are_counted_with_their_line(tmp_path: Path) -> None:
+    body = "cvt.rn.f16x2.f32 %r2, 0f3F800000, 0f40000000; st.global.b32 [%rd2], %r2;"
+    run = Shadowed(tmp_path, body, np.zeros(2, np.float32), np.zeros(2, np.float16))
+    (lost,) = run.report.roundings
+    assert (lost.kind, lost.count, lost.instruction) == ("restart", 1, "cvt.rn.f16x2.f32")
+    assert not run.shadow.known.any()
 
 
 def test_rounding_to_an_integer_follows_the_original() -> None:
