@@ -52,7 +52,7 @@ def _measured(case: Case, outcome: Outcome, facts: MadeOf, *, is_timed: bool) ->
         sm_clock=seen.timing.sm_clock if seen.timing is not None else "",
         instructions=dict(seen.instructions),
         uncounted=seen.uncounted,
-        costs=line_costs(seen.costs) if seen.costs is not None else (),
+        costs=line_costs(seen.costs) if seen.costs is not None and not seen.costs.uncounted else (),
     )
 
 

@@ -56,3 +56,11 @@ def test_costs_without_a_line_are_kept_as_one(tmp_path: Path) -> None:
         LineCost("a.cu", 2, "second", {"sectors": 3}),
         LineCost("", 0, "", {"sectors": 6}),
     )
+
+
+def test_costs_of_which_a_part_was_lost_are_not_kept() -> None:
+    items = (InstructionCost("k", "", 0, 1, "ld", "load.global", {"sectors": 3}),)
+    for lost, kept in (("", 1), ("a warp executes too many instructions between two waits", 0)):
+        seen = Observations(instructions={"k": 7}, costs=Costs(items, uncounted=lost))
+        outcome = Outcome("c", "done", device=CPU, observations=seen)
+        assert len(accepted_timings.updated({}, CASE, outcome, MadeOf("5eed"))["cpu"].costs) == kept

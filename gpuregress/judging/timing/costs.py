@@ -23,7 +23,7 @@ _DEVICE_ACTIONS = {"load": "read", "store": "write", "atomic": "update"}
 
 
 def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[CostComparison, ...]:
-    """Compare the costs that the job bounds; one entry without a measure says why they were not compared.
+    """Compare the costs that the job bounds; an entry without a measure says what was not compared, and why.
 
     Args:
         case: what was run.
@@ -48,7 +48,8 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
         return (CostComparison("", f"cost: not compared, for no costs were accepted; {advice}"),)
     now = accepted_timings.line_costs(seen)
     found = [_of_measure(name, limit, before.costs, now, outcome) for name, limit in limits.items()]
-    return tuple(sorted(found, key=_growth, reverse=True))
+    rest = [CostComparison("", f"cost: compared without {'; '.join(seen.left_out)}")] if seen.left_out else []
+    return (*sorted(found, key=_growth, reverse=True), *rest)
 
 
 def _growth(one: CostComparison) -> float:

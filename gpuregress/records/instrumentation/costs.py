@@ -87,8 +87,8 @@ class CostComparison(Sparse):
     """A cost of a case compared with the accepted one.
 
     Attributes:
-        measure: one of `MEASURES`; "" where nothing was compared.
-        message: the result in one line: the line that became worse.
+        measure: one of `MEASURES`; "" where something was not compared.
+        message: the result in one line: the line that became worse, or what was not compared.
         fails: whether it is greater than the job's `cost:` allows.
         expected: the accepted count.
         actual: this run's.

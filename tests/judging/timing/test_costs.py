@@ -93,6 +93,8 @@ def test_nothing_is_passed_over_in_silence(source: Path) -> None:
     assert "no costs were accepted" in _compare(seen, ())[0]
     assert "nothing was counted" in _compare(None, (_line(3, 16),))[0]
     assert "not all is counted: lost" in _compare(dataclasses.replace(seen, uncounted="lost"), (_line(3, 16),))[0]
+    left_out = dataclasses.replace(seen, left_out=("sectors of bulk copies (a.cu:7)",))
+    assert _compare(left_out, (_line(3, 16),))[1:] == ["False cost: compared without sectors of bulk copies (a.cu:7)"]
     assert "a GPU counts none" in _compare(seen, (_line(3, 16),), device=H200)[0]
     assert _compare(seen, None, {}) == []
 
