@@ -23,7 +23,7 @@ def features(coverage: Coverage) -> Iterator[Feature]:
         for loop in file.loops:
             for name, times in (("zero", loop.zero), ("once", loop.once), ("many", loop.many)):
                 if times:
-                    yield file.path, "loop", loop.line, loop.column, name
+                    yield file.path, "loop", loop.line, loop.column, loop.number, name
         for bound in file.bounds:
             for at, (_, count) in enumerate(bound.edges):
                 if count:

@@ -49,6 +49,7 @@ class LoopCount(Sparse):
         once: how often it ran one.
         many: how often it ran more.
         is_unrolled: whether the compiler made several loops of it, so that an iteration is several of the source's.
+        number: among the loops of its line and column, as of a macro.
     """
 
     line: int
@@ -57,6 +58,7 @@ class LoopCount(Sparse):
     once: int
     many: int
     is_unrolled: bool = False
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,9 @@ def _summed(items: list[C], add: Callable[[C, C], C]) -> tuple[C, ...]:
 def _key(item: BranchCount | LoopCount | BoundCount) -> tuple[int | str, ...]:
     if isinstance(item, BranchCount):
         return item.line, item.column, item.kind, item.condition
-    return (item.line, item.column, *((item.order, item.index, item.limit) if isinstance(item, BoundCount) else ()))
+    if isinstance(item, LoopCount):
+        return item.line, item.column, item.number
+    return item.line, item.column, item.order, item.index, item.limit
 
 
 def _add_branches(a: BranchCount, b: BranchCount) -> BranchCount:

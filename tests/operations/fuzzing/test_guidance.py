@@ -15,7 +15,7 @@ def test_features_of_what_was_reached() -> None:
     assert set(features(coverage((1, 2), (2, 0)))) == {
         ("k.cu", "line", 1),
         ("k.cu", "branch", 3, 1, "branch", "", 1),
-        ("k.cu", "loop", 5, 1, "once"),
+        ("k.cu", "loop", 5, 1, 0, "once"),
         ("k.cu", "bound", 6, 1, "i", "n", 0),
     }
 

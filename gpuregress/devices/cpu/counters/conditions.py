@@ -7,10 +7,11 @@ origins. Constants are no part of an integer comparison: those of an unrolled lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
+from gpuregress.devices.cpu.counters.loop_plan import CountedLoop
 from gpuregress.devices.cpu.counters.origins import NONE, Origins, find_origins, number_of, parameter_of
 from gpuregress.devices.cpu.ptx.tree import (
     Call,
@@ -50,11 +51,13 @@ class BranchCondition:
         is_inverted: whether the guard is true where the named condition is false.
         is_added: whether the compiler added it when it unrolled a loop: the place is in a loop, and this condition only
             outside of it.
+        origins: of all values that it compares.
     """
 
     name: str
     is_inverted: bool
     is_added: bool = False
+    origins: Origins = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ def find_conditions(flow: ControlFlowGraph, depth_of: Callable[[int], int]) -> d
         others = seen.setdefault((place, test.shape), {})
         number = others.setdefault(test.details, len(others))
         name = f"{test.shape} {number + 1}" if number else test.shape
-        found[at] = place, BranchCondition(name, test.is_inverted != statement.guard.negated)
+        inverted = test.is_inverted != statement.guard.negated
+        found[at] = place, BranchCondition(name, inverted, origins=tests.origins(statement.guard.register))
         depth = depth_of(flow.block_at(at))
         for key in ((place, name), (place, "")):
             deepest[key] = max(depth, deepest.get(key, 0))
@@ -107,6 +111,10 @@ class _Tests:
     def __init__(self, flow: ControlFlowGraph) -> None:
         self._definitions = single_definitions(flow.statements)
         self._origins = find_origins(flow.statements, _parameter)
+
+    def origins(self, predicate: str) -> Origins:
+        """The origins of a predicate."""
+        return self._origins.get(predicate, NONE)
 
     def of(self, predicate: str, depth: int = 0) -> _Test:
         """The test of a predicate; its origins alone where it is not known, or set at several statements."""
@@ -147,3 +155,26 @@ class _Tests:
 def _parameter(statement: Statement) -> Origins:
     name = parameter_of(statement)
     return frozenset([name]) if name else NONE
+
+
+def number_loops(
+    loops: Sequence[CountedLoop], conditions: Mapping[int, BranchCondition], flow: ControlFlowGraph
+) -> dict[int, int]:
+    """Number the loops of one place of the source, as of a macro.
+
+    A compiler also makes several loops of one. Their conditions come from the same values: the origins of one hold
+    those of the other.
+
+    Returns:
+        header → number among the loops of its place, the same for those that are made of one.
+    """
+    found: dict[int, int] = {}
+    seen: dict[Place, list[Origins]] = {}
+    for loop in sorted(loops, key=lambda one: one.statement):
+        statement, known = flow.statements[loop.statement], conditions.get(loop.statement)
+        origins = known.origins if known is not None else NONE
+        others = seen.setdefault(() if isinstance(statement, Label) else _place(statement), [])
+        found[loop.head] = next((at for at, one in enumerate(others) if one <= origins or origins <= one), len(others))
+        if found[loop.head] == len(others):
+            others.append(origins)
+    return found

@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.builder.threads import Thread, linear_thread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, convert
 from gpuregress.devices.cpu.counters.bounds import IndexBound, find_bounds
-from gpuregress.devices.cpu.counters.conditions import BranchCondition, find_conditions
+from gpuregress.devices.cpu.counters.conditions import BranchCondition, find_conditions, number_loops
 from gpuregress.devices.cpu.counters.loop_plan import CountedLoop, CountedLoops, plan_loops
 from gpuregress.devices.cpu.counters.traces import Traces, source_places
 from gpuregress.devices.cpu.ptx.opcode_table import Control, Wait, info
@@ -54,6 +54,10 @@ class Probes:
     @cached_property
     def _conditions(self) -> dict[int, BranchCondition]:
         return find_conditions(self._flow, self._plan.depth)
+
+    @cached_property
+    def _loop_numbers(self) -> dict[int, int]:
+        return number_loops(self._plan.loops, self._conditions, self._flow)
 
     # --- executions ---------------------------------------------------------------------------------------------------
 
@@ -185,7 +189,8 @@ class Probes:
         """The first counter of a loop."""
         lines = self._lines(loop.statement, loop.statement + 1)
         note = "zero" if loop.tests_first or loop.skips else ""
-        return self._unit.probe("loop", self._name, loop.head, lines, note=note).first
+        number = self._loop_numbers[loop.head]
+        return self._unit.probe("loop", self._name, loop.head, lines, note=note, number=number).first
 
     def _get(self, emitter: Services, loop: CountedLoop) -> ir.Value:
         if loop.waits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.devices.cpu.counters.conditions import BranchCondition, find_conditions
+from gpuregress.devices.cpu.counters.conditions import BranchCondition, find_conditions, number_loops
 from gpuregress.devices.cpu.counters.loop_plan import plan_loops
 from gpuregress.devices.cpu.ptx.parser import parse
 
@@ -140,3 +140,40 @@ def test_a_condition_of_a_place_in_a_loop_that_is_only_outside_of_it_is_the_comp
     flow = ControlFlowGraph(function)
     found = find_conditions(flow, plan_loops(flow).depth)
     assert [one.is_added for one in found.values()] == [True, False, False, False]
+
+
+LOOPS = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u32 k_param_0, .param .u32 k_param_1) {{
+    .reg .pred %p<9>; .reg .b32 %r<9>;
+    .loc 1 7 5
+    ld.param.u32 %r1, [k_param_0];
+    ld.param.u32 %r2, [k_param_1];
+    and.b32 %r5, %r1, 3;
+FIRST:
+    add.s32 %r3, %r3, 1;
+    setp.lt.s32 %p1, %r3, %r1;
+    @%p1 bra FIRST;
+    {line}
+SECOND:
+    add.s32 %r4, %r4, 1;
+    setp.ne.s32 %p2, %r4, {limit};
+    @%p2 bra SECOND;
+    ret;
+}}
+.file 1 "k.cu"
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "line", "numbers"),
+    [("%r5", "", [0, 0]), ("8", "", [0, 0]), ("%r2", "", [0, 1]), ("%r2", ".loc 1 8 5", [0, 0])],
+    ids=["a remainder", "a constant", "another limit", "another line"],
+)
+def test_loops_of_a_line_are_numbered_but_for_those_made_of_one(limit: str, line: str, numbers: list[int]) -> None:
+    (function,) = parse(LOOPS.format(limit=limit, line=line)).functions
+    flow = ControlFlowGraph(function)
+    loops = plan_loops(flow)
+    found = number_loops(loops.loops, find_conditions(flow, loops.depth), flow)
+    assert [found[head] for head in sorted(found)] == numbers

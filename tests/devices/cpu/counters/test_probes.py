@@ -46,6 +46,12 @@ extern "C" __global__ void apart(int* o, int n) {
     o[threadIdx.x] = v + twice(n);
 }
 #define BOTH(a, b) if (a) o[0] = 1; if (b) o[1] = 2
+#define TWO(n, m) for (int k = 0; k < (n); k++) s ^= o[k] + s; for (int k = 0; k < (m); k++) s += o[k] & s
+extern "C" __global__ void loops(int* o, int n, int m) {
+    int s = 1;
+    TWO(n, m);
+    o[127] = s;
+}
 extern "C" __global__ void lines(int* o, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     BOTH(i < n, i > 5000);
@@ -58,14 +64,15 @@ LINES = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(),
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileCoverage]:
     found: dict[str, FileCoverage] = {}
-    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "plain", "waits", "apart", "lines")
-    for kernel, grid in (("plain", 2), ("waits", 1), ("apart", 1), ("lines", 2)):
+    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "plain", "waits", "apart", "lines", "loops")
+    for kernel, grid in (("plain", 2), ("waits", 1), ("apart", 1), ("lines", 2), ("loops", 1)):
         device = CpuDevice()
         device.instrument(Instruments(coverage=True))
         module = device.load(program, 1, [program.entries[kernel].mangled])
         out = device.allocate("o", 4 * 128)
         out.write(as_bytes(np.zeros(128, np.int32)))
-        arguments = (out.address.to_bytes(8, "little"), (70).to_bytes(4, "little"))
+        arguments: tuple[bytes, ...] = (out.address.to_bytes(8, "little"), (70).to_bytes(4, "little"))
+        arguments += ((0).to_bytes(4, "little"),) * (kernel == "loops")
         report = device.launch(module, kernel, LaunchShape((grid, 1, 1), (64, 1, 1), 0), arguments)
         assert isinstance(report.coverage, Coverage)
         (found[kernel],) = report.coverage.files
@@ -132,3 +139,9 @@ def test_each_condition_of_a_line_counts_apart(seen: dict[str, FileCoverage]) ->
 def test_a_branch_in_a_loop_of_its_line_is_apart_from_those_of_the_loop(seen: dict[str, FileCoverage]) -> None:
     text = "for (int k = 0; k < n; k++) if (o[k] > 1000) { o[i] = k; __threadfence(); }"
     assert {one for one in _sides(seen["lines"], text) if one[2]} == {(0, 128 * 70, True)}
+
+
+def test_loops_of_a_line_with_other_limits_count_apart(seen: dict[str, FileCoverage]) -> None:
+    found = {one.number: one.once + one.many for one in seen["loops"].loops if one.line == LINES["TWO(n, m);"]}
+    assert found.keys() == {0, 1}
+    assert (found[0] > 0, found[1]) == (True, 0)

@@ -29,7 +29,7 @@ def take(sites: Sequence[ProbeSite], counters: Values) -> Coverage | None:
         counters[site.first : site.first + COUNTERS[site.kind]] = 0
     lines: dict[tuple[str, int], int] = {}
     parts: list[Coverage] = []
-    copies = Counter((site.function, _place(site)) for site in sites if site.kind == "loop" and site.lines)
+    copies = Counter(_loop(site) for site in sites if site.kind == "loop" and site.lines)
     for site in sites:
         if site.kind in ("run", "predicate"):  # a guarded instruction is executed where its guard is true
             for path, line, _ in {place for chain in site.lines for place in chain}:
@@ -37,7 +37,7 @@ def take(sites: Sequence[ProbeSite], counters: Values) -> Coverage | None:
         if site.kind != "run" and site.lines:
             counts = values[site.first : site.first + COUNTERS[site.kind]]
             whole = values[site.base] if site.base >= 0 else 0
-            parts.append(Coverage((_one(site, counts, whole, copies[site.function, _place(site)]),)))
+            parts.append(Coverage((_one(site, counts, whole, copies[_loop(site)]),)))
     for (path, line), count in lines.items():
         parts.append(Coverage((FileCoverage(path, ((line, count),)),)))
     return merged(parts)
@@ -47,11 +47,16 @@ def _place(site: ProbeSite) -> tuple[str, int, int]:
     return site.lines[0][0]
 
 
+def _loop(site: ProbeSite) -> tuple[object, ...]:
+    """What the loops that a compiler made of one have in common; nothing but this matters of other sites."""
+    return (site.function, _place(site), site.number) if site.kind == "loop" else ()
+
+
 def _one(site: ProbeSite, counts: list[int], whole: int, copies: int) -> FileCoverage:
     path, line, column = _place(site)
     if site.kind == "loop":
         zero = counts[0] if site.note == "zero" else None
-        return FileCoverage(path, loops=(LoopCount(line, column, zero, counts[1], counts[2], copies > 1),))
+        return FileCoverage(path, loops=(LoopCount(line, column, zero, counts[1], counts[2], copies > 1, site.number),))
     if site.kind == "bound":
         below, equal, above = counts
         bound = BoundCount(line, column, site.note, site.source, site.limit, below, equal, above)

@@ -43,6 +43,7 @@ class ProbeSite:
         source: of a bound: the numbers that the index comes from, `blockIdx.x threadIdx.x`.
         limit: of a bound: `1024`, `args[2]`, "" for another value.
         is_inverted: of a branch and a predicate: whether it is taken where the named condition is false.
+        number: of a loop: among those of its line, as of a macro.
         is_inside: of a branch: whether it goes on inside of a loop of its own line.
     """
 
@@ -57,3 +58,4 @@ class ProbeSite:
     limit: str = ""
     is_inverted: bool = False
     is_inside: bool = False
+    number: int = 0

@@ -46,6 +46,13 @@ def test_copies_count_together_and_two_loops_of_one_place_are_an_unrolled_one() 
     assert coverage.files[0].loops == (LoopCount(3, 5, None, 5, 7, is_unrolled=True),)
 
 
+def test_two_loops_of_a_line_count_apart() -> None:
+    sites = (ProbeSite("loop", "k", 1, 0, (AT,)), ProbeSite("loop", "k", 2, 3, (AT,), number=1))
+    coverage = take(sites, np.arange(6, dtype=np.uint64))
+    assert coverage is not None
+    assert coverage.files[0].loops == (LoopCount(3, 5, None, 1, 2), LoopCount(3, 5, None, 4, 5, number=1))
+
+
 def test_without_probes_there_is_none() -> None:
     assert take((), np.zeros(1, np.uint64)) is None
 
