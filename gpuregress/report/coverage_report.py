@@ -120,8 +120,8 @@ def points(one: FileCoverage) -> Iterator[Point]:
     """All that cases can execute in a file.
 
     What the compiler makes of a loop has branches and bounds of its own: on the line of a loop only its iterations
-    are told, and the branches inside of it. A branch that was never reached is told by its line, or by the branch
-    that it depends on.
+    are told, the branches inside of it, and its further ways out. A branch that was never reached is told by its
+    line, or by the branch that it depends on.
     """
     missed = {line for line, count in one.lines if count == 0}
     loops = {loop.line for loop in one.loops}

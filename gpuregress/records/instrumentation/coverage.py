@@ -21,7 +21,7 @@ class BranchCount(Sparse):
         other: how often it was false.
         kind: `branch`; `guard`: of an instruction; `case`: one of several targets.
         condition: tells it from others of the same line and column, as those of `a && b` or of a macro.
-        is_inside: whether it is a branch inside of a loop of its line, and not the loop's own.
+        is_inside: whether it is inside of a loop of its line, or a further way out of it, not the loop's own.
     """
 
     line: int

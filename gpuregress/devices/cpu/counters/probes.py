@@ -146,14 +146,23 @@ class Probes:
         return counter if edge[1] == block.successors[0] else None
 
     def _is_inside(self, block: int, lines: Lines) -> bool:
-        """Whether a branch goes on inside of an innermost loop of its own place, so that it is not the loop's."""
-        loop = self._plan.innermost(block)
-        return (
-            loop is not None
-            and not any(other.blocks < loop.blocks for other in self._plan.loops)
-            and loop.blocks.issuperset(self._flow.blocks[block].successors)
-            and _without_columns(self._lines(loop.statement, loop.statement + 1)) == _without_columns(lines)
-        )
+        """Whether a branch is one of the program in a loop of its own place, the innermost one, and not the loop's.
+
+        It goes on inside of the loop, or leaves it for another reason: by values of other origins.
+        """
+        loop, here = self._plan.innermost(block), _without_columns(lines)
+        if loop is None or self._place(loop) != here:
+            return False
+        if any(other.blocks < loop.blocks and self._place(other) == here for other in self._plan.loops):
+            return False
+        if loop.blocks.issuperset(self._flow.blocks[block].successors):
+            return True
+        deciding = self._conditions.get(loop.statement)
+        own = self._conditions[self._flow.blocks[block].end - 1].origins
+        return deciding is not None and not (own <= deciding.origins or deciding.origins <= own)
+
+    def _place(self, loop: CountedLoop) -> list[list[tuple[str, int]]]:
+        return _without_columns(self._lines(loop.statement, loop.statement + 1))
 
     def _guarded(self, kind: ProbeKind, at_: int, *, is_inside: bool = False) -> int:
         """The counter of a statement with a guard."""

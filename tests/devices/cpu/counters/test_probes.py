@@ -52,6 +52,11 @@ extern "C" __global__ void loops(int* o, int n, int m) {
     TWO(n, m);
     o[127] = s;
 }
+extern "C" __global__ void search(int* o, int n) {
+    int i = 0;
+    while (i < n && o[i] != 77) i++;
+    o[100] = i;
+}
 extern "C" __global__ void lines(int* o, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     BOTH(i < n, i > 5000);
@@ -64,8 +69,8 @@ LINES = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(),
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileCoverage]:
     found: dict[str, FileCoverage] = {}
-    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "plain", "waits", "apart", "lines", "loops")
-    for kernel, grid in (("plain", 2), ("waits", 1), ("apart", 1), ("lines", 2), ("loops", 1)):
+    program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "plain", "waits", "apart", "lines", "loops", "search")
+    for kernel, grid in (("plain", 2), ("waits", 1), ("apart", 1), ("lines", 2), ("loops", 1), ("search", 1)):
         device = CpuDevice()
         device.instrument(Instruments(coverage=True))
         module = device.load(program, 1, [program.entries[kernel].mangled])
@@ -145,3 +150,7 @@ def test_loops_of_a_line_with_other_limits_count_apart(seen: dict[str, FileCover
     found = {one.number: one.once + one.many for one in seen["loops"].loops if one.line == LINES["TWO(n, m);"]}
     assert found.keys() == {0, 1}
     assert (found[0] > 0, found[1]) == (True, 0)
+
+
+def test_a_second_way_out_of_a_loop_is_a_branch_of_its_own(seen: dict[str, FileCoverage]) -> None:
+    assert {one for one in _sides(seen["search"], "while (i < n && o[i] != 77) i++;") if one[2]} == {(0, 64 * 70, True)}

@@ -44,7 +44,7 @@ class ProbeSite:
         limit: of a bound: `1024`, `args[2]`, "" for another value.
         is_inverted: of a branch and a predicate: whether it is taken where the named condition is false.
         number: of a loop: among those of its line, as of a macro.
-        is_inside: of a branch: whether it goes on inside of a loop of its own line.
+        is_inside: of a branch: whether it is the program's in a loop of its own line, and not the loop's.
     """
 
     kind: ProbeKind
