@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuregress import toolchain
-from gpuregress.devices.base import Bytes, Device, DeviceModule
+from gpuregress.devices.base import Bytes, Device, DeviceModule, Memory
 from gpuregress.devices.registry import open_device
+from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import GpuregressError, KernelFault
 from gpuregress.records import CHECKS, DEFAULT_HEAP, Instruments, LaunchShape
 from tests.checks.planted import pairs
@@ -76,18 +77,9 @@ def run(
 
 def launch(device: Device, module: DeviceModule, kernel: str, pair: Pair) -> tuple[Said, ...]:
     """Launch a kernel once on fresh buffers; return what was found, in the order of the reports."""
-    arguments = []
-    for parameter in pair.parameters:
-        if not parameter.is_buffer:
-            arguments.append(struct.pack("<i", parameter.value))
-            continue
-        data = content(parameter)
-        memory = device.allocate(parameter.name, data.size, itemsize=np.dtype(DTYPES[parameter.type]).itemsize)
-        if not parameter.is_unwritten:
-            memory.write(data)
-        arguments.append(struct.pack("<Q", memory.address))
+    arguments = _arguments(device, pair)
     try:
-        report = device.launch(module, kernel, LaunchShape(pair.grid, pair.block, pair.shared), tuple(arguments))
+        report = device.launch(module, kernel, LaunchShape(pair.grid, pair.block, pair.shared), arguments)
     except KernelFault as fault:
         return (Said(fault.kind, "\n".join((str(fault), *map(str, fault.details)))),)
     except GpuregressError as error:
@@ -96,3 +88,28 @@ def launch(device: Device, module: DeviceModule, kernel: str, pair: Pair) -> tup
     if "the same value" in report.exchange:
         said.append(Said("race", report.exchange))
     return tuple(said)
+
+
+def _arguments(device: Device, pair: Pair) -> tuple[bytes, ...]:
+    """The bytes of each parameter, in order; the buffers are allocated."""
+    buffers = {item.name: _buffer(device, item) for item in pair.parameters if item.is_buffer}
+    types = {item.name: np.dtype(DTYPES[item.type]) for item in pair.parameters if item.is_buffer}
+
+    def packed(item: Parameter) -> bytes:
+        if item.is_buffer:
+            return struct.pack("<Q", buffers[item.name].address)
+        if item.image is None:
+            return struct.pack("<i", item.value)
+        image = item.image
+        described = TextureDescription(types[image.memory].name, 1, image.extents, image.sampler)
+        return struct.pack("<Q", device.texture(buffers[image.memory], described))
+
+    return tuple(map(packed, pair.parameters))
+
+
+def _buffer(device: Device, parameter: Parameter) -> Memory:
+    data = content(parameter)
+    memory = device.allocate(parameter.name, data.size, itemsize=np.dtype(DTYPES[parameter.type]).itemsize)
+    if not parameter.is_unwritten:
+        memory.write(data)
+    return memory

@@ -4,7 +4,8 @@
     cd FOLDER && nvcc -arch=sm_90 -lineinfo -DPLANTED -o planted *.cu && nvcc -arch=sm_90 -lineinfo -o clean *.cu
     compute-sanitizer --tool racecheck ./planted warps_write_read
 
-The program launches the kernels that its arguments name, one after the other. `pairs.tsv` lists them.
+The program launches the kernels that its arguments name, one after the other. `pairs.tsv` lists them. Those with
+textures and surfaces are left out.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def write(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for path in pairs.FOLDER.iterdir():
         shutil.copy(path, folder)
-    listed = pairs.every_pair()
+    listed = tuple(pair for pair in pairs.every_pair() if not any(item.image for item in pair.parameters))
     (folder / "main.cu").write_text(main_program(listed), encoding="utf-8")
     rows = ("\t".join(_row(pair)) for pair in listed)
     (folder / "pairs.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")

@@ -3,7 +3,8 @@
 All of it stands in `cuda/*.cu`. A kernel is compiled twice, with and without `-DPLANTED`. The comment above it says
 what is wrong, then `race of words; grid 2, block 64`: the kinds of fault that are right (`race or uninitialized`), the
 variable, and the launch. Words in parentheses behind the variable are the class of a pair whose verdict is a choice.
-`n = 50` gives a scalar, `scratch: unwritten` leaves a buffer as it was allocated.
+`n = 50` gives a scalar, `scratch: unwritten` leaves a buffer as it was allocated. `s: surface of y, 32 32` makes a
+surface of the buffer y, 32 texels wide; `t: layered texture of y, 16 16 4, linear` has layers and a linear filter.
 
 The comments `// first` and `// second` mark the lines of the two accesses that a finding may name, or of the barrier.
 `// first of KERNEL` does so outside the kernel.
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gpuregress.records import Dim3, Source
+from gpuregress.records import Dim3, Source, Texture
 
 FOLDER = Path(__file__).with_name("cuda")
 ARCH = "sm_90a"
@@ -42,12 +43,30 @@ _PAIR = re.compile(
 )
 _EXPECTED = re.compile(r"^(?P<kinds>[a-z-]+(?: or [a-z-]+)*)(?: of (?P<variable>\w+))?(?: \((?P<variant>[^)]+)\))?$")
 _MARK = re.compile(r"// (?P<which>(?:first|second)(?: second)?)(?: of (?P<name>\w+))?$")
+_IMAGE = re.compile(
+    r"(?P<kinds>(?:\w+ )*)(?P<object>texture|surface) of (?P<memory>\w+), (?P<extents>[\d ]+)(?P<more>.*)"
+)
 _PARAMETER = re.compile(r"(?P<type>.*?)(?P<pointer>\*?)\s*(?P<name>\w+)$")
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A texture or surface of a buffer.
+
+    Attributes:
+        memory: the parameter that is the buffer.
+        extents: width, height, depth or layers; 0 where there is none.
+        sampler: how it is read.
+    """
+
+    memory: str
+    extents: Dim3
+    sampler: Texture
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a kernel: a scalar, or a pointer to a buffer that a `const` one only reads.
+    """A parameter of a kernel: a scalar, a texture or surface, or a pointer to a buffer that a `const` one only reads.
 
     Attributes:
         name: as declared.
@@ -56,6 +75,7 @@ class Parameter:
         is_input: whether it points to `const`.
         is_unwritten: whether the buffer has no content before the launch.
         value: of a scalar.
+        image: of a texture or surface.
     """
 
     name: str
@@ -64,6 +84,7 @@ class Parameter:
     is_input: bool
     is_unwritten: bool
     value: int
+    image: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +172,7 @@ def _pair(program: str, match: re.Match[str], marks: tuple[frozenset[int], froze
         shared=int(shape.get("shared", "0")),
         cluster=_dim3((match["cluster"] or "1").replace(",", "")),
         is_cooperative="cooperative" in shape,
-        parameters=tuple(_parameter(text, facts[1:]) for text in match["parameters"].split(", ")),
+        parameters=tuple(_parameter(text, facts[1:]) for text in re.split(r",\s+", match["parameters"])),
         first=marks[0],
         second=marks[1],
     )
@@ -180,7 +201,31 @@ def _parameter(text: str, facts: list[str]) -> Parameter:
         is_input=kind.startswith("const "),
         is_unwritten=f"{name}: unwritten" in facts,
         value=values[0] if values else 0,
+        image=next(
+            (
+                _image(fact.partition(": ")[2])
+                for fact in facts
+                if kind.endswith("Object_t") and fact.startswith(f"{name}: ")
+            ),
+            None,
+        ),
     )
+
+
+def _image(text: str) -> Image:
+    match = _IMAGE.fullmatch(text)
+    assert match is not None, text
+    kinds, more = match["kinds"].split(), match["more"].removeprefix(", ")
+    sampler = Texture(
+        filter="linear" if more == "linear" else "point",
+        address=("wrap",) * 3 if "normalized" in kinds else ("clamp",) * 3,
+        normalized="normalized" in kinds,
+        memory="linear" if more == "linear memory" else "array",
+        surface=match["object"] == "surface",
+        kind="layered" if "layered" in kinds else "plain",
+    )
+    sizes = [int(word) for word in match["extents"].split()] + [0, 0]
+    return Image(match["memory"], (sizes[0], sizes[1], sizes[2]), sampler)
 
 
 def _dim3(text: str) -> Dim3:

@@ -14,6 +14,7 @@ from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.checks import cluster_order, synchronization
 from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, RaceRules
 from gpuregress.devices.cpu.checks.region_flags import RegionFlags, is_quiet_address
+from gpuregress.devices.cpu.ptx.opcode_table import info
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW
@@ -53,6 +54,11 @@ class AccessNote:
         if self.action == "atomic access":
             return True
         return not self.is_data and bool(_ORDERED.intersection(self.instruction.modifiers))
+
+    @property
+    def is_incoherent(self) -> bool:
+        """Whether it reads through a cache that sees no writes of its launch."""
+        return info(self.instruction).is_incoherent
 
     @property
     def scope(self) -> int:
@@ -151,7 +157,7 @@ def _check(
         epoch = b.or_(epoch, flag)
     action = READ if note.action == "read" else WRITE
     reads = note.action == "atomic access" and "exch" not in note.instruction.modifiers
-    access = CellAccess(action, note.is_strong, reads, note.count)
+    access = CellAccess(action, note.is_strong, reads, note.count, is_incoherent=note.is_incoherent)
     is_ordered = note.space == "shared" and note.action == "read" and emitter.proven.reads_shared
     function = rules(emitter).access(access, note.space, is_ordered=is_ordered)
     arguments = emitter.view.machine, address, epoch

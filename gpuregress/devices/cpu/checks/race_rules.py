@@ -48,17 +48,20 @@ class CellAccess:
         is_strong: whether it is atomic, volatile or ordered.
         reads: whether it also reads what it writes.
         count: bytes.
+        is_incoherent: whether it reads through a cache that sees no writes of its launch.
     """
 
     action: str
     is_strong: bool
     reads: bool
     count: int
+    is_incoherent: bool = False
 
     def name(self, space: str) -> str:
         """The name of the subroutine for a state space."""
         words = [self.action, space or "generic", str(self.count)]
-        return ".".join(["check", *words, *["strong"] * self.is_strong, *["reading"] * self.reads])
+        flags = (("strong", self.is_strong), ("reading", self.reads), ("incoherent", self.is_incoherent))
+        return ".".join(["check", *words, *(flag for flag, holds in flags if holds)])
 
 
 class RaceRules:
@@ -370,6 +373,8 @@ class RaceRules:
         # A plain write before an atomic operation of the same thread, or block, is kept for those of others.
         is_update = access.action == WRITE and access.is_strong
         fine = where.is_all_old(b, write) if is_update else where.is_ordered(b, write)
+        if access.is_incoherent:
+            fine = b.icmp_unsigned("<", write, where.oldest)
         if self._keeps_all:
             fine = b.and_(fine, self._is_alone(b, write, layout.WRITE_LIST))
         if (access.action == READ or access.reads) and self.uninitialized:
@@ -411,7 +416,7 @@ class RaceRules:
 
     def _slow(self, access: CellAccess, space: str) -> ir.Function:
         """The check of one cell in full: `(machine, cell, plane, address, epoch, is filled)`."""
-        single = CellAccess(access.action, access.is_strong, access.reads, 1)
+        single = replace(access, count=1)
         name = f"{single.name(space)}.slow"
         function, is_new = self.function(name, ir.VoidType(), (POINTER, POINTER, I64, I64, I64, I1))
         if not is_new:
@@ -539,6 +544,9 @@ class RaceRules:
                 with b.if_then(b.icmp_unsigned("==", load_word(b, launch, layout.LAUNCH["same_value"]), i64(0))):
                     self.report(b, where, i64(layout.SAME_WRITES), other)
             apart = b.and_(apart, b.not_(same))
+        if access.is_incoherent:
+            kind = b.select(apart, kind, i64(layout.STALE))
+            apart = b.icmp_unsigned(">=", other, where.oldest)
         with b.if_then(apart, likely=False):
             self.report(b, where, kind, other)
 

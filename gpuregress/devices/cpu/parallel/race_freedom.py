@@ -48,7 +48,7 @@ class RaceFreedom:
         everything = frozenset(numbers)
         unwritten: frozenset[int] = frozenset()
         if written is not None:
-            unwritten = everything - {region_of(_address(launch, item)) for item in written}
+            unwritten = everything - {_region(launch, item) for item in written}
         if launch.footprint is None or launch.blocks * math.prod(launch.block) < FEWEST_THREADS:
             return unwritten
         key = (kernel, launch.grid, launch.block, launch.parameters)
@@ -60,10 +60,13 @@ class RaceFreedom:
         return unwritten if racy is None else everything - racy
 
 
-def _address(launch: KernelLaunch, pointer: int | str) -> int:
+def _region(launch: KernelLaunch, pointer: int | str) -> int:
+    """The number of the region that a variable, or the pointer or handle in a parameter, stands for."""
     if isinstance(pointer, str):
-        return launch.addresses.symbols.get(pointer, 0)
-    return int.from_bytes(launch.parameters[pointer : pointer + 8], "little")
+        return region_of(launch.addresses.symbols.get(pointer, 0))
+    value = int.from_bytes(launch.parameters[pointer : pointer + 8], "little")
+    surface = launch.addresses.textures.find(value)
+    return region_of(value) if surface is None else surface.region.number
 
 
 def racy_regions(launch: KernelLaunch) -> frozenset[int] | None:

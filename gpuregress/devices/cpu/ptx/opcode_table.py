@@ -110,6 +110,8 @@ class OpcodeInfo:
         results_in_context: whether it leaves its results in the context of the warp's threads.
         is_aligned: whether all lanes of a warp execute it together, as the manual's `.aligned` demands.
         observes_threads: whether it sees what other threads write meanwhile; a load does so if it is ordered.
+        is_incoherent: whether it reads memory through a cache that is not kept coherent with writes of the same launch.
+            CUDA programming guide, "Read/Write Coherency".
         crosses_blocks: whether other blocks may notice it, or be noticed, beyond what `memory` says.
         pointer_operands: the operands from which an address may pass into a 64-bit result; None: not known.
         makes_address: whether its result is an address by definition.
@@ -132,6 +134,7 @@ class OpcodeInfo:
     results_in_context: bool = False
     is_aligned: bool = False
     observes_threads: bool = False
+    is_incoherent: bool = False
     crosses_blocks: bool = False
     pointer_operands: tuple[int, ...] | None = None
     makes_address: bool = False
@@ -236,9 +239,11 @@ _ROWS: dict[str, OpcodeInfo] = {
         _MBARRIER, result=_VARYING
     ),
     # Textures and surfaces.
-    "tex tld4 suld": OpcodeInfo("texture.textures", _VARYING, memory=MemoryEffect.READ),
-    "sust": OpcodeInfo("texture.textures", _NONE, memory=MemoryEffect.WRITE),
-    "sured": OpcodeInfo("", _NONE, memory=MemoryEffect.UPDATE),
+    "tex tld4 suld": OpcodeInfo(
+        "texture.textures", _VARYING, memory=MemoryEffect.READ, space="global", is_incoherent=True
+    ),
+    "sust": OpcodeInfo("texture.textures", _NONE, memory=MemoryEffect.WRITE, space="global"),
+    "sured": OpcodeInfo("", _NONE, memory=MemoryEffect.UPDATE, space="global"),
     "txq suq": OpcodeInfo("texture.textures", _VARYING),
     # Threads that meet.
     "bar barrier": OpcodeInfo("warp.barriers", _NONE, wait=Wait.BLOCK, vectorizes=True),

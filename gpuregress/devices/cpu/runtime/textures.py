@@ -18,11 +18,12 @@ WORDS = {
     for index, name in enumerate(
         (
             *("host", "width", "height", "depth", "element", "channels", "format", "flags"),
-            *("mode0", "mode1", "mode2", "key", "bits0", "bits1", "bits2"),
+            *("mode0", "mode1", "mode2", "key", "bits0", "bits1", "bits2", "address"),
         )
     )
 }
-"""Word of a row → its first byte; `key` is that of the function `key`, `bitsN` of `fraction_bits`."""
+"""Word of a row → its first byte; `key` is that of the function `key`, `bitsN` of `fraction_bits`, `address` the first
+byte's in device memory."""
 
 
 _BITS = 21
@@ -123,4 +124,5 @@ def _row(region: Region, description: TextureDescription) -> list[int]:
             cube=description.cube,
         ),
         *((sampler.normalized or description.cube) * bits for bits in fraction_bits(description)),
+        region.address,
     ]

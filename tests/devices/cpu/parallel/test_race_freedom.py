@@ -16,7 +16,8 @@ from gpuregress.devices.cpu.runtime.footprint_ir import Footprint, Write
 from gpuregress.devices.cpu.runtime.machine_layout import region_of
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.textures import Textures
-from gpuregress.records import Dim3
+from gpuregress.devices.textures import TextureDescription
+from gpuregress.records import Dim3, Texture
 from tests.devices.cpu.parallel import enumerated
 from tests.devices.cpu.parallel.test_dependence import footprints
 
@@ -95,3 +96,12 @@ def test_a_buffer_that_no_thread_writes_has_no_race() -> None:
     assert known.regions("k", launch, ("v",), numbers) == {first.number}
     assert known.regions("k", launch, (), numbers) == set(numbers)
     assert known.regions("k", launch, None, numbers) == set()
+
+
+def test_a_surface_that_a_kernel_writes_is_its_buffer() -> None:
+    space, textures = AddressSpace(), Textures()
+    first, second = (space.allocate(name, 64) for name in "ab")
+    surface = textures.add(second, TextureDescription("float32", 1, (16, 0, 0), Texture(surface=True)))
+    parameters = struct.pack("<QQ", first.address, surface)
+    launch = KernelLaunch(None, (1, 1, 1), (32, 1, 1), parameters, AddressMap(space, textures, {}))
+    assert RaceFreedom().regions("k", launch, (8,), (first.number, second.number)) == {first.number}

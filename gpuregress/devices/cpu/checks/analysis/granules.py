@@ -25,7 +25,7 @@ def granules(functions: Iterable[Function]) -> dict[str, int]:
     for function in functions:
         for item in function.body or ():
             if isinstance(item, Instruction) and info(item).memory is not MemoryEffect.NONE:
-                space = space_of(item)
+                space = info(item).space or space_of(item)
                 for name, count in least.items():
                     if space not in _PRIVATE and space in ("", name):
                         least[name] = min(count, _bytes(item))
@@ -33,8 +33,8 @@ def granules(functions: Iterable[Function]) -> dict[str, int]:
 
 
 def _bytes(instruction: Instruction) -> int:
-    if instruction.opcode not in ("ld", "ldu", "st", "atom", "red"):
-        return _USUAL
+    if instruction.opcode not in ("ld", "ldu", "st", "atom", "red", "suld", "sust"):
+        return _USUAL  # A texture's elements may be smaller: it only reads, and what is written decides.
     return lanes(instruction) * size(type_of(instruction))
 
 

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
-from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL, TEXTURES
-
-_TEXTURE_OPCODES = ("tex", "tld4", "suld", "sust", "sured")
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL
 
 
 def unwatched(functions: Iterable[Function], *, watches_local: bool) -> tuple[str, ...]:
@@ -27,9 +25,7 @@ def _of(instruction: Instruction) -> Iterator[str]:
     opcode, words = instruction.opcode, instruction.modifiers
     if opcode == "activemask" or any("clock" in name or "timer" in name for name in effects.reads(instruction)):
         yield CLOCKS
-    if opcode in _TEXTURE_OPCODES:
-        yield TEXTURES
-    elif (opcode == "cp" and "bulk" in words and "commit_group" not in words and "wait_group" not in words) or (
+    if (opcode == "cp" and "bulk" in words and "commit_group" not in words and "wait_group" not in words) or (
         opcode in ("st", "red") and "async" in words
     ):
         yield BULK

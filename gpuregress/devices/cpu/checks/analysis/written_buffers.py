@@ -6,7 +6,7 @@ from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
-from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Statement, Symbol
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Statement, Symbol, TextureAddress
 from gpuregress.devices.cpu.runtime.machine_layout import SYSTEM_CALLS
 
 _OTHER_SPACES = frozenset(["shared", "local", "param", "const"])
@@ -14,6 +14,8 @@ _OTHER_SPACES = frozenset(["shared", "local", "param", "const"])
 
 def written_buffers(flow: ControlFlowGraph, parameters: dict[str, int]) -> frozenset[int | str] | None:
     """Return the first bytes of the parameters, and the variables, that a kernel may write through.
+
+    A parameter may be a pointer, or the handle of a surface.
 
     Args:
         flow: control flow of the kernel.
@@ -49,8 +51,8 @@ def _writes_global(statement: Statement) -> bool:
     return (facts.space or space_of(statement)) not in _OTHER_SPACES
 
 
-def _address(statement: Statement) -> Address | None:
-    """The address that an instruction writes to; None where it is not known."""
+def _address(statement: Statement) -> Address | TextureAddress | None:
+    """The address, or the handle, that an instruction writes through; None where it is not known."""
     if not isinstance(statement, Instruction) or statement.opcode in ("cp", "tensormap", "multimem"):
         return None
-    return next((item for item in statement.operands if isinstance(item, Address)), None)
+    return next((item for item in statement.operands if isinstance(item, Address | TextureAddress)), None)

@@ -420,13 +420,13 @@ def store(emitter: Services, instruction: Instruction) -> None:
         count = len(values) * size(type_name)
         access = MemoryAccess(instruction, address, space_of(instruction), count, "write")
         if not is_watched_in_row(emitter, access):
-            watch_access(emitter, access, same=lambda: _same_values(emitter, pointer, values, size(type_name)))
+            watch_access(emitter, access, same=lambda: same_values(emitter, pointer, values, size(type_name)))
     for index, value in enumerate(values):
         where = at(emitter.builder, pointer, size(type_name) * index)
         emitter.builder.store(value, where, align=size(type_name))
 
 
-def _same_values(emitter: Services, pointer: ir.Value, values: list[ir.Value], step: int) -> ir.Value:
+def same_values(emitter: Services, pointer: ir.Value, values: list[ir.Value], step: int) -> ir.Value:
     """Whether memory holds these values already, bit by bit."""
     b, same, type_ = emitter.builder, ir.Constant(I1, 1), ir.IntType(8 * step)
     for index, value in enumerate(values):

@@ -13,7 +13,8 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, i32, i64
-from gpuregress.devices.cpu.builder.types import F64, I32, I64, POINTER
+from gpuregress.devices.cpu.builder.types import F64, I1, I32, I64, POINTER
+from gpuregress.devices.cpu.checks import texel_reads
 from gpuregress.devices.cpu.isa.texture import coordinates, filtering, texel
 from gpuregress.devices.cpu.isa.texture.coordinates import STEPS
 from gpuregress.devices.cpu.runtime.textures import (
@@ -24,8 +25,10 @@ from gpuregress.devices.cpu.runtime.textures import (
 )
 from gpuregress.devices.textures import FORMATS
 
-TEXEL = ir.ArrayType(I32, 4)
-"""Four channels, as the bits that registers get."""
+TEXEL = ir.LiteralStructType([ir.ArrayType(I32, 4), texel_reads.READER])
+"""Four channels, as the bits that registers get. Behind them the caller tells the dynamic checks who reads."""
+READER = 16
+"""Where it does so, in bytes."""
 _EXTENTS = ("width", "height", "depth")
 _FACES = 6
 _STEP_BITS = STEPS.bit_length() - 1
@@ -97,6 +100,7 @@ def gather(emitter: Services, channel: int) -> ir.Function:
         row, x, y, out = arguments
         # The builder is in the first block: a slot allocated by another builder would move its position.
         texel_slot = _slot(b, TEXEL)
+        texel_reads.pass_reader(emitter, b, at(b, out, READER), at(b, texel_slot, READER))
         texture = _Texture(emitter, b, row)
         first = [b.ashr(texture.steps(axis, value), i64(_STEP_BITS)) for axis, value in enumerate((x, y))]
         for index, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
@@ -118,7 +122,9 @@ def fetch(emitter: Services) -> ir.Function:
         inside = b.icmp_signed(">=", b.or_(x, b.or_(y, z)), i64(0))
         with b.if_then(inside):
             texture = _Texture(emitter, b, row)
-            texture.channels(texture.host((x, y, z)), out)
+            host = texture.host((x, y, z))
+            texture.note(host, texture.word("element"), out)
+            texture.channels(host, out)
         return i32(0)
 
     return emitter.subroutine("texture.fetch", I32, (POINTER, I64, I64, I64, POINTER), build)
@@ -137,7 +143,9 @@ def _one(emitter: Services) -> ir.Function:
         inside = b.icmp_signed(">=", b.or_(*kept), i64(0))
         with b.if_else(b.and_(filterable, inside)) as (converted, plain):
             with converted:
-                b.store(texture.host((*kept, i64(0))), pointer)
+                host = texture.host((*kept, i64(0)))
+                texture.note(host, texture.word("element"), out)
+                b.store(host, pointer)
                 texture.blend(pointer, weight, 1, out)
             with plain:
                 b.call(fetch(emitter), (row, *kept, i64(0), out))
@@ -160,12 +168,13 @@ def _mix(emitter: Services, axes: int) -> ir.Function:
         for channel in range(_CHANNELS):
             b.store(i32(0), at(b, border, 4 * channel))
         texture = _Texture(emitter, b, row)
-        fractions, sides = [], []
+        fractions, sides, moves = [], [], []
         for axis, value in enumerate(given[:axes]):
             position = texture.kept_inside(axis, value)
             fraction, first = b.and_(position, i64(STEPS - 1)), b.ashr(position, i64(_STEP_BITS))
             near, far = (texture.address(axis, b.add(first, i64(step))) for step in (0, 1))
-            sides.append((near, b.select(b.icmp_unsigned("==", fraction, i64(0)), near, far)))
+            moves.append(b.icmp_unsigned("!=", fraction, i64(0)))
+            sides.append((near, b.select(moves[-1], far, near)))
             fractions.append(b.trunc(fraction, I32))
         found = filtering.weights(b, fractions)
         for index, (steps, weight) in enumerate(zip(filtering.corners(axes), found, strict=True)):
@@ -174,7 +183,10 @@ def _mix(emitter: Services, axes: int) -> ir.Function:
             full = [*corner, *[i64(0)] * (3 - axes)]
             if axes < len(_EXTENTS):
                 full[2] = layer
-            b.store(b.select(inside, texture.host(tuple(full)), border), at(b, pointers, 8 * index))
+            host = texture.host(tuple(full))
+            is_read = b.and_(inside, _all(b, [moves[axis] for axis in range(axes) if steps[axis]]))
+            texture.note(host, b.select(is_read, texture.word("element"), i64(0)), out)
+            b.store(b.select(inside, host, border), at(b, pointers, 8 * index))
             b.store(weight, at(b, shares, 4 * index))
         texture.blend(pointers, shares, 1 << axes, out)
         return i32(0)
@@ -265,6 +277,13 @@ class _Texture:
         index = b.add(b.mul(line, self.word("width")), x)
         return at(b, self.word("host", POINTER), b.mul(index, self.word("element")))
 
+    def note(self, host: ir.Value, count: ir.Value, out: ir.Value) -> None:
+        """Show the dynamic checks a texel that is read: its bytes, or 0 for none."""
+        b = self.b
+        offset = b.sub(b.ptrtoint(host, I64), self.word("host"))
+        address = b.add(self.word("address"), offset)
+        texel_reads.note_texel(self.emitter, b, address, count, at(b, out, READER))
+
     def blend(self, pointers: ir.Value, shares: ir.Value, count: int, out: ir.Value) -> None:
         """The weighted sum of texels; missing channels are 0."""
         b, channels = self.b, self.word("channels")
@@ -304,6 +323,14 @@ def _any_negative(b: ir.IRBuilder, values: list[ir.Value]) -> ir.Value:
     joined = values[0]
     for value in values[1:]:
         joined = b.or_(joined, value)
+    return joined
+
+
+def _all(b: ir.IRBuilder, conditions: list[ir.Value]) -> ir.Value:
+    """Whether all of some conditions hold, i1."""
+    joined: ir.Value = ir.Constant(I1, 1)
+    for condition in conditions:
+        joined = b.and_(joined, condition)
     return joined
 
 

@@ -8,6 +8,8 @@ PTX ISA manual, 9.7.10 and 9.7.11.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -16,7 +18,10 @@ from gpuregress.devices.cpu.builder.address_resolution import field, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import F32, F64, I32, I64, POINTER, convert, llvm_type
+from gpuregress.devices.cpu.checks import texel_reads
+from gpuregress.devices.cpu.checks.access_notes import AccessNote, note_access
 from gpuregress.devices.cpu.isa.arithmetic import special_function_unit
+from gpuregress.devices.cpu.isa.memory.load_store import same_values
 from gpuregress.devices.cpu.isa.texture import sampling
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
@@ -30,6 +35,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     elements,
 )
 from gpuregress.devices.cpu.ptx.types import is_type, size
+from gpuregress.devices.cpu.runtime.checks import texels
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
 from gpuregress.devices.cpu.runtime.textures import SURFACE_KEY, key
 
@@ -133,7 +139,7 @@ def _tex(emitter: Services, instruction: Instruction) -> None:
         raise unsupported(instruction, "offsets and depth comparison are not there")
     result, coordinate = _types(instruction)
     handle, coordinates = _parts(instruction, instruction.operands[1])
-    out = entry_alloca(emitter.view.entry.function, sampling.TEXEL)
+    out = _texel(emitter, instruction)
     if coordinate == "f32":
         row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key())
         _sample(emitter, geometry, row, coordinates, out)
@@ -199,10 +205,17 @@ def _tld4(emitter: Services, instruction: Instruction) -> None:
         raise unsupported(instruction, "only 2d, without offsets, is there")
     handle, coordinates = _parts(instruction, instruction.operands[1])
     row = _row(emitter, instruction, handle, _WHOLE_KEY, key(2))
-    out, b = entry_alloca(emitter.view.entry.function, sampling.TEXEL), emitter.builder
+    out, b = _texel(emitter, instruction), emitter.builder
     x, y = (b.fpext(emitter.read(item, "f32"), F64) for item in coordinates[:2])
     b.call(sampling.gather(emitter, "rgba".index(channel)), (row, x, y, out))
     _deliver(emitter, instruction, out, result)
+
+
+def _texel(emitter: Services, instruction: Instruction) -> ir.Value:
+    """A slot for the texel that an instruction fetches."""
+    out = entry_alloca(emitter.view.entry.function, sampling.TEXEL)
+    texel_reads.tell_reader(emitter, instruction, at(emitter.builder, out, sampling.READER))
+    return out
 
 
 def _deliver(emitter: Services, instruction: Instruction, out: ir.Value, type_name: str) -> None:
@@ -232,9 +245,12 @@ def _query(emitter: Services, instruction: Instruction) -> None:
 def _suld(emitter: Services, instruction: Instruction) -> None:
     type_name, count = type_of(instruction), lanes(instruction)
     targets = _targets(instruction, instruction.operands[0], count)
-    pointer = _surface(emitter, instruction, instruction.operands[1], "surface read")
+    place = _surface(emitter, instruction, instruction.operands[1], texels.SURFACE_READ)
+    pointer = place.pointer
     b, type_ = emitter.builder, llvm_type(type_name)
     there = b.icmp_unsigned("!=", pointer, _NULL)
+    with b.if_then(there):
+        _watch(emitter, instruction, place, "read", None)
     zeros = entry_alloca(emitter.view.entry.function, ir.ArrayType(I64, 4))
     for index in range(4):
         b.store(i64(0), at(b, zeros, 8 * index))
@@ -249,16 +265,47 @@ def _sust(emitter: Services, instruction: Instruction) -> None:
     sources = elements(instruction.operands[1])
     if len(sources) != count:
         raise unsupported(instruction, f"{count} values are needed")
-    pointer = _surface(emitter, instruction, instruction.operands[0], "surface write")
+    place = _surface(emitter, instruction, instruction.operands[0], texels.SURFACE_WRITE)
+    pointer = place.pointer
     values = [emitter.read(item, type_name) for item in sources]
     b = emitter.builder
     with b.if_then(b.icmp_unsigned("!=", pointer, _NULL)):
+        same = functools.partial(same_values, emitter, pointer, values, size(type_name))
+        _watch(emitter, instruction, place, "write", same)
         for index, value in enumerate(values):
             b.store(value, at(b, pointer, size(type_name) * index), align=size(type_name))
 
 
-def _surface(emitter: Services, instruction: Instruction, operand: Operand, action: str) -> ir.Value:
-    """A pointer to the bytes; null where an access outside is ignored (`.zero`)."""
+@dataclass(frozen=True, slots=True)
+class _SurfacePlace:
+    """The bytes that an instruction accesses.
+
+    Attributes:
+        pointer: null where an access outside is ignored (`.zero`).
+        row: of the surface.
+        count: bytes.
+        site: the number of the instruction's site.
+    """
+
+    pointer: ir.Value
+    row: ir.Value
+    count: int
+    site: int
+
+
+def _watch(
+    emitter: Services, instruction: Instruction, place: _SurfacePlace, action: str, same: Callable[[], ir.Value] | None
+) -> None:
+    """Show an access to the dynamic checks, where there are any; `same` is that of `note_access`."""
+    if emitter.unit.granules is None:
+        return
+    b = emitter.builder
+    offset = b.sub(b.ptrtoint(place.pointer, I64), sampling.word(b, place.row, "host"))
+    address = b.add(sampling.word(b, place.row, "address"), offset)
+    note_access(emitter, AccessNote(instruction, action, "global", place.count, place.site), address, same)
+
+
+def _surface(emitter: Services, instruction: Instruction, operand: Operand, action: str) -> _SurfacePlace:
     geometry = _geometry(instruction)
     if geometry.cube:
         raise unsupported(instruction, "a cube's faces are the layers of a surface")
@@ -268,17 +315,17 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
     handle, coordinates = _parts(instruction, operand)
     row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key(surface=True))
     count = size(type_of(instruction)) * lanes(instruction)
-    site = i64(emitter.unit.site(instruction, action, "surface", count))
+    site = emitter.unit.site(instruction, action, "surface", count)
     b = emitter.builder
     inside = coordinates[geometry.layered :][: geometry.axes]
     given = [b.sext(emitter.read(item, "s32"), I64) for item in inside] + [i64(0)] * (3 - geometry.axes)
     if geometry.layered:
         given[2] = b.zext(emitter.read(coordinates[0], "u32"), I64)
     address = _surface_address(emitter, bounds)
-    pointer = b.call(address, (emitter.view.machine, emitter.read(handle, "u64"), row, *given, i64(count), site))
+    pointer = b.call(address, (emitter.view.machine, emitter.read(handle, "u64"), row, *given, i64(count), i64(site)))
     if bounds == "trap":
         _leave_if(emitter, b.icmp_unsigned("==", pointer, _NULL))
-    return pointer
+    return _SurfacePlace(pointer, row, count, site)
 
 
 def _surface_address(emitter: Services, bounds: str) -> ir.Function:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpuregress.devices.cpu.runtime import faults
-from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.checks import layout, texels
 from gpuregress.devices.cpu.runtime.checks.causality import Causality, cluster_numbers
 from gpuregress.devices.cpu.runtime.checks.conflicts import ConflictLog
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
@@ -28,6 +28,8 @@ from gpuregress.records.instrumentation.schedules import Conflict
 
 _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
+_UNORDERED = (layout.UNINITIALIZED, layout.UNARRIVED, layout.STALE)
+"""Kinds of a report that are findings whatever orders the two accesses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ class _Access:
     def action(self) -> str:
         """`write`, `read`, `atomic access`; `asynchronous copy` for a bulk copy."""
         return self.site.action or "asynchronous copy"
+
+    @property
+    def is_incoherent(self) -> bool:
+        """Whether it is a read through a cache that sees no writes of its launch."""
+        return self.site.action in texels.INCOHERENT
 
     @property
     def who(self) -> str:
@@ -112,8 +119,10 @@ class LaunchFindings:
         if kind == layout.UNFENCED:
             if self._causality.is_fenced(other):
                 return
-        elif kind not in (layout.UNINITIALIZED, layout.UNARRIVED) and self._causality.is_ordered(other, epoch):
-            return
+        elif kind not in _UNORDERED and self._causality.is_ordered(other, epoch):
+            if not self._access(epoch).is_incoherent:
+                return
+            kind = layout.STALE
         if kind == layout.SAME_WRITES:
             self._shadow.note_same_value()
             self.same_value = self._race(kind, address, self._access(other), self._access(epoch)).message
@@ -121,12 +130,12 @@ class LaunchFindings:
         self._reports += 1
         if self._reports >= _MOST_REPORTS:
             self._shadow.stop()
-        if self._log is not None and kind not in (layout.UNINITIALIZED, layout.UNFENCED):
+        if self._log is not None and kind not in (layout.UNINITIALIZED, layout.UNFENCED, layout.STALE):
             self._log.add(kind, address, epoch, other)
         if kind == layout.ORDERED_BY_LUCK:
             return
         sites = layout.epoch_site(epoch), layout.epoch_site(other)
-        key = (kind, *sites)
+        key = (layout.RACE if kind == layout.STALE else kind, *sites)
         self._counts[key] = self._counts.get(key, 0) + 1
         if key not in self._found:
             later = self._access(epoch)
@@ -209,6 +218,8 @@ class LaunchFindings:
         return CheckFinding("race", message, location=later.site.where, lines=lines)
 
     def _missing(self, earlier: _Access, later: _Access) -> str:
+        if later.is_incoherent:
+            return f"in one launch: a {later.action} may miss what its own launch has written"
         if earlier.block != later.block:
             one, other = (self._cluster(block) for block in (earlier.block, later.block))
             return f"in two blocks {'of a cluster ' if one == other else ''}that nothing orders"
@@ -234,7 +245,9 @@ class LaunchFindings:
         if not site.size:
             site = dataclasses.replace(site, size=1 << self._scene().kernel.granules[0])
         if self._is_global(address):
-            return faults.element_at(self._scene(), site, address)
+            scene = self._scene()
+            element, place = faults.element_at(scene, site, address), texels.place(scene.textures, address)
+            return f"{element} ({place})" if place else element
         rank, inside = divmod(address & (1 << REGION_SHIFT) - 1, 1 << CLUSTER_SHIFT)
         element = faults.element_at(self._scene(), site, SHARED_WINDOW + inside)
         return f"{element} of block rank {rank}" if self._machine.cluster_count > 1 else element

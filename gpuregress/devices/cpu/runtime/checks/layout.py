@@ -104,10 +104,10 @@ READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE, PHASED, ODD_PHASE = (1 <<
 """Bits of a strong access or a fence, as it is told to Python. PHASED: an arrival or a wait at an mbarrier, in whose
 phase the parity is odd (ODD_PHASE) or even."""
 
-RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED = range(6)
+RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED, STALE = range(7)
 """Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race;
 SAME_WRITES: two plain writes of one value; UNFENCED: a write that an asynchronous copy reads with no fence between the
-proxies."""
+proxies; STALE: a read through a cache that sees no writes of its launch, behind such a write."""
 
 SHADOW_SHIFT = 4
 """A row of the table of regions has two words: the cells, and the distance of the second plane. The cells are aligned,

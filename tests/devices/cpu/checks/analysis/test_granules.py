@@ -21,6 +21,8 @@ def _function(body: str) -> Function:
         ("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%a];", 4, 4),
         ("ld.global.u32 %r0, [%a]; st.shared.u8 [%a], %h;", 0, 2),
         ("st.u16 [%a], %h;", 1, 1),
+        ("sust.b.2d.b8.trap [%a, {%r0, %r1}], {%h};", 4, 0),
+        ("suld.b.2d.v4.b32.trap {%r0, %r1, %r2, %r3}, [%a, {%r0, %r1}];", 4, 4),
         ("ld.param.u8 %h, [%a]; st.local.u8 [%a], %h;", 4, 4),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.devices.cpu.checks.analysis.unwatched import unwatched
 from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL, TEXTURES
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL,
         ("activemask.b32 %r0;", (CLOCKS,)),
         ("cp.async.bulk.global.shared::cta.bulk_group [%a], [%r1], %r0;", (BULK,)),
         ("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r0, [%r2];", (BULK,)),
-        ("suld.b.1d.b32.trap %r0, [%a, {%r1}]; ld.local.u32 %r0, [%r1];", (LOCAL, TEXTURES)),
+        ("suld.b.1d.b32.trap %r0, [%a, {%r1}]; ld.local.u32 %r0, [%r1];", (LOCAL,)),
     ],
 )
 def test_what_a_kernel_accesses_unwatched(body: str, expected: tuple[str, ...]) -> None:

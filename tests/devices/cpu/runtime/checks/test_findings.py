@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from gpuregress.devices.textures import TextureDescription
+from gpuregress.records import Texture
 from tests.devices.cpu.running import Running
 
 SOURCE = """extern "C" __device__ int g[8];
@@ -56,3 +58,35 @@ def test_lanes_that_rely_on_a_converged_warp(tmp_path: Path) -> None:
     (finding,) = report.findings
     assert finding.message.startswith("relies on a converged warp: lanes of a warp exchange values through global z")
     assert (finding.kind, finding.location, report.exchange) == ("race", "k.cu:2", "")
+
+
+SURFACES = """extern "C" __global__ void own(cudaSurfaceObject_t s) {
+    int v = 0, t = threadIdx.x;
+    surf1Dread(&v, s, t * 4);
+    surf1Dwrite(v + 1, s, t * 4);
+}
+extern "C" __global__ void meet(cudaSurfaceObject_t s) {
+    surf1Dwrite(int(threadIdx.x), s, (threadIdx.x & ~1) * 4);
+}
+extern "C" __global__ void again(cudaSurfaceObject_t s) {
+    int v = 0, t = threadIdx.x;
+    surf1Dwrite(t + 1, s, t * 4);
+    __syncthreads();
+    surf1Dread(&v, s, (t ^ 1) * 4);
+    surf1Dwrite(v, s, (t + 64) * 4);
+}
+"""
+
+
+def test_surfaces_conflict_where_threads_meet(tmp_path: Path) -> None:
+    program = Running(tmp_path, SURFACES, is_small=True, checks=("races",), conflicts=True)
+    y = program.put("y", np.zeros(128, np.int32))
+    surface = np.uint64(program.device.texture(y, TextureDescription("int32", 1, (128, 0, 0), Texture(surface=True))))
+    own, meet, again = (program.launch(name, 1, 64, surface) for name in ("own", "meet", "again"))
+    assert (own.findings, own.conflicts, own.unwatched) == ((), (), "")
+    assert {(pair.part, pair.earlier ^ pair.later) for pair in meet.conflicts} == {("threads", 1)}
+    # No order of the threads changes what a barrier orders, so there is no conflict, but the read may miss the write.
+    assert again.conflicts == ()
+    (finding,) = again.findings
+    assert finding.message.endswith("in one launch: a surface read may miss what its own launch has written")
+    assert finding.count == 64

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS, HEAP, LOCAL, TEXTURES, note
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, HEAP, LOCAL, note
 
 
 @pytest.mark.parametrize(
     ("parts", "checks", "expected"),
     [
         ((), ("races",), ""),
-        ((TEXTURES,), (), ""),
-        ((TEXTURES,), ("leaks", "barriers"), ""),
-        ((TEXTURES,), ("races",), "races of textures and surfaces are not watched"),
+        ((BULK,), (), ""),
+        ((BULK,), ("leaks", "barriers"), ""),
+        ((BULK,), ("races",), "races of bulk copies in global memory are not watched"),
         ((LOCAL,), ("races",), ""),
         ((CLOCKS,), ("races",), ""),
         ((LOCAL,), ("uninitialized",), "unwritten reads of local memory are not watched"),
         (
-            (HEAP, TEXTURES),
+            (HEAP, BULK),
             ("races", "uninitialized"),
-            "races and unwritten reads of memory from malloc, textures and surfaces are not watched",
+            "races and unwritten reads of memory from malloc, bulk copies in global memory are not watched",
         ),
     ],
 )
