@@ -16,24 +16,21 @@ from gpuregress.devices.cpu.builder.structured import at, i64, open_function
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
 from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
 from gpuregress.devices.cpu.checks.shadow_place import ShadowPlace
-from gpuregress.devices.cpu.ptx.modifiers import space_of
-from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
-from gpuregress.devices.cpu.ptx.tree import Function, Instruction
+from gpuregress.devices.cpu.ptx.tree import Function
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW, REGION_SHIFT
 
 _WRITTEN = 0x01
 _WORD = 4
 
 
-def are_watched(functions: Iterable[Function]) -> bool:
-    """Whether all writes of local memory are known as such: none is by a generic address.
+def are_needed(functions: Iterable[Function]) -> bool:
+    """Whether a program has local memory.
 
     Args:
         functions: of the program.
     """
-    items = (item for function in functions for item in function.body or () if isinstance(item, Instruction))
-    return not any(info(item).memory is MemoryEffect.WRITE and space_of(item) == "" for item in items)
+    return any(item.space == "local" for function in functions for item in function.variables)
 
 
 def clear(b: ir.IRBuilder, emitter: Services) -> None:
@@ -42,6 +39,14 @@ def clear(b: ir.IRBuilder, emitter: Services) -> None:
     if emitter.unit.watches_local and size:
         start = b.add(emitter.thread.stack, emitter.view.field("local_notes"))
         emitter.unit.fill(b, at(b, emitter.thread.local, start), 0, i64(size))
+
+
+def note_generic(emitter: Services, access: AccessNote, address: ir.Value, pointer: ir.Value) -> None:
+    """Do as `note`, where a generic address (i64) is in local memory."""
+    b = emitter.builder
+    slot = b.lshr(address, i64(REGION_SHIFT))
+    with b.if_then(b.icmp_unsigned("==", slot, i64(LOCAL_WINDOW >> REGION_SHIFT))):
+        note(emitter, access, pointer)
 
 
 def note(emitter: Services, access: AccessNote, pointer: ir.Value) -> None:

@@ -101,9 +101,7 @@ class _KernelBuilder:
             self.stepped.assumes_distinct,
             in_cluster=is_explicit(self.function),
             granules=() if self.unit.granules is None else (self.unit.granules["shared"], self.unit.granules["global"]),
-            unwatched=()
-            if self.unit.granules is None
-            else unwatched(self._functions(), watches_local=self.unit.watches_local),
+            unwatched=() if self.unit.granules is None else unwatched(self._functions()),
             written=self._written(),
         )
 

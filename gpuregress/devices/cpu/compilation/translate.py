@@ -63,7 +63,7 @@ def translate(
         unit.orders_in_part = unit.clustered or unit.has_bulk_copies or orders_in_part(unit.functions.values())
         unit.has_strong_accesses = has_strong_accesses(unit.functions.values())
         wanted = "uninitialized" in unit.schedule.instruments.checks
-        unit.watches_local = wanted and local_notes.are_watched(unit.functions.values())
+        unit.watches_local = wanted and local_notes.are_needed(unit.functions.values())
         unit.allocates = allocates(list(unit.functions.values()))
         unit.volatile_data = volatile_data(unit.functions.values(), unit.variables)
         if unit.schedule.instruments.conflicts:

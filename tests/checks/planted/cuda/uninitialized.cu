@@ -216,6 +216,23 @@ extern "C" __global__ void uninitialized_store(const int* x, int* y)
     }
 }
 
+__device__ __noinline__ int* uninitialized_chosen(int* local, int* shared, int which) { return which ? local : shared; }
+
+/// A local array that is filled through a pointer, which may be one to shared memory.
+// uninitialized of local; block 32
+extern "C" __global__ void uninitialized_local_pointer(const int* x, int* y)
+{
+    __shared__ int words[32];
+    int local[16];
+    int t = threadIdx.x;
+    int* chosen = uninitialized_chosen(local, words, x[0]);
+#pragma unroll 1
+    for (int k = 0; k < EITHER(15, 16); ++k) chosen[x[k] % 16] = x[t + k];
+    words[t] = t;
+    __syncthreads();
+    y[t] = local[(t + x[0]) % 16] + words[31 - t]; // first
+}
+
 /// A path on which the value is not set.
 // uninitialized of word; block 64
 extern "C" __global__ void uninitialized_path(const int* x, int* y)

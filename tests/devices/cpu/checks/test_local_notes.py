@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuregress.devices.cpu.checks.local_notes import are_watched
+from gpuregress.devices.cpu.checks.local_notes import are_needed
 from gpuregress.devices.cpu.ptx.parser import parse
 from tests.devices.cpu.running import Running
 
+GENERIC = "for (int k = 0; k < {}; k++) p[y[k] & 7] = y[t];"
 FILLED = "for (int k = 0; k < {}; k++) a[y[k] & 7] = y[t];"
 BODIES = {
     "filled": f"{FILLED.format(8)} z[t] = a[y[t] & 7];",
@@ -19,8 +20,13 @@ BODIES = {
     "called": "z[t] = filled(y, t, 8) + filled(y, t, 8);",
     "called_again_wrong": "z[t] = filled(y, t, 8) + filled(y, t, 7);",
     "half_of_a_word": "short *h = (short *)a; h[y[2] & 14] = t; z[t] = a[y[1]];",
+    "by_a_pointer": f"int *p = chosen(a, s, y[1]); {GENERIC.format(8)} z[t] = p[y[t] & 7];",
+    "by_a_pointer_wrong": f"int *p = chosen(a, s, y[1]); {GENERIC.format(7)} z[t] = p[y[t] & 7];",
+    "by_a_pointer_and_read_wrong": f"int *p = chosen(a, s, y[1]); {GENERIC.format(7)} z[t] = a[y[t] & 7];",
+    "by_a_pointer_to_shared": f"s[t] = 0; int *p = chosen(a, s, y[0]); {GENERIC.format(7)} z[t] = p[y[t] & 7];",
 }
-CALLED = f"""__device__ __noinline__ int filled(const int* __restrict__ y, int t, int n)
+CALLED = f"""__device__ __noinline__ int* chosen(int* a, int* s, int which) {{ return which ? a : s; }}
+__device__ __noinline__ int filled(const int* __restrict__ y, int t, int n)
 {{ int a[8]; {FILLED.format("n")} return a[y[t] & 7]; }}
 """
 
@@ -41,7 +47,7 @@ def test_a_read_of_unwritten_words_is_found(program: Running, kernel: str) -> No
     assert ["`local memory[" in message for message in messages] == [True] * kernel.endswith("wrong"), messages
 
 
-@pytest.mark.parametrize(("store", "watched"), [("st.local.u32", True), ("ld.u32 %r0, [%a]; st.u32", False)])
-def test_writes_by_generic_addresses_may_be_local(store: str, *, watched: bool) -> None:
-    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .b64 %a; .reg .b32 %r<4>;"
-    assert are_watched(parse(f"{head} {store} [%a], %r0; ret; }}").functions) == watched
+@pytest.mark.parametrize(("variable", "needed"), [(".local .b8 a[8];", True), (".shared .b8 a[8];", False)])
+def test_local_memory_needs_notes(variable: str, *, needed: bool) -> None:
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {"
+    assert are_needed(parse(f"{head} {variable} ret; }}").functions) == needed

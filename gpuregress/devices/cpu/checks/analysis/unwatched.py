@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
-from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, LOCAL
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS
 
 
-def unwatched(functions: Iterable[Function], *, watches_local: bool) -> tuple[str, ...]:
+def unwatched(functions: Iterable[Function]) -> tuple[str, ...]:
     """What a kernel accesses unwatched, in words.
 
     Args:
         functions: the kernel, and those that it calls.
-        watches_local: whether its local memory is watched.
     """
     items = (item for function in functions for item in function.body or () if isinstance(item, Instruction))
-    return tuple(sorted({text for item in items for text in _of(item)} - ({LOCAL} if watches_local else set())))
+    return tuple(sorted({text for item in items for text in _of(item)}))
 
 
 def _of(instruction: Instruction) -> Iterator[str]:
@@ -29,5 +27,3 @@ def _of(instruction: Instruction) -> Iterator[str]:
         opcode in ("st", "red") and "async" in words
     ):
         yield BULK
-    elif opcode == "ld" and space_of(instruction) == "local":
-        yield LOCAL

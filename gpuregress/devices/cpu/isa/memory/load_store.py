@@ -62,12 +62,21 @@ def host_pointer(emitter: Services, access: MemoryAccess, *, is_watched: bool = 
         is_watched: whether the dynamic checks see the access here.
     """
     pointer = _host_pointer(emitter, access)
-    if access.space == "local" and emitter.unit.watches_local:
-        site = access_site(emitter, access)
-        local_notes.note(emitter, AccessNote(access.instruction, access.action, "local", access.count, site), pointer)
-    elif is_watched:
+    if emitter.unit.watches_local and access.space in ("local", ""):
+        _note_local(emitter, access, pointer)
+    if is_watched:
         watch_access(emitter, access)
     return pointer
+
+
+def _note_local(emitter: Services, access: MemoryAccess, pointer: ir.Value) -> None:
+    """Show an access to the checks of local memory, if it is one to that."""
+    note = AccessNote(access.instruction, access.action, "local", access.count, access_site(emitter, access))
+    if access.space == "local":
+        local_notes.note(emitter, note, pointer)
+    elif emitter.proven_pointer(access.address, access.count) is None:
+        address = address_value(emitter, access.address)
+        local_notes.note_generic(emitter, note, _generic(emitter.builder, address, ""), pointer)
 
 
 def watch_access(

@@ -8,7 +8,6 @@ HEAP = "memory from malloc"
 LATE_TURNS = "blocks after a million changes between blocks"
 LOST_ACCESSES = "more than four million concurrent accesses"
 BULK = "bulk copies in global memory"
-LOCAL = "local memory"
 CLOCKS = "clocks and active masks are read, which depend on the schedule"
 """No access to memory: a sentence of its own, for those who ask what a schedule can change."""
 _SUBJECTS = {"races": "races", "uninitialized": "unwritten reads"}
@@ -22,8 +21,7 @@ def note(parts: Iterable[str], checks: Iterable[str]) -> str:
         checks: the dynamic checks that were asked for.
     """
     subjects = [text for name, text in _SUBJECTS.items() if name in checks]
-    # Local memory is of one thread, and has no races.
-    told = [part for part in parts if part != CLOCKS and (part != LOCAL or "uninitialized" in checks)]
+    told = [part for part in parts if part != CLOCKS]
     if not subjects or not told:
         return ""
     return f"{' and '.join(subjects)} of {', '.join(told)} are not watched"

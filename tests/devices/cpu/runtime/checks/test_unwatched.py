@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, HEAP, LOCAL, note
+from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, HEAP, note
 
 
 @pytest.mark.parametrize(
@@ -14,9 +14,8 @@ from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, HEAP, 
         ((BULK,), (), ""),
         ((BULK,), ("leaks", "barriers"), ""),
         ((BULK,), ("races",), "races of bulk copies in global memory are not watched"),
-        ((LOCAL,), ("races",), ""),
         ((CLOCKS,), ("races",), ""),
-        ((LOCAL,), ("uninitialized",), "unwritten reads of local memory are not watched"),
+        ((HEAP,), ("uninitialized",), "unwritten reads of memory from malloc are not watched"),
         (
             (HEAP, BULK),
             ("races", "uninitialized"),
