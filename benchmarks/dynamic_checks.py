@@ -11,7 +11,8 @@ import numpy as np
 from benchmarks.rows import Row
 from gpuregress import toolchain
 from gpuregress.devices.cpu.device import CpuDevice
-from gpuregress.records import CHECKS, Dim3, Instruments, LaunchShape, Program, Source
+from gpuregress.devices.textures import TextureDescription
+from gpuregress.records import CHECKS, Dim3, Instruments, LaunchShape, Program, Source, Texture
 
 COUNT = 1 << 20
 RUNS = 3
@@ -64,11 +65,16 @@ extern "C" __global__ void scatter(float* y, const float* x, int n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x, j = i * 0x9e3779b1 & (n - 1);
     y[((j ^ j >> 10) * 0x85ebca6b) & (n - 1)] = x[i];  // a permutation
 }
+extern "C" __global__ void textures(cudaSurfaceObject_t y, cudaTextureObject_t x, int n) {
+    int column = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
+    surf2Dwrite(tex2D<float>(x, column + 0.3f, row + 0.7f), y, column * 4, row);
+}
 extern "C" __global__ void atomics(float* y, const float* x, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) atomicAdd((int*)y + (int)(x[i] * 1024), 1);
 }
 """
+SURFACE, TEXTURE = Texture(surface=True), Texture(filter="linear")
 SHAPES: dict[str, tuple[Dim3, Dim3]] = {
     "axpy": ((COUNT // 256, 1, 1), (256, 1, 1)),
     "matmul": ((16, 16, 1), (16, 16, 1)),
@@ -76,6 +82,7 @@ SHAPES: dict[str, tuple[Dim3, Dim3]] = {
     "histogram": ((COUNT // 256, 1, 1), (256, 1, 1)),
     "transposed": ((64, 64, 1), (16, 16, 1)),
     "scatter": ((COUNT // 256, 1, 1), (256, 1, 1)),
+    "textures": ((64, 64, 1), (16, 16, 1)),
     "atomics": ((COUNT // 256, 1, 1), (256, 1, 1)),
 }
 
@@ -105,9 +112,12 @@ def _seconds(program: Program, kernel: str, checks: tuple[str, ...]) -> float:
         y, x = (device.allocate(letter, 4 * COUNT, itemsize=4) for letter in "yx")
         for region in (y, x):
             region.write(np.random.default_rng(1).random(COUNT, np.float32).view(np.uint8))
-        arguments = tuple(
-            value.to_bytes(size, "little") for value, size in ((y.address, 8), (x.address, 8), (COUNT, 4))
-        )
+        handles = [
+            device.texture(region, TextureDescription("float32", 1, (1024, 1024, 0), sampler))
+            for region, sampler in ((y, SURFACE), (x, TEXTURE))
+        ]
+        given = handles if kernel == "textures" else (y.address, x.address)
+        arguments = tuple(value.to_bytes(size, "little") for value, size in ((given[0], 8), (given[1], 8), (COUNT, 4)))
         for _ in range(RUNS):
             start = time.process_time()
             found = device.launch(module, name, LaunchShape(grid, block, 0), arguments).findings
