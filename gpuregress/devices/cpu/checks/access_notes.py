@@ -151,27 +151,38 @@ def _check(
     flags: RegionFlags | None = None,
 ) -> None:
     b = emitter.builder
-    epoch = epoch_of(emitter, note)
-    if same is not None and not note.is_strong:  # of a strong access, the flag says that it commutes
-        flag = b.select(same(), i64(layout.SAME_VALUE), i64(0))
-        epoch = b.or_(epoch, flag)
     action = READ if note.action == "read" else WRITE
     reads = note.action == "atomic access" and "exch" not in note.instruction.modifiers
     access = CellAccess(action, note.is_strong, reads, note.count, is_incoherent=note.is_incoherent)
     is_ordered = note.space == "shared" and note.action == "read" and emitter.proven.reads_shared
     function = rules(emitter).access(access, note.space, is_ordered=is_ordered)
-    arguments = emitter.view.machine, address, epoch
+    epoch = epoch_of(emitter, note)
+
+    def check() -> None:
+        """Examine the access wherever it is. Of a strong one, the flag says that it commutes."""
+        flag = i64(0) if same is None or note.is_strong else b.select(same(), i64(layout.SAME_VALUE), i64(0))
+        b.call(function, (emitter.view.machine, address, b.or_(epoch, flag)))
+
     if flags is None:
-        b.call(function, arguments)
+        check()
         return
-    with b.if_else(b.icmp_unsigned("==", b.lshr(address, i64(REGION_SHIFT)), flags.slot), likely=True) as (
-        known,
-        other,
-    ):
-        with known:
-            b.call(rules(emitter).known_region(access), (*arguments, *flags.row))
-        with other:
-            b.call(function, arguments)
+    is_known = b.icmp_unsigned("==", b.lshr(address, i64(REGION_SHIFT)), flags.slot)
+    if note.is_strong:
+        with b.if_else(is_known, likely=True) as (known, other):
+            with known:
+                b.call(rules(emitter).known_region(access), (emitter.view.machine, address, epoch, *flags.row))
+            with other:
+                check()
+        return
+    start = b.block
+    with b.if_then(is_known, likely=True):
+        noted = b.call(rules(emitter).first_access(access), (address, epoch, flags.cells, flags.limit, flags.is_filled))
+        end = b.block
+    is_noted = b.phi(I1)
+    is_noted.add_incoming(ir.Constant(I1, 0), start)
+    is_noted.add_incoming(noted, end)
+    with b.if_then(b.not_(is_noted), likely=False):
+        check()
 
 
 def note_order(emitter: Services, bits: int, address: ir.Value, scope: int, *, parity: ir.Value | None = None) -> None:

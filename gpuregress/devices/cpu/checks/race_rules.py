@@ -79,7 +79,7 @@ class RaceRules:
         self, unit: Unit, shifts: dict[str, int], *, races: bool, uninitialized: bool, conflicts: bool = False
     ) -> None:
         self.unit, self.races, self.uninitialized, self.conflicts = unit, races, uninitialized, conflicts
-        self._flies = unit.has_copies or unit.has_bulk_copies
+        self.flies = unit.has_copies or unit.has_bulk_copies
         self._keeps_all = races and (conflicts or unit.orders_in_part or unit.has_strong_accesses)
         self._order = HappensBefore(unit, self.function)
         self._lists = AccessLists(self.function, self._order, self._place, keeps_each=conflicts)
@@ -187,6 +187,38 @@ class RaceRules:
             self._region(b, access, replace(where, cells=b.and_(tagged, i64(~layout.REGION_FLAGS))), tagged)
         return function
 
+    def first_access(self, access: CellAccess) -> ir.Function:
+        """Note a plain access if it is the first of the launch to all of its cells, and nothing is to be reported.
+
+        The function `(address, epoch, the region's first cell, limit, is filled)` returns whether it was; see
+        `RegionFlags`.
+        """
+        types = (I64, I64, I64, I64, I1)
+        function, is_new = self.function(access.name("first"), I1, types)
+        if is_new:
+            function.attributes.add("alwaysinline")
+            address, epoch, cells, limit, filled = function.args
+            b = open_function(function)
+            none = ir.Constant(POINTER, None)
+            where = ShadowPlace(none, i64(0), address, epoch, limit, limit, limit, "global", cells)
+            touched = list(self.each_cell(b, access, where))
+            fine: ir.Value = ir.Constant(I1, 1)
+            for cell, _ in touched:
+                fine = b.and_(fine, self.is_untouched(b, access, cell, where, filled))
+            with b.if_then(fine, likely=True):
+                for cell, _ in touched:
+                    self._note_alone(b, access, where, cell)
+            b.ret(fine)
+        return function
+
+    def _note_alone(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
+        """Note an access to a cell that holds nothing else that matters."""
+        if access.action == READ:
+            b.store(self._reader(b, access, where.epoch), at(b, cell, 8))
+        else:
+            b.store(where.epoch, cell)
+            b.store(i64(0), at(b, cell, 8))
+
     def _region(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, tagged: ir.Value) -> None:
         with b.if_then(has_flags(b, tagged, layout.RACE_FREE)):
             self._note_initialized(b, access, where)
@@ -273,21 +305,17 @@ class RaceRules:
         filled: ir.Value,
     ) -> None:
         """Check one cell, the quick way where that suffices."""
-        if self._flies and where.space != "global":
+        if self.flies and where.space != "global":
             self._touched_cell(b, access, cell, where, address, filled)
             return
-        with b.if_else(self._is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
+        with b.if_else(self.is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
             with quickest:
-                if access.action == READ:
-                    b.store(self._reader(b, access, where.epoch), at(b, cell, 8))
-                else:
-                    b.store(where.epoch, cell)
-                    b.store(i64(0), at(b, cell, 8))
+                self._note_alone(b, access, where, cell)
             with other:
                 arguments = (where.machine, cell, where.plane, address, where.epoch, filled)
                 b.call(self._touched(access, where.space), arguments)
 
-    def _is_untouched(
+    def is_untouched(
         self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
     ) -> ir.Value:
         """Whether a cell was not touched since the block's last barrier, or the launch's start, and may be read.
@@ -380,7 +408,7 @@ class RaceRules:
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self.is_void(b, write, where), b.not_(filled))
             fine = b.and_(fine, b.not_(void))
-        if self._flies and where.space != "global":
+        if self.flies and where.space != "global":
             fine = b.and_(fine, b.not_(_is_in_flight(b, write, where.oldest)))
         level = b.and_(reader, i64(layout.LEVEL_MASK))
         if self._keeps_all:
@@ -443,7 +471,7 @@ class RaceRules:
             b.ret_void()
             return function
         if self.races:
-            if self._flies and space != "global":
+            if self.flies and space != "global":
                 with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
                     with flying:
                         self.report(b, where, i64(layout.UNARRIVED), write)
@@ -469,7 +497,7 @@ class RaceRules:
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         arguments = (where.machine, where.plane, where.address, where.epoch)
         check = self._examine(access, where.space, is_other_write=True)
-        if self._flies and where.space != "global":
+        if self.flies and where.space != "global":
             with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
                 with flying:
                     self.report(b, where, i64(layout.UNARRIVED), b.and_(write, i64(~layout.WRITE_LIST)))

@@ -26,6 +26,10 @@ class RegionFlags:
         quiet_slot: the slot of a region that is quiet; of one that is not, a number that no address has, i64.
         slot: the region's slot, i64.
         row: the words of its row in the table of regions, i64 each.
+        cells: the address of its first cell, i64.
+        limit: accesses with an epoch before it are ordered before all of the launch; the greatest number where no two
+            threads race, i64.
+        is_filled: whether its contents are initialised, i1.
     """
 
     is_quiet: ir.Value
@@ -33,6 +37,9 @@ class RegionFlags:
     quiet_slot: ir.Value
     slot: ir.Value
     row: tuple[ir.Value, ir.Value]
+    cells: ir.Value
+    limit: ir.Value
+    is_filled: ir.Value
 
 
 def flags_of(emitter: Services, address: Address) -> RegionFlags | None:
@@ -63,12 +70,21 @@ def flags_of(emitter: Services, address: Address) -> RegionFlags | None:
 
 
 def _load(b: ir.IRBuilder, machine: ir.Value, base: ir.Value) -> RegionFlags:
-    row = region_row(b, field(b, machine, "checks", POINTER), base)
+    launch = field(b, machine, "checks", POINTER)
+    row = region_row(b, launch, base)
     tagged, slot = load_word(b, row, 0), b.lshr(base, i64(REGION_SHIFT))
     is_quiet = has_flags(b, tagged, layout.REGION_FLAGS)
     quiet_slot = b.select(is_quiet, slot, i64(-1))
+    is_race_free = has_flags(b, tagged, layout.RACE_FREE)
     return RegionFlags(
-        is_quiet, has_flags(b, tagged, layout.RACE_FREE), quiet_slot, slot, (tagged, load_word(b, row, 8))
+        is_quiet,
+        is_race_free,
+        quiet_slot,
+        slot,
+        (tagged, load_word(b, row, 8)),
+        b.and_(tagged, i64(~layout.REGION_FLAGS)),
+        b.select(is_race_free, i64(-1), load_word(b, launch, layout.LAUNCH["oldest"])),
+        has_flags(b, tagged, layout.FILLED),
     )
 
 

@@ -39,6 +39,11 @@ BODIES: dict[str, tuple[str, str]] = {
     "matrix_racy": (f"s[t] = s[t + 64] = t; {_MATRIX}", "(shared): "),
     "read_again_racy": (READ_AGAIN, "`s[5]` (shared): "),
     "vectors": ("((int4*)z)[i] = ((int4*)y)[i & 15];", ""),
+    "vector_over_words_racy": (
+        "if (b == 0 && t < 16) { z[4 * t + 7] = 99; ((int4*)z)[t] = make_int4(t, t, t, t); }",
+        "`z[",
+    ),
+    "vector_read_racy": ("if (t == 3) z[8 * b + 2] = y[b]; int4 v = ((int4*)z)[2 * b]; z[512 + i] = v.x + v.z;", "`z["),
     "vectors_racy": ("if (b == 0 && t < 16) { ((int4*)z)[t] = make_int4(t, t, t, t); z[4 * t + 7] = 99; }", "`z["),
 }
 
@@ -48,10 +53,10 @@ def source(bodies: dict[str, str]) -> str:
     return "\n".join(f"{head.format(name)} {body} }}" for name, body in bodies.items())
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+@pytest.fixture(scope="module", params=[True, False], ids=["small", "optimised"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Running:
     text = source({name: body for name, (body, _) in BODIES.items()})
-    return Running(tmp_path_factory.mktemp("races"), text, is_small=True, checks=("races",))
+    return Running(tmp_path_factory.mktemp("races"), text, is_small=request.param, checks=("races",))
 
 
 @pytest.mark.parametrize("kernel", BODIES)
