@@ -115,6 +115,16 @@ class RowRules:
                 answer = b.and_(answer, self._rules.quick(b, single, cell, place, filled)[0])
             return answer
 
+        if access.space == "global" or not self._rules.flies:
+            reads = access.reads_first or not access.writes
+
+            def is_untouched(b: ir.IRBuilder, cell: ir.Value, place: ShadowPlace) -> ir.Value:
+                single = CellAccess(READ, is_strong=False, reads=False, count=access.count)
+                return self._rules.is_untouched(b, single, cell, place, filled if reads else yes)
+
+            # As a rule it is so, and tells it in a fourth of the steps.
+            with b.if_then(self._all(b, access, first, where, count, is_untouched), likely=True):
+                b.ret(yes)
         b.ret(self._all(b, access, first, where, count, is_quick))
         return function
 
