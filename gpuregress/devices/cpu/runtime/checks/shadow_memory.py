@@ -17,6 +17,8 @@ _CELL_WORDS = 2
 _TURNS = 1 << 20
 _NODES = 1 << 22
 """Nodes of lists of accesses: 64 MiB, of which a launch takes what it uses."""
+_MANY, _MOST_DENSE = 4 << 20, 1 << 30
+"""Bytes of a region's cells from which on they are in memory of their own, and up to which in huge pages."""
 _LATE = 3 << 30
 """A stamp from which on a launch begins again at 1: stamps have 32 bits."""
 _OF_A_LAUNCH = (
@@ -129,7 +131,7 @@ class ShadowMemory:
         known = self._cells.get(region.number)
         if known is None or known[0] is not region or known[1] != shift:
             count = (region.size >> shift) + 1
-            cells = np.zeros(2 * _CELL_WORDS * count, np.uint64)
+            cells = _cells(2 * _CELL_WORDS * count)
             if known is not None and known[0] is region:
                 _convert(known[2], known[1], cells, shift)
             self._cells[region.number] = (region, shift, cells)
@@ -264,6 +266,13 @@ class ShadowMemory:
         self._cells.clear()
         self._table[:] = 0
         self._forget_heap(tuple(self._heap))
+
+
+def _cells(words: int) -> _Words:
+    """Cells that nobody has touched. Where they are many, scattered accesses would miss the processor's page tables."""
+    if 8 * words < _MANY:
+        return np.zeros(words, np.uint64)
+    return reserve(8 * words, is_dense=8 * words <= _MOST_DENSE).view(np.uint64)[:words]
 
 
 def _convert(old: _Words, old_shift: int, new: _Words, shift: int) -> None:

@@ -6,6 +6,7 @@ is reserved for as many cells as the limit allows, takes no memory before it is 
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -148,7 +149,16 @@ class DeviceHeap:
         return self.control[start : start + len(CLASS)]
 
 
-def reserve(size: int) -> Bytes:
-    """Memory that is zero, and takes none of the machine's before it is touched."""
+def reserve(size: int, *, is_dense: bool = False) -> Bytes:
+    """Memory that is zero, and takes none of the machine's before it is touched.
+
+    Args:
+        size: bytes.
+        is_dense: whether most of it will be touched: then the machine may give it in huge pages.
+    """
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE_ONLY
-    return np.frombuffer(mmap.mmap(-1, max(size, mmap.PAGESIZE), flags=flags), np.uint8)
+    found = mmap.mmap(-1, max(size, mmap.PAGESIZE), flags=flags)
+    if is_dense and hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            found.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(found, np.uint8)

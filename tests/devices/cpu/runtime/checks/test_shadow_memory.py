@@ -87,3 +87,13 @@ def test_the_heap_keeps_its_cells_while_its_memory_stays() -> None:
     heap.clear()
     shadow.keep_heap(heap, 2)
     assert not shadow._heap_table.any()
+
+
+def test_many_cells_are_untouched_at_first() -> None:
+    """Those of 1 MiB lie in memory of their own."""
+    space, shadow = AddressSpace(), ShadowMemory()
+    region = space.allocate("x", 1 << 20)
+    shadow.begin_launch(space.all(), 2, 1)
+    assert _cells(shadow, region.number).size == 4 * ((1 << 18) + 1)
+    shadow.note_written(region, slice(0, 8))
+    assert np.flatnonzero(_cells(shadow, region.number)).tolist() == [0, 2]

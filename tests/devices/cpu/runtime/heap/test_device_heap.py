@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.devices.cpu.runtime.heap import size_classes
-from gpuregress.devices.cpu.runtime.heap.device_heap import DeviceHeap
+from gpuregress.devices.cpu.runtime.heap.device_heap import DeviceHeap, reserve
 from gpuregress.devices.cpu.runtime.heap.size_classes import CELL, CLASS, CLASS_SHIFT, FREED, HEADER_BYTES
 from gpuregress.devices.cpu.runtime.machine_layout import MAX_REGIONS, region_of
 from gpuregress.records import DEFAULT_HEAP
@@ -62,3 +62,12 @@ def test_an_address_names_the_allocation_of_its_cell() -> None:
     assert (found.size, found.died) == (12, 0)
     assert heap.find(start + 4096) is None
     assert heap.find(size_classes.base(1)) is None
+
+
+@pytest.mark.parametrize("is_dense", [False, True])
+def test_reserved_memory_is_zero_and_may_be_written(*, is_dense: bool) -> None:
+    memory = reserve(5 << 20, is_dense=is_dense)
+    assert memory.size == 5 << 20
+    assert not memory.any()
+    memory[-1] = 7
+    assert memory[-1] == 7
