@@ -26,11 +26,14 @@ from gpuregress.devices.cpu.checks.shadow_place import ShadowPlace, load_word
 from gpuregress.devices.cpu.runtime.checks import layout
 
 _LANE_BITS = 31 << layout.THREAD_SHIFT
+_WARP_BITS = layout.THREAD_MASK & ~_LANE_BITS
 _KIND_BITS = (1 << layout.SITE_SHIFT) - 1 & ~layout.HAS_EARLIER
 """Flags that tell how strong an access is, and of what kind."""
 
 _WIDE = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
 """Bits of a write that is strong for all threads of the device."""
+
+_PAIR = {layout.WRITE_LIST: layout.WRITE_PAIR, layout.READER_LIST: layout.READER_PAIR}
 
 PlaceOf: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value, ir.Value, str], ShadowPlace]
 """Makes the place of an access: (builder, machine, plane, address, epoch, space) → it."""
@@ -44,11 +47,13 @@ class Newest:
         epoch: without the mark of a list.
         mask: the lanes that it stands for, i32.
         head: the index of the node behind it, 0 for none, i32.
+        partner: the epoch of the access with which it stands for all of their kind, 0 for none, i64.
     """
 
     epoch: ir.Value
     mask: ir.Value
     head: ir.Value
+    partner: ir.Value
 
 
 def lane_bit(b: ir.IRBuilder, epoch: ir.Value) -> ir.Value:
@@ -66,10 +71,12 @@ def opened(b: ir.IRBuilder, epoch: ir.Value, word: ir.Value, mark: int) -> Newes
         word: that of the second plane.
         mark: the bits of the epoch that tell whether the second word is in use.
     """
-    alone = b.icmp_unsigned("==", b.and_(epoch, i64(mark)), i64(0))
+    marks = b.and_(epoch, i64(mark))
+    is_pair = b.icmp_unsigned("==", marks, i64(_PAIR[mark]))
+    alone = b.or_(is_pair, b.icmp_unsigned("==", marks, i64(0)))
     mask = b.select(alone, lane_bit(b, epoch), b.trunc(word, I32))
     head = b.select(alone, i32(0), b.trunc(b.lshr(word, i64(32)), I32))
-    return Newest(b.and_(epoch, i64(~mark)), mask, head)
+    return Newest(b.and_(epoch, i64(~mark)), mask, head, b.select(is_pair, word, i64(0)))
 
 
 @contextmanager
@@ -100,16 +107,22 @@ class AccessLists:
     def each(self, b: ir.IRBuilder, machine: ir.Value, newest: Newest) -> Iterator[tuple[ir.Value, ir.Value]]:
         """Run the body for each entry of a list, the newest first: its epoch and its mask."""
         epoch, mask, index = Cell(b, newest.epoch), Cell(b, newest.mask), Cell(b, newest.head)
-        going = Cell(b, i32(1))
+        partner, going = Cell(b, newest.partner), Cell(b, i32(1))
         with while_nonzero(b, going):
             yield epoch.get(b), mask.get(b)
-            number = index.get(b)
-            going.set(b.zext(b.icmp_unsigned("!=", number, i32(0)), I32), b)
+            number, other = index.get(b), partner.get(b)
+            going.set(i32(0), b)
+            with b.if_then(b.icmp_unsigned("!=", other, i64(0))):
+                epoch.set(other, b)
+                mask.set(lane_bit(b, other), b)
+                partner.set(i64(0), b)
+                going.set(i32(1), b)
             with b.if_then(b.icmp_unsigned("!=", number, i32(0))):
                 node = _node(b, machine, number)
                 epoch.set(b.load(node, typ=I64), b)
                 mask.set(b.load(at(b, node, 8), typ=I32), b)
                 index.set(b.load(at(b, node, 12), typ=I32), b)
+                going.set(i32(1), b)
 
     def push(self) -> ir.Function:
         """`(machine, head, epoch, mask)` → the new head: an access joins a list.
@@ -125,7 +138,7 @@ class AccessLists:
         turn = load_word(b, field(b, machine, "block_checks", POINTER), layout.BLOCK["turn"])
         has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
         index = Cell(b, head)
-        same_bits = i64(layout.THREAD_MASK & ~_LANE_BITS | _KIND_BITS)
+        same_bits = i64(_WARP_BITS | _KIND_BITS)
         with while_nonzero(b, index) as number:
             node = _node(b, machine, number)
             known = b.load(node, typ=I64)
@@ -302,34 +315,17 @@ class AccessLists:
             b.store(own, slot.epoch)
             b.ret_void()
         newest, bit = opened(b, known, word, mark), lane_bit(b, own)
+        is_exposed = b.icmp_unsigned("==", b.and_(known, i64(layout.WRITE_LIST)), i64(layout.WRITE_LIST))
+        exposed = b.select(is_exposed, i64(layout.EXPOSED), i64(0)) if is_write else i64(0)
         is_same = b.icmp_unsigned("==", b.and_(b.xor(newest.epoch, own), i64(~_LANE_BITS)), i64(0))
-        exposed = b.and_(known, i64(layout.EXPOSED)) if is_write else i64(0)
-        with b.if_then(is_same):
+        with b.if_then(b.and_(is_same, b.icmp_unsigned("==", newest.partner, i64(0)))):
             slot.store(b, b.or_(own, exposed), b.or_(newest.mask, bit), newest.head)
             b.ret_void()
-        if place.space == "global" and not self._order.orders_blocks and not self._keeps_each:
-            # One access of another block stands for those of all blocks before, unless it is stronger than they are.
-            wide = b.icmp_unsigned("==", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
-            hidden = b.and_(wide, b.icmp_unsigned("==", exposed, i64(0)))
-            plain = b.icmp_unsigned("==", b.and_(known, i64(layout.STRONG)), i64(0))
-            weakest = hidden if is_write else plain
-            with b.if_then(b.and_(b.icmp_unsigned("<", known, place.turn), weakest)):
-                behind = Cell(b, newest.head)
-                is_last = b.icmp_unsigned("==", newest.head, i32(0))
-                with b.if_else(is_last) as (alone, others):
-                    with alone:
-                        behind.set(b.call(self.push(), (machine, i32(0), newest.epoch, newest.mask)), b)
-                    with others:
-                        node = _node(b, machine, newest.head)
-                        b.store(newest.epoch, node)
-                        b.store(newest.mask, at(b, node, 8))
-                slot.store(b, own, bit, behind.get(b))
-                b.ret_void()
-        if self._order.is_whole and not self._keeps_each:
-            self._displace(b, place, slot, (newest, own, exposed))
+        if not self._keeps_each:
+            self._pair(b, place, slot, (newest, own, exposed))
         apart, tested = Cell(b, ir.Constant(I1, 0)), newest.mask
         if not self._order.orders_lanes_of_others:
-            warp = b.and_(b.xor(newest.epoch, own), i64(layout.THREAD_MASK & ~_LANE_BITS))
+            warp = b.and_(b.xor(newest.epoch, own), i64(_WARP_BITS))
             lowest = b.and_(newest.mask, b.sub(i32(0), newest.mask))
             tested = b.select(b.icmp_unsigned("==", warp, i64(0)), newest.mask, lowest)
         with each_lane(b, newest.epoch, tested) as other:
@@ -338,62 +334,55 @@ class AccessLists:
         differs = b.icmp_unsigned("!=", b.and_(b.xor(newest.epoch, own), i64(_KIND_BITS & ~mark)), i64(0))
         joins = b.or_(apart.get(b), differs)
         head = Cell(b, newest.head)
+        with b.if_then(b.icmp_unsigned("!=", newest.partner, i64(0))):
+            lane = lane_bit(b, newest.partner)
+            head.set(b.call(self.push(), (machine, i32(0), newest.partner, lane)), b)
         with b.if_then(joins):
-            head.set(b.call(self.push(), (machine, newest.head, newest.epoch, newest.mask)), b)
+            head.set(b.call(self.push(), (machine, head.get(b), newest.epoch, newest.mask)), b)
         if is_write:
             narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
             exposed = b.or_(exposed, b.select(b.and_(joins, narrow), i64(layout.EXPOSED), i64(0)))
         slot.store(b, b.or_(own, exposed), bit, head.get(b))
 
-    def _displace(
+    def _pair(
         self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot, accesses: tuple[Newest, ir.Value, ir.Value]
     ) -> None:
-        """Make an access the newest one before one of another warp, where each wait orders all threads of a block.
+        """Let two accesses stand for all of their kind, if whoever comes next is unordered with one of the two.
 
-        No two warps are ordered since the last barrier. So the newest access stands for those of all warps but its own,
-        and one behind it, of another warp, for those of its own.
+        They are of two blocks that no thread of the launch orders, or of two warps since the last barrier where each
+        wait orders all threads of a block or the lanes of one warp.
 
         Args:
-            b: the builder; it returns where that is done.
+            b: the builder; it returns where that is done, or was done already.
             place: of the access.
             slot: of the list.
             accesses: the newest one until now; the epoch of the access; the list's `layout.EXPOSED`.
         """
         newest, own, exposed = accesses
-        warp_bits = layout.THREAD_MASK & ~_LANE_BITS
-        is_other = b.icmp_unsigned("!=", b.and_(b.xor(newest.epoch, own), i64(warp_bits)), i64(0))
-        is_alike = b.icmp_unsigned("==", b.and_(b.xor(newest.epoch, own), i64(_KIND_BITS & ~slot.mark)), i64(0))
-        is_current = b.icmp_unsigned(">=", newest.epoch, place.open)
-        with b.if_then(b.and_(is_other, b.and_(is_alike, is_current))):
-            machine, head = place.machine, Cell(b, newest.head)
-            node = _node(b, machine, newest.head)
-            known = b.load(node, typ=I64)
-            serves = b.icmp_unsigned("==", b.and_(b.xor(known, own), i64(_KIND_BITS & ~slot.mark)), i64(0))
-            current = b.icmp_unsigned(">=", known, place.open)
-            if place.space == "global":
-                of_block = b.icmp_unsigned("<", known, place.turn)
-                current = b.or_(current, b.and_(of_block, b.icmp_unsigned(">=", known, place.oldest)))
-            serves = b.and_(serves, current)
-            serves = b.and_(serves, b.icmp_unsigned("!=", newest.head, i32(0)))
-            with b.if_else(serves) as (kept, pushed):
-                with kept:
-                    is_own = b.icmp_unsigned("==", b.and_(b.xor(known, own), i64(warp_bits)), i64(0))
-                    with b.if_then(b.and_(is_own, b.icmp_unsigned(">=", known, place.turn))):
-                        b.store(newest.epoch, node)
-                        b.store(newest.mask, at(b, node, 8))
-                with pushed:
-                    head.set(b.call(self.push(), (machine, newest.head, newest.epoch, newest.mask)), b)
-            sign = exposed
-            if slot.mark == layout.WRITE_LIST:
-                narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
-                sign = b.or_(exposed, b.select(narrow, i64(layout.EXPOSED), i64(0)))
-            slot.store(b, b.or_(own, sign), lane_bit(b, own), head.get(b))
+        kind = layout.STRONG if slot.mark == layout.READER_LIST else _WIDE
+        usual = i64(0 if slot.mark == layout.READER_LIST else _WIDE)
+        is_usual = b.icmp_unsigned("==", b.and_(own, i64(kind)), usual)
+        is_usual = b.and_(is_usual, b.icmp_unsigned("==", b.and_(newest.epoch, i64(kind)), usual))
+        is_usual = b.and_(is_usual, b.icmp_unsigned("==", exposed, i64(0)))
+        if place.space == "shared" and self._order.is_whole:
+            is_other = b.icmp_unsigned("!=", b.and_(b.xor(newest.epoch, own), i64(_WARP_BITS)), i64(0))
+        elif place.space == "global" and not self._order.orders_blocks:
+            is_other = b.icmp_unsigned("<", newest.epoch, place.turn)
+        else:
+            return
+        with b.if_then(b.and_(is_usual, b.icmp_unsigned("!=", newest.partner, i64(0)))):
+            b.ret_void()
+        with b.if_then(b.and_(is_usual, is_other)):
+            b.call(self.free(), (place.machine, newest.head))
+            b.store(b.or_(own, i64(_PAIR[slot.mark])), slot.epoch)
+            b.store(newest.epoch, slot.word)
             b.ret_void()
 
     def _clear(self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot) -> None:
         """Forget a list; what is of an earlier launch has no nodes any more."""
         known = load_word(b, slot.epoch, 0)
-        marked = b.icmp_unsigned("!=", b.and_(known, i64(slot.mark)), i64(0))
+        marks = b.and_(known, i64(slot.mark))
+        marked = b.and_(b.icmp_unsigned("!=", marks, i64(0)), b.icmp_unsigned("!=", marks, i64(_PAIR[slot.mark])))
         launch = field(b, place.machine, "checks", POINTER)
         current = b.icmp_unsigned(">=", known, load_word(b, launch, layout.LAUNCH["oldest"]))
         with b.if_then(b.and_(marked, current)):

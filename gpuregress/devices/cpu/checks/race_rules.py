@@ -313,7 +313,24 @@ class RaceRules:
                 self._note_alone(b, access, where, cell)
             with other:
                 arguments = (where.machine, cell, where.plane, address, where.epoch, filled)
-                b.call(self._touched(access, where.space), arguments)
+                touched = self._touched(access, where.space)
+                if self._keeps_all and access.is_strong and access.action == WRITE:
+                    with b.if_then(b.not_(self._has_pair(b, where, cell))):
+                        b.call(touched, arguments)
+                else:
+                    b.call(touched, arguments)
+
+    @staticmethod
+    def _has_pair(b: ir.IRBuilder, where: ShadowPlace, cell: ir.Value) -> ir.Value:
+        """Whether a strong write changes nothing, because two of its kind stand for all of them already."""
+        write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
+        limit = where.open if where.space == "shared" else where.oldest
+        wide = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
+        marks = b.and_(write, i64(wide | layout.WRITE_LIST))
+        holds = b.icmp_unsigned("==", marks, i64(wide | layout.WRITE_PAIR))
+        holds = b.and_(holds, b.icmp_unsigned("==", b.and_(where.epoch, i64(wide)), i64(wide)))
+        holds = b.and_(holds, b.icmp_unsigned(">=", write, limit))
+        return b.and_(holds, b.icmp_unsigned("<", reader, limit))
 
     def is_untouched(
         self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
@@ -331,7 +348,7 @@ class RaceRules:
             holds = b.or_(holds, own)
         fine = b.icmp_unsigned("<", write, limit)
         if self._keeps_all:
-            listed = b.or_(b.and_(reader, i64(layout.LEVEL_MASK)), b.and_(write, i64(layout.HAS_EARLIER)))
+            listed = b.or_(b.and_(reader, i64(1 << layout.LEVEL_SHIFT)), b.and_(write, i64(layout.HAS_EARLIER)))
             holds = b.and_(holds, b.icmp_unsigned("==", listed, i64(0)))
         holds = b.and_(holds, fine)
         if (access.action == READ or access.reads) and self.uninitialized:
@@ -416,7 +433,10 @@ class RaceRules:
             if access.is_strong:
                 # A plain reader before a strong one is kept for strong writes of others, a strong one for plain ones.
                 free = b.and_(free, where.is_all_old(b, reader))
-            return b.and_(fine, free), ir.Constant(I1, 0), reader
+            many = b.icmp_unsigned("==", level, i64(layout.READER_PAIR))
+            many = b.and_(many, b.not_(where.is_all_old(b, reader)))
+            noted = many if access.action == READ and not access.is_strong else ir.Constant(I1, 0)
+            return b.and_(fine, b.or_(noted, free)), noted, reader
         alone = b.and_(where.is_of_thread(b, reader), b.icmp_unsigned("==", level, i64(0)))
         free = b.or_(where.is_old(b, reader), alone)
         if access.action == READ:
@@ -550,7 +570,7 @@ class RaceRules:
         """Whether a strong access and all writes of a list are strong for each other, whichever threads they are of."""
         wide = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
         both = b.and_(b.and_(newest, epoch), i64(wide))
-        hidden = b.icmp_unsigned("==", b.and_(newest, i64(layout.EXPOSED)), i64(0))
+        hidden = b.icmp_unsigned("!=", b.and_(newest, i64(layout.WRITE_LIST)), i64(layout.WRITE_LIST))
         return b.and_(hidden, b.icmp_unsigned("==", both, i64(wide)))
 
     def _conflict(

@@ -11,8 +11,8 @@ THREAD_MASK = 1023 << THREAD_SHIFT
 SITE_MASK = 0x7FFF << SITE_SHIFT
 MOST_SITES = 1 << 15
 EXPOSED = 1 << 21
-"""The list of a cell's writes has one that may race with a strong access, because it is plain or strong for few
-threads."""
+"""With `HAS_EARLIER`: the list of a cell's writes has one that may race with a strong access, because it is plain or
+strong for few threads. Alone: see `WRITE_PAIR`."""
 
 STRONG = 1
 """The access is atomic, volatile, or ordered: PTX calls it strong."""
@@ -34,6 +34,9 @@ CELL_SHIFT = 4
 """A cell has two words in the first plane (write, reader) and two in the second, of which the last is another reader.
 In programs with lists of accesses, the words of the second plane are a mask of lanes, for which the epoch in the first
 plane stands, in the lower half, and the index of a node in the upper one."""
+WRITE_PAIR, READER_PAIR = EXPOSED, 2 << LEVEL_SHIFT
+"""Of `WRITE_LIST` and `READER_LIST`: two accesses stand for all of their kind, whoever comes next, and the second
+plane's word is the epoch of the other one. The kind is strong writes for all threads of the device, or plain reads."""
 WRITE_LIST, READER_LIST = HAS_EARLIER | EXPOSED, LEVEL_MASK
 """Marks of the newest write and of the newest reader, which say that the second plane's word is in use."""
 NODE_SHIFT = 4

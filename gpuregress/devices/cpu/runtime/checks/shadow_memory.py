@@ -207,8 +207,13 @@ class ShadowMemory:
             word: that of the second plane.
             mark: the bits of the epoch that tell whether the second word is in use.
         """
-        if newest & mark == 0 or newest < self.word("oldest"):
+        marks = newest & mark
+        if not marks or newest < self.word("oldest"):
             yield newest
+            return
+        if marks in (layout.WRITE_PAIR, layout.READER_PAIR):
+            yield newest & ~mark
+            yield word
             return
         epoch = newest & ~mark
         while True:
