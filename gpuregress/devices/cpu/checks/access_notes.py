@@ -207,6 +207,13 @@ def note_order(emitter: Services, bits: int, address: ir.Value, scope: int, *, p
     begin_epoch(b, emitter)
 
 
+def note_wait(emitter: Services) -> None:
+    """Tell that the running thread's wait at an mbarrier is over."""
+    if emitter.epoch is not None and emitter.unit.has_bulk_copies:
+        b, view = emitter.builder, emitter.view
+        synchronization.note_wait(b, view.machine, linear_thread(b, view, emitter.thread))
+
+
 def note_fence(emitter: Services, instruction: Instruction) -> None:
     """Tell of a fence. One between proxies orders the accesses of its thread for asynchronous copies alone."""
     words = instruction.modifiers

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field
-from gpuregress.devices.cpu.builder.structured import Cell, at, i64, open_function, while_nonzero
+from gpuregress.devices.cpu.builder.structured import Cell, at, element, i64, open_function, while_nonzero
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.checks import cluster_order
@@ -91,11 +91,22 @@ class HappensBefore:
             known = b.load(at(b, block, b.add(i64(layout.LANES), b.shl(index, i64(2)))), typ=I32)
             with b.if_then(b.icmp_unsigned("<=", short, known)):
                 b.ret(no)
+        if self._unit.has_bulk_copies and space != "global":
+            with b.if_then(self._has_waited(b, block, other, own)):
+                b.ret(no)
         if self._unit.clustered:
             b.ret(self._is_cluster_unordered(b, machine, block, (their, stamp, own)))
             return function
         b.ret(yes)
         return function
+
+    @staticmethod
+    def _has_waited(b: ir.IRBuilder, block: ir.Value, other: ir.Value, own: ir.Value) -> ir.Value:
+        """Whether an epoch is the arrival of a bulk copy, and a thread (its number, i64) has waited since."""
+        flags = b.and_(other, i64(layout.STRONG | layout.LEVEL_MASK))
+        waited = b.load(element(b, at(b, block, layout.WAITED), own, I32), typ=I32)
+        stamp = b.trunc(b.lshr(other, i64(layout.STAMP_SHIFT)), I32)
+        return b.and_(b.icmp_unsigned("==", flags, i64(layout.DELIVERED)), b.icmp_unsigned("<=", stamp, waited))
 
     def _is_cluster_unordered(
         self, b: ir.IRBuilder, machine: ir.Value, state: ir.Value, access: tuple[ir.Value, ir.Value, ir.Value]

@@ -1,21 +1,25 @@
 """Checks of the shared memory that wgmma reads, as the asynchronous proxy.
 
-A row is read where the product is issued. A write between the issue and the wait for the product is not noticed.
+A row is checked where the product is issued. `runtime.checks.matrix_reads` is told of the rows, the groups and the
+waits: it finds what is written before the wait.
 """
 
 from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.builder.address_resolution import field
+from gpuregress.devices.cpu.builder.python_calls import raw_call
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import at, element, i64, open_function
+from gpuregress.devices.cpu.builder.structured import at, element, entry_alloca, i64, open_function
+from gpuregress.devices.cpu.builder.threads import linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
-from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
+from gpuregress.devices.cpu.checks.access_notes import AccessNote, begin_epoch, epoch_of, rules
 from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess, RaceRules
 from gpuregress.devices.cpu.checks.shadow_place import load_word
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.machine_layout import SHARED_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import CHECK_MATRIX, SHARED_WINDOW
 
 _ROW = CellAccess(READ, is_strong=False, reads=False, count=16)
 
@@ -40,8 +44,57 @@ def row_check(emitter: Services, instruction: Instruction, site: int) -> tuple[i
         b.call(made.access(_ROW, "shared"), (machine, inside, own))
         if made.races:
             _check_proxies(b, made, machine, inside, own)
+            _keep_row(b, machine, address)
         b.ret_void()
     return function, epoch
+
+
+def _keep_row(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> None:
+    """Add a row to those that `note_product` tells of."""
+    rows = at(b, field(b, machine, "checks", POINTER), layout.MATRIX_ROWS)
+    count = b.add(b.load(rows, typ=I64), i64(1))
+    b.store(count, rows)
+    b.store(address, element(b, rows, count, I64))
+
+
+def note_product(emitter: Services, instruction: Instruction, site: int) -> None:
+    """Tell that the running lane has read the matrices of a product for its warp.
+
+    Args:
+        emitter: the function's.
+        instruction: wgmma.mma_async.
+        site: its number.
+    """
+    if emitter.epoch is not None:
+        epoch = epoch_of(emitter, AccessNote(instruction, "read", "shared", _ROW.count, site))
+        _tell(emitter, layout.PRODUCT, epoch)
+
+
+def note_commit(emitter: Services) -> None:
+    """Tell of wgmma.commit_group by the running thread."""
+    _tell(emitter, layout.GROUP_COMMIT, i64(0))
+
+
+def note_fence(emitter: Services) -> None:
+    """Tell of wgmma.fence by the running thread."""
+    _tell(emitter, layout.PRODUCT_FENCE, i64(0))
+
+
+def note_wait(emitter: Services, most: int) -> None:
+    """Tell of wgmma.wait_group by the running thread, which leaves some groups pending."""
+    _tell(emitter, layout.GROUP_WAIT, i64(most))
+
+
+def _tell(emitter: Services, kind: int, value: ir.Value) -> None:
+    if emitter.epoch is None or "races" not in emitter.unit.schedule.instruments.checks:
+        return
+    b, view = emitter.builder, emitter.view
+    slots = entry_alloca(b.function, ir.ArrayType(I64, 3), align=8)
+    thread = b.zext(linear_thread(b, view, emitter.thread), I64)
+    for index, word in enumerate((i64(kind), thread, value)):
+        b.store(word, at(b, slots, 8 * index))
+    raw_call(b, view.machine, CHECK_MATRIX, slots, view.machine)
+    begin_epoch(b, emitter)
 
 
 def _check_proxies(b: ir.IRBuilder, made: RaceRules, machine: ir.Value, address: ir.Value, epoch: ir.Value) -> None:
@@ -49,11 +102,11 @@ def _check_proxies(b: ir.IRBuilder, made: RaceRules, machine: ir.Value, address:
     where = made.shared_place(b, machine, address, epoch)
     for cell, place in made.each_cell(b, _ROW, where):
         write = load_word(b, cell, 0)
-        # What a bulk copy has written has the block's first epoch.
         is_own = b.and_(b.icmp_unsigned(">", write, where.oldest), b.icmp_unsigned(">=", write, where.turn))
         is_own = b.and_(is_own, b.icmp_unsigned("==", b.and_(write, i64(layout.IN_FLIGHT)), i64(0)))
-        flags = b.and_(write, i64(layout.STRONG | layout.COPIED))
-        is_own = b.and_(is_own, b.icmp_unsigned("!=", flags, i64(layout.COPIED)))
+        is_plain = b.icmp_unsigned("==", b.and_(write, i64(layout.STRONG)), i64(0))
+        has_level = b.icmp_unsigned("!=", b.and_(write, i64(layout.LEVEL_MASK)), i64(0))
+        is_own = b.and_(is_own, b.not_(b.and_(is_plain, has_level)))  # not of a copy
         thread = b.lshr(b.and_(write, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
         fences = at(b, where.block(b), layout.PROXY_FENCED)
         fenced = b.load(element(b, fences, thread, I32), typ=I32)

@@ -160,9 +160,18 @@ def order(module: ir.Module) -> ir.Function:
 
 def note_proxy_fence(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
     """Keep the stamp of a thread's fence between the proxies (its number, i32)."""
+    _keep_stamp(b, machine, layout.PROXY_FENCED, thread)
+
+
+def note_wait(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
+    """Keep the stamp of a thread's wait at an mbarrier that is over (its number, i32)."""
+    _keep_stamp(b, machine, layout.WAITED, thread)
+
+
+def _keep_stamp(b: ir.IRBuilder, machine: ir.Value, table: int, thread: ir.Value) -> None:
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = b.trunc(_load(b, launch, layout.LAUNCH["now"]), I32)
-    b.store(stamp, element(b, at(b, block, layout.PROXY_FENCED), thread, I32))
+    b.store(stamp, element(b, at(b, block, table), thread, I32))
 
 
 def _known(b: ir.IRBuilder, block: ir.Value, base: int, row: ir.Value, column: ir.Value) -> ir.Value:

@@ -32,7 +32,7 @@ from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label
 from gpuregress.devices.cpu.runtime.bulk.queue_layout import HEADER_BYTES, ROW_BYTES
-from gpuregress.devices.cpu.runtime.machine_layout import BULK_END, LOCAL_START, SHARED_START, local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import BULK_END, CHECK_END, LOCAL_START, SHARED_START, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
 from gpuregress.devices.cpu.runtime.record_codec import encode
 from gpuregress.devices.cpu.schedule.guarded_barriers import with_branches_around_barriers
@@ -168,6 +168,7 @@ class _KernelBuilder:
         self.schedule.build(b, next_block)
         b = ir.IRBuilder(next_block)
         self._end_bulk_copies(b)
+        self._check_end(b)
         block.add(i64(1), b)
         self._advance_block(b, axes)
         b.branch(head)
@@ -200,6 +201,11 @@ class _KernelBuilder:
         machine = self.view.machine
         with b.if_then(b.icmp_unsigned("!=", field(b, machine, "bulk_copies"), i64(0))):
             raw_call(b, machine, BULK_END, machine, machine)
+
+    def _check_end(self, b: ir.IRBuilder) -> None:
+        """Tell the dynamic checks of a cluster's block that ends."""
+        if self.body.clustered and self.unit.granules is not None:
+            raw_call(b, self.view.machine, CHECK_END, self.view.machine, self.view.machine)
 
     def _first_block(self, b: ir.IRBuilder) -> dict[str, Cell]:
         """The first block's coordinates. Later ones are counted up: LLVM would divide again in every thread."""

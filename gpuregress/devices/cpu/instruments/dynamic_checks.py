@@ -13,8 +13,16 @@ from gpuregress.devices.cpu.runtime.checks import unwatched
 from gpuregress.devices.cpu.runtime.checks.absent_lanes import AbsentLanes
 from gpuregress.devices.cpu.runtime.checks.bulk_notes import BulkNotes
 from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
+from gpuregress.devices.cpu.runtime.checks.running_block import RunningBlock
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
-from gpuregress.devices.cpu.runtime.machine_layout import CHECK_MASK, CHECK_ORDER, CHECK_REPORT, SYSTEM_CALLS
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    CHECK_END,
+    CHECK_MASK,
+    CHECK_MATRIX,
+    CHECK_ORDER,
+    CHECK_REPORT,
+    SYSTEM_CALLS,
+)
 from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.records import Instruments
 
@@ -58,11 +66,13 @@ class DynamicChecks(LaunchInstrument):
         launch.machine.checks = shadow.address
         first = launch.arenas[0].checks
         launch.machine.block_checks, launch.machine.cluster_checks = first.address, first.alone
-        keeps = launch.wanted.conflicts
-        found = self._found = LaunchFindings(launch.machine, shadow, launch.scene, keeps_conflicts=keeps)
-        launch.bulk.noted = BulkNotes(launch.machine, shadow, granules, launch.wanted.checks, found.add)
+        keeps, block = launch.wanted.conflicts, RunningBlock(launch.machine, shadow, granules[0])
+        found = self._found = LaunchFindings(block, launch.scene, keeps_conflicts=keeps)
+        launch.bulk.noted = BulkNotes(block, launch.wanted.checks, found.deliveries, found.add)
         launch.calls[CHECK_REPORT] = lambda _arguments: found.take(CHECK_REPORT)
         launch.calls[CHECK_ORDER] = lambda _arguments: found.take(CHECK_ORDER)
+        launch.calls[CHECK_MATRIX] = found.products.take
+        launch.calls[CHECK_END] = found.ends.take
 
     def _race_free(self, launch: InstrumentedLaunch, regions: Sequence[Region]) -> frozenset[int]:
         """The numbers of the regions in which no two threads race, or where races are not looked for."""

@@ -90,9 +90,9 @@ SHADOW_MULTIPLIER = 0x9E3779B97F4A7C15
 
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
 """Functions that the device offers; a call names one by its index."""
-CHECK_REPORT, CHECK_ORDER, CHECK_MASK = ((1 << 16) + number for number in (16, 17, 18))
-"""Numbers of the calls by which the dynamic checks report, tell of strong accesses and fences, and of masks that name
-lanes which went another way."""
+CHECK_REPORT, CHECK_ORDER, CHECK_MASK, CHECK_MATRIX, CHECK_END = ((1 << 16) + number for number in range(16, 21))
+"""Numbers of the calls by which the dynamic checks report, tell of strong accesses and fences, of masks that name lanes
+which went another way, of wgmma, its groups and its waits, and of a cluster's block that ends."""
 BULK_ISSUE, BULK_ARRIVE, BULK_END, BULK_SEND = range(1 << 16, (1 << 16) + 4)
 """Numbers of the calls that execute a bulk copy, complete those that signal an mbarrier, and end a block."""
 TRACE_FULL, TRACE_FLUSH = 1 << 17, (1 << 17) + 1

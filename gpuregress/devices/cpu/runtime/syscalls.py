@@ -120,7 +120,7 @@ class Syscalls:
         if number == BULK_END:
             self._bulk.end_block()
         elif number == BULK_ARRIVE:
-            self._bulk.arrive(ctypes.c_uint64.from_address(arguments).value)
+            self._bulk.arrive(*(ctypes.c_uint64 * 2).from_address(arguments))
         elif number == BULK_SEND:
             site, target, barrier, count = (ctypes.c_uint64 * 4).from_address(arguments)
             self._bulk.send(site, target, barrier, tuple((ctypes.c_uint64 * count).from_address(arguments + 32)))

@@ -13,6 +13,8 @@
     }(p, rank)
 #define REMOTE_LOAD(to, there) asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(to) : "r"(there) : "memory")
 #define REMOTE_STORE(there, v) asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(v) : "memory")
+#define REMOTE_ARRIVE(there)                                                                                           \
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory")
 #define REMOTE_ADD(there, v) asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], %1;" ::"r"(there), "r"(v) : "memory")
 
 /// A neighbour's element is read without a barrier of the cluster.
@@ -163,5 +165,39 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) clusters_ended(const int* x
     CLUSTER_SYNC;
     REMOTE_LOAD(v, other); // first second
     CLEAN(CLUSTER_SYNC;)
+    y[32 * blockIdx.x + t] = v;
+}
+
+/// The block whose memory is written arrives at the last barrier, and does not wait there.
+// race of words; grid 4, block 32
+extern "C" __global__ void __cluster_dims__(2, 1, 1) clusters_end_without_wait(const int* x, int* y)
+{
+    __shared__ int words[32];
+    int t = threadIdx.x;
+    unsigned last = RANK_OF(&words[t], 1);
+    words[t] = x[t];
+    CLUSTER_SYNC;
+    if (blockIdx.x % 2 == 0) REMOTE_STORE(last, t); // first second
+    CLUSTER_ARRIVE;
+    if (EITHER(blockIdx.x % 2 == 0, true)) CLUSTER_WAIT;
+    y[32 * blockIdx.x + t] = t;
+}
+
+/// The reader arrives at an mbarrier of the block that it reads, which ends without a wait for that.
+// race of words; grid 4, block 32
+extern "C" __global__ void __cluster_dims__(2, 1, 1) clusters_end_before_arrival(const int* x, int* y)
+{
+    __shared__ int words[32];
+    __shared__ __align__(8) unsigned long long done;
+    int t = threadIdx.x, v = 0, rank = blockIdx.x % 2;
+    if (t == 0) MB_INIT(&done, 32);
+    unsigned last = RANK_OF(&words[31 - t], 1), signal = RANK_OF(&done, 1);
+    words[t] = x[t];
+    CLUSTER_SYNC;
+    if (rank == 0) {
+        REMOTE_LOAD(v, last); // first second
+        REMOTE_ARRIVE(signal); // first second
+    }
+    CLEAN(if (rank == 1 && t == 5) MB_WAIT(&done, 0);)
     y[32 * blockIdx.x + t] = v;
 }

@@ -398,3 +398,165 @@ extern "C" __global__ void copies_mbarrier_set_up(const int* x, int* y)
     MB_WAIT(&full, 0);
     y[t] = box[63 - t];
 }
+
+/// A bulk copy from global memory that another thread writes, with a barrier missing between.
+// race of z; block 64
+extern "C" __global__ void copies_global_source(const int* x, int* z, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    if (t == 0) MB_INIT(&bar, 1);
+    __syncthreads();
+    z[t] = x[t]; // first
+    PROXY_FENCE;
+    CLEAN(__syncthreads();)
+    if (t == 63) {
+        MB_EXPECT(&bar, 256);
+        BULK_LOAD(words, z, 256, &bar); // second
+    }
+    MB_WAIT(&bar, 0);
+    y[t] = words[63 - t];
+}
+
+/// A bulk copy from global memory that the block has written without a fence between the proxies.
+// race of z (proxy fence); block 64
+extern "C" __global__ void copies_global_proxy(const int* x, int* z, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    if (t == 0) MB_INIT(&bar, 1);
+    z[t] = x[t]; // first
+    CLEAN(PROXY_FENCE;)
+    __syncthreads();
+    if (t == 0) {
+        MB_EXPECT(&bar, 256);
+        BULK_LOAD(words, z, 256, &bar); // second
+    }
+    MB_WAIT(&bar, 0);
+    y[t] = words[63 - t];
+}
+
+/// The source of a bulk copy is overwritten before it has arrived.
+// race of z; block 64
+extern "C" __global__ void copies_global_source_overwritten(const int* x, int* z, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    if (t == 0) MB_INIT(&bar, 1);
+    __syncthreads();
+    if (t == 0) {
+        MB_EXPECT(&bar, 256);
+        BULK_LOAD(words, z, 256, &bar); // first
+    }
+    CLEAN(MB_WAIT(&bar, 0);)
+    __syncthreads();
+    z[t] = x[t]; // second
+    PLANT(MB_WAIT(&bar, 0);)
+    y[t] = words[63 - t];
+}
+
+/// Two bulk copies of one block to overlapping global memory; the second one is issued by another thread.
+// race of z; block 64
+extern "C" __global__ void copies_global_targets(const int* x, int* z)
+{
+    __shared__ __align__(128) int words[128];
+    int t = threadIdx.x;
+    words[t] = x[t];
+    words[t + 64] = x[t + 64];
+    PROXY_FENCE;
+    __syncthreads();
+    if (t % 32 == 0) {
+        BULK_STORE(z + EITHER(t, 2 * t), words + 64 * (t / 32), 256); // first second
+        BULK_COMMIT;
+        BULK_WAIT;
+    }
+}
+
+/// What a bulk copy writes is read behind a wait that is for its source alone.
+// race of z; block 64
+extern "C" __global__ void copies_global_wait_read(const int* x, int* z, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    int t = threadIdx.x;
+    words[t] = x[t];
+    PROXY_FENCE;
+    __syncthreads();
+    if (t == 0) {
+        BULK_STORE(z, words, 256); // first
+        BULK_COMMIT;
+        EITHER(BULK_WAIT_READ, BULK_WAIT);
+    }
+    __syncthreads();
+    y[t] = z[63 - t]; // second
+}
+
+/// Blocks add to one place by bulk reductions, and read it without an order.
+// race of z; grid 2, block 64
+extern "C" __global__ void copies_global_reduction(const int* x, int* z, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    int t = threadIdx.x;
+    words[t] = x[t];
+    PROXY_FENCE;
+    __syncthreads();
+    if (t == 0) {
+        BULK_ADD(z, words, 256); // first second
+        BULK_COMMIT;
+        BULK_WAIT;
+    }
+    __syncthreads();
+    PLANT(y[64 * blockIdx.x + t] = z[63 - t];) // first second
+}
+
+/// Each block stores a tile; one of them stores its neighbour's.
+// race of z; grid 4, block 64
+extern "C" __global__ void copies_global_tiles(const int* x, int* z)
+{
+    __shared__ __align__(128) int words[64];
+    int t = threadIdx.x;
+    words[t] = x[64 * blockIdx.x + t];
+    PROXY_FENCE;
+    __syncthreads();
+    if (t == 0) {
+        BULK_STORE(z + 64 * EITHER((blockIdx.x == 2 ? 1 : blockIdx.x), blockIdx.x), words, 256); // first second
+        BULK_COMMIT;
+    }
+}
+
+/// A warp that has not waited itself reads what the other warp's wait has shown to have arrived.
+// race of words; block 64
+extern "C" __global__ void copies_bulk_other_waits(const int* x, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    if (t == 0) MB_INIT(&bar, 1);
+    __syncthreads();
+    if (t == 0) {
+        MB_EXPECT(&bar, 256);
+        BULK_LOAD(words, x, 256, &bar); // first
+    }
+    if (EITHER(t < 32, true)) MB_WAIT(&bar, 0);
+    y[t] = words[63 - t]; // second
+}
+
+/// One lane of a warp waits; the others come behind it by a barrier of the warp.
+// race of words; block 64
+extern "C" __global__ void copies_bulk_lane_waits(const int* x, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    if (t == 0) MB_INIT(&bar, 1);
+    __syncthreads();
+    if (t == 63) {
+        MB_EXPECT(&bar, 256);
+        BULK_LOAD(words, x, 256, &bar); // first
+    }
+    if (t % 32 == 5) MB_WAIT(&bar, 0);
+    CLEAN(__syncwarp();)
+    y[t] = words[63 - t]; // second
+}

@@ -47,6 +47,10 @@
 #define BULK_STORE(to, from, n)                                                                                        \
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(SHARED(from)), "r"(n)    \
                  : "memory")
+#define BULK_ADD(to, from, n)                                                                                          \
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;" ::"l"(to),               \
+                 "r"(SHARED(from)), "r"(n)                                                                             \
+                 : "memory")
 #define BULK_COMMIT asm volatile("cp.async.bulk.commit_group;" ::: "memory")
 #define BULK_WAIT_READ asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory")
 #define BULK_WAIT asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")

@@ -260,3 +260,42 @@ extern "C" __global__ void uninitialized_field(const int* x, int* y)
     __syncthreads();
     y[t] = t < state.limit ? state.count : 0; // first
 }
+
+/// A bulk copy from a buffer that nobody has written.
+// uninitialized of z; block 64
+// z: unwritten
+extern "C" __global__ void uninitialized_bulk_copy(const int* x, int* z, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    if (t == 0) MB_INIT(&bar, 1);
+    CLEAN(z[t] = x[t];)
+    PROXY_FENCE;
+    __syncthreads();
+    if (t == 0) {
+        MB_EXPECT(&bar, 256);
+        BULK_LOAD(words, z, 256, &bar); // first
+    }
+    MB_WAIT(&bar, 0);
+    y[t] = words[63 - t];
+}
+
+/// A bulk copy writes half of what is read.
+// uninitialized of z; block 64
+// z: unwritten
+extern "C" __global__ void uninitialized_bulk_target(const int* x, int* z, int* y)
+{
+    __shared__ __align__(128) int words[64];
+    int t = threadIdx.x;
+    words[t] = x[t];
+    PROXY_FENCE;
+    __syncthreads();
+    if (t == 0) {
+        BULK_STORE(z, words, EITHER(128, 256));
+        BULK_COMMIT;
+        BULK_WAIT;
+    }
+    __syncthreads();
+    y[t] = z[63 - t]; // first
+}

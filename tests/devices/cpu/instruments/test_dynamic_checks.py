@@ -8,7 +8,13 @@ from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.instruments.dynamic_checks import DynamicChecks
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS
-from gpuregress.devices.cpu.runtime.machine_layout import CHECK_ORDER, CHECK_REPORT, SYSTEM_CALLS
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    CHECK_END,
+    CHECK_MATRIX,
+    CHECK_ORDER,
+    CHECK_REPORT,
+    SYSTEM_CALLS,
+)
 from gpuregress.records import Instruments
 from tests.devices.cpu.instruments.launches import launch_of
 
@@ -23,7 +29,7 @@ def test_watched_kernels_report_to_the_shadow_memory() -> None:
     checks.before(launch)
     assert launch.machine.checks
     assert launch.machine.block_checks
-    assert launch.calls.keys() == {CHECK_REPORT, CHECK_ORDER, SYSTEM_CALLS.index("malloc")}
+    assert launch.calls.keys() == {CHECK_REPORT, CHECK_ORDER, CHECK_MATRIX, CHECK_END, SYSTEM_CALLS.index("malloc")}
     report = checks.after(launch, LaunchReport(0, exchange="lanes exchange values at k.cu:3"))
     (finding,) = report.findings
     assert (finding.location, report.exchange, report.unwatched) == ("k.cu:3", "", "")

@@ -7,6 +7,7 @@ from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Statement, Symbol, TextureAddress
+from gpuregress.devices.cpu.runtime.bulk.forms import form_of
 from gpuregress.devices.cpu.runtime.machine_layout import SYSTEM_CALLS
 
 _OTHER_SPACES = frozenset(["shared", "local", "param", "const"])
@@ -44,8 +45,9 @@ def _writes_global(statement: Statement) -> bool:
         return False
     facts = info(statement)
     if facts.memory is MemoryEffect.COPY:
-        # `cp.async` itself writes shared memory only; its bulk forms may write anything.
-        return "bulk" in statement.modifiers
+        # `cp.async` writes shared memory only, and so do the bulk copies whose target that is.
+        form = form_of(statement.modifiers) if "bulk" in statement.modifiers else None
+        return form is not None and form.target == "global"
     if facts.memory in (MemoryEffect.NONE, MemoryEffect.READ):
         return False
     return (facts.space or space_of(statement)) not in _OTHER_SPACES

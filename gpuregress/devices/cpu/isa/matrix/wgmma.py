@@ -18,10 +18,10 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.checks.matrix_reads import row_check
+from gpuregress.devices.cpu.checks.matrix_reads import note_commit, note_fence, note_product, note_wait, row_check
 from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Fragment, Sparsity, StoredRows, Tile
 from gpuregress.devices.cpu.isa.matrix.integer_sum import IntegerTile
-from gpuregress.devices.cpu.isa.matrix.matrix_descriptor import DescribedMatrix
+from gpuregress.devices.cpu.isa.matrix.matrix_descriptor import ROW_BYTES, DescribedMatrix
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.matrix.mma_forms import selector_error, types_error
 from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show
@@ -165,6 +165,7 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
         _copy(emitter, instruction, rows, left, shown, builder.mul(warp, i32(_ROWS)))
     columns = DescribedMatrix(form.columns, b.bytes // form.columns, form.b_transposed)
     _copy(emitter, instruction, columns, right, at(emitter.builder, shown, a.bytes), i32(0))
+    note_product(emitter, instruction, _read_site(emitter, instruction))
     _tile(form, a, b, c).compute(emitter, shown)
     builder = emitter.builder
     builder.store(i32(1), is_computed, align=4)
@@ -250,7 +251,7 @@ def _copy(
     """Copy a matrix from shared memory to the warp's area; a row that is not there is a fault."""
     b, unit, view = emitter.builder, emitter.unit, emitter.view
     resolve = unit.resolve_in("shared")
-    site = unit.site(instruction, "read", "shared", 16)
+    site = _read_site(emitter, instruction)
     window = i64(SHARED_WINDOW)
     if view.clustered:
         window = b.add(window, view.field("shared_base"))
@@ -259,6 +260,10 @@ def _copy(
     after = b.append_basic_block("copied")
     b.cbranch(is_there, after, emitter.fault_block).set_weights([4000, 1])
     b.position_at_end(after)
+
+
+def _read_site(emitter: Services, instruction: Instruction) -> int:
+    return emitter.unit.site(instruction, "read", "shared", ROW_BYTES)
 
 
 def _check(emitter: Services, instruction: Instruction) -> None:
@@ -277,22 +282,30 @@ def _check(emitter: Services, instruction: Instruction) -> None:
     emitter.builder = ir.IRBuilder(right)
 
 
-def _nothing(emitter: Services, instruction: Instruction) -> None:
-    """Lower an instruction that `wgmma_results` has evaluated."""
-    del emitter, instruction
+def _fence(emitter: Services, instruction: Instruction) -> None:
+    """Order registers, which products here read at once."""
+    del instruction
+    note_fence(emitter)
+
+
+def _commit_group(emitter: Services, instruction: Instruction) -> None:
+    """End a group, as `wgmma_results` has evaluated."""
+    del instruction
+    note_commit(emitter)
 
 
 def _wait_group(emitter: Services, instruction: Instruction) -> None:
-    """Check the number of groups, which `wgmma_results` has evaluated."""
-    del emitter
-    if not isinstance(instruction.operands[0], Integer):
+    """Wait for groups, as `wgmma_results` has evaluated."""
+    most = instruction.operands[0]
+    if not isinstance(most, Integer):
         raise unsupported(instruction, "operands")
+    note_wait(emitter, most.value)
 
 
 _FORMS = {
     "mma_async": _mma_async,
-    "fence": _nothing,
-    "commit_group": _nothing,
+    "fence": _fence,
+    "commit_group": _commit_group,
     "wait_group": _wait_group,
     "check": _check,
 }

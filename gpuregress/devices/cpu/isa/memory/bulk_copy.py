@@ -88,9 +88,10 @@ def arrive(emitter: Services, pointer: ir.Value) -> None:
     if not emitter.unit.has_bulk_copies:
         return
     b, view = emitter.builder, emitter.view
-    slot = entry_alloca(b.function, I64, align=8)
+    slot = entry_alloca(b.function, ir.ArrayType(I64, 2), align=8)
     with b.if_then(b.icmp_unsigned("!=", field(b, view.machine, "pending_loads"), i64(0)), likely=False):
         b.store(b.ptrtoint(pointer, I64), slot)
+        b.store(b.zext(linear_thread(b, view, emitter.thread), I64), at(b, slot, 8))
         raw_call(b, view.machine, BULK_ARRIVE, slot, emitter.thread.local)
 
 

@@ -12,7 +12,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I1, I64
-from gpuregress.devices.cpu.checks.access_notes import note_order
+from gpuregress.devices.cpu.checks.access_notes import note_order, note_wait
 from gpuregress.devices.cpu.isa.memory import bulk_copy, copy_queue
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer, watch_access
 from gpuregress.devices.cpu.ptx.errors import unsupported
@@ -132,7 +132,8 @@ def _wait(emitter: Services, instruction: Instruction) -> None:
         assert isinstance(address, Address)
         place = generic_address(emitter, address, space_of(instruction))
         with b.if_then(passed):
-            acquires = layout.READS | layout.ACQUIRES
+            note_wait(emitter)
+            acquires = layout.READS | layout.ACQUIRES | layout.WAITS
             note_order(emitter, acquires, place, layout.SCOPES["cluster"], parity=parity)
     emitter.write(target, passed, "pred")
 

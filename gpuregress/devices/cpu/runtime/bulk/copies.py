@@ -64,6 +64,8 @@ class _Load:
         reduction: operation and type, or ("", "").
         places: of its 16-byte chunks, counted from the target; None: in order.
         is_store: whether it is an asynchronous store of registers.
+        reads: what is noted of its reads of global memory.
+        issuer: the site and the thread.
     """
 
     target: int
@@ -72,6 +74,8 @@ class _Load:
     reduction: tuple[str, str] = ("", "")
     places: npt.NDArray[np.intp] | None = None
     is_store: bool = False
+    reads: list[object] = field(default_factory=list)
+    issuer: tuple[int, int] = (0, 0)
 
     @property
     def extent(self) -> int:
@@ -103,6 +107,7 @@ class _Store:
         reduction: operation and type, or ("", "").
         data: what was read; None before.
         issued: the bytes' host address, their number and the epoch of the issue, where it is noted.
+        written: what is noted of its write.
     """
 
     source: Bytes
@@ -112,6 +117,7 @@ class _Store:
     reduction: tuple[str, str]
     data: Bytes | None = None
     issued: tuple[int, int, int] | None = None
+    written: object = None
 
     @property
     def size(self) -> int:
@@ -153,11 +159,22 @@ class Noted(Protocol):
     def source_read(self, host: int, size: int, epoch: int) -> None:
         """The source of such a copy was read."""
 
-    def in_shared(self, host: int, size: int) -> None:
-        """Bytes of the running block's shared memory were written."""
+    def in_shared(self, issuer: tuple[int, int], waiter: int, host: int, size: int) -> None:
+        """A copy by a site and a thread has written the running block's shared memory, because a thread waits."""
 
-    def in_global(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
-        """Bytes of a region were written."""
+    def global_read(self, site: int, thread: int, region: Region, places: slice | npt.NDArray[np.int64]) -> object:
+        """A copy from a region was issued; return what `global_read_ended` is to be told."""
+
+    def global_read_ended(self, read: object) -> None:
+        """The copy from a region has arrived."""
+
+    def global_write(
+        self, epoch: int, region: Region, places: slice | npt.NDArray[np.int64], *, reduces: bool
+    ) -> object:
+        """A copy to a region was issued, at an epoch; return what `global_write_ended` is to be told."""
+
+    def global_write_ended(self, write: object) -> None:
+        """The copy to a region has arrived."""
 
 
 class BulkCopies:
@@ -187,7 +204,8 @@ class BulkCopies:
         self._shared = [(item.address, machine.dynamic_size if item.size < 0 else item.size) for item in shared]
         self._mnemonics, self._in_cluster = mnemonics, in_cluster
         self.moved: dict[int, int] = {}
-        self._moving = -1
+        self._moving, self._issuer = -1, 0
+        self._reads: list[object] = []
         self._loads: dict[int, list[_Load]] = {}
         self._groups: dict[tuple[int, int], _Groups] = {}
         self.noted: Noted | None = None
@@ -211,7 +229,7 @@ class BulkCopies:
             KernelFault: it is wrong otherwise.
         """
         mnemonic = self._mnemonics[site]
-        self._moving = site
+        self._moving, self._issuer = site, thread
         form = form_of(tuple(mnemonic.split(".")[1:]))
         assert form is not None, "refused before it was compiled"
         self._machine.bulk_copies = 1
@@ -249,7 +267,7 @@ class BulkCopies:
         barrier += block - other
         self._count(len(data))
         reduction = (words[-2], type_) if words[0] == "red" else ("", "")
-        self._add(barrier, _Load(target, data, block, reduction, is_store=True))
+        self._add(barrier, _Load(target, data, block, reduction, is_store=True, issuer=(site, 0)))
 
     def _count(self, size: int) -> None:
         self.moved[self._moving] = self.moved.get(self._moving, 0) + size
@@ -258,7 +276,7 @@ class BulkCopies:
         self._loads.setdefault(barrier, []).append(load)
         self._machine.pending_loads += 1
         if self._at_once:
-            self.arrive(barrier)
+            self.arrive(barrier, load.issuer[1])
 
     def _check_cluster(self, mnemonic: str) -> None:
         """Refuse a copy between blocks, or to the own one by that way, where there are no clusters: measured."""
@@ -266,11 +284,12 @@ class BulkCopies:
             text = "the launch has no clusters; __cluster_dims__(1, 1, 1) makes one of each block"
             raise KernelFault("illegal-instruction", f"{mnemonic}: {text}")
 
-    def arrive(self, barrier: int) -> None:
+    def arrive(self, barrier: int, waiter: int = 0) -> None:
         """Complete the copies that signal an mbarrier.
 
         Args:
             barrier: its host address.
+            waiter: the thread that looks at it.
         """
         loads = self._loads.pop(barrier, None)
         if loads is None:
@@ -279,8 +298,11 @@ class BulkCopies:
         cell = ctypes.c_uint64.from_address(barrier)
         for load in loads:
             load.write()
-            if self.noted is not None and load.block == self._machine.shared:
-                self.noted.in_shared(load.target, load.extent)
+            if self.noted is not None:
+                if load.block == self._machine.shared:
+                    self.noted.in_shared(load.issuer, waiter, load.target, load.extent)
+                for read in load.reads:
+                    self.noted.global_read_ended(read)
             cell.value = with_bytes_done(cell.value, len(load.data))
 
     def end_block(self) -> None:
@@ -315,7 +337,7 @@ class BulkCopies:
         self._read(store)
         store.write()
         if self.noted is not None:
-            self.noted.in_global(store.region, store.places)
+            self.noted.global_write_ended(store.written)
 
     def _wait(self, thread: int, most: int, *, reads_only: bool) -> None:
         groups = self._groups_of(thread)
@@ -332,6 +354,7 @@ class BulkCopies:
 
     def _load(self, form: BulkForm, issuer: tuple[int, int], values: Iterator[int], mnemonic: str) -> None:
         target, given = next(values), None
+        self._reads = []
         if form.source == "shared":
             self._check_cluster(mnemonic)
         if form.axes:
@@ -352,6 +375,7 @@ class BulkCopies:
             ends = [(_moved(target, rank), _moved(barrier, rank)) for rank in ranks]
         for there, signal in ends:
             signalled, load = self._new_load(form, given, data, (there, signal))
+            load.issuer, load.reads, self._reads = issuer, self._reads, []
             if self.noted is not None and load.block == self._machine.shared:
                 self.noted.load_issued(*issuer, load.target, load.extent)
             self._add(signalled, load)
@@ -378,7 +402,13 @@ class BulkCopies:
             host, _ = self._in_shared(address, size, "read", CHUNK, own=True)
             return np.frombuffer(ctypes.string_at(host, size), np.uint8)
         region, start = self._in_global(address, size, "read", CHUNK)
+        self._note_read(region, slice(start, start + size))
         return region.data[start : start + size].copy()
+
+    def _note_read(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
+        """Tell of the global memory that the copy which is being issued reads."""
+        if self.noted is not None:
+            self._reads.append(self.noted.global_read(self._moving, self._issuer, region, places))
 
     def _inner_box(self, given: TensorMap, origin: int, start: tuple[int, ...]) -> Bytes | None:
         """Read a box that is inside the tensor and has no gaps, the usual one, by rows; None for any other."""
@@ -393,6 +423,8 @@ class BulkCopies:
         last = first + sum((count - 1) * step for count, step in zip(counts, steps, strict=True))
         region, end = self._in_global(origin + last, size, "read", 1)
         shape = (*counts[:0:-1], counts[0] * size)
+        if self.noted is not None:
+            self._note_read(region, end - last + first + _offsets(shape, (*given.strides[::-1], 1)))
         rows = np.lib.stride_tricks.as_strided(
             region.data[end - last + first :], shape, (*given.strides[::-1], 1), writeable=False
         )
@@ -408,6 +440,8 @@ class BulkCopies:
         if region is not None:
             sources = np.where(inside, offsets, offsets.max()) + first
             read = _elements(region.data, sources, count)
+            if self.noted is not None:
+                self._note_read(region, (sources[inside][:, None] + np.arange(count)).reshape(-1))
             result[:] = conversions.loaded(read.reshape(-1), given.type).reshape(result.shape)
         if not inside.all():
             result[~inside] = np.frombuffer(conversions.fill(given), np.uint8)
@@ -427,7 +461,9 @@ class BulkCopies:
         self._count(store.size)
         if self.noted is not None:
             host, size = int(store.source.ctypes.data), store.source.nbytes
-            store.issued = host, size, self.noted.store_issued(*issuer, host, size)
+            epoch = self.noted.store_issued(*issuer, host, size)
+            store.issued = host, size, epoch
+            store.written = self.noted.global_write(epoch, store.region, store.places, reduces=bool(form.reduction))
         if self._at_once:
             self._perform(store)
         else:
@@ -547,6 +583,15 @@ def _elements(data: Bytes, offsets: tiles.Offsets, size: int) -> Bytes:
     """Elements of `size` bytes at byte offsets, which are multiples of their size where the memory's start is one."""
     taken: Bytes = data[offsets[:, None] + np.arange(size)]
     return taken
+
+
+def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """The offset of each element of an array from its first one, in bytes."""
+    axes = (np.arange(count, dtype=np.int64) * step for count, step in zip(shape, strides, strict=True))
+    total = np.zeros((), np.int64)
+    for axis in axes:
+        total = total[..., None] + axis
+    return total.reshape(-1)
 
 
 def _places(given: TensorMap, size: int, address: int) -> tuple[npt.NDArray[np.intp] | None, int]:

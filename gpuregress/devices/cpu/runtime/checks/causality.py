@@ -9,7 +9,7 @@ its fence, and a fence before a barrier of the block holds for what another thre
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpuregress.devices.cpu.runtime.checks import layout
@@ -241,13 +241,25 @@ class Causality:
 
     def is_ordered(self, other: int, epoch: int) -> bool:
         """Whether an earlier access is ordered before one of the running thread."""
+        return self.is_any_ordered((other,), epoch)
+
+    def is_any_ordered(self, others: Sequence[int], epoch: int) -> bool:
+        """Whether one of some earlier accesses, all of one block, is ordered before one of the running thread."""
         block = self._blocks.get(self._word("number"))
-        if block is None:
+        return block is not None and self._is_behind(others, self._usable(block, layout.epoch_thread(epoch)))
+
+    def is_known(self, other: int) -> bool:
+        """Whether an earlier access is ordered before the next one of some thread of the running block."""
+        block = self._blocks.get(self._word("number"))
+        return block is not None and self._is_behind((other,), self._usable(block, None))
+
+    def _is_behind(self, others: Sequence[int], acquired: Iterable[_Seen]) -> bool:
+        """Whether one of some accesses comes before a release that was acquired, or before those that it saw."""
+        if not others:
             return False
-        whose = self._shadow.block_at(layout.epoch_stamp(other))
-        thread = layout.epoch_thread(epoch)
+        whose = self._shadow.block_at(layout.epoch_stamp(others[0]))
         visited: dict[_Key, int] = {}
-        todo = [(item, self._word("number")) for item in self._usable(block, thread)]
+        todo = [(item, self._word("number")) for item in acquired]
         while todo:
             (key, index, is_far), reader = todo.pop()
             if visited.get(key, -1) >= index:
@@ -257,7 +269,8 @@ class Causality:
             for release in reversed(place.releases[place.first : index] or place.releases[:index]):
                 if release.block != reader and not (is_far and release.is_far):
                     continue
-                if release.block == whose and self._covers(release, other, is_same=release.block == reader):
+                is_same = release.block == reader
+                if release.block == whose and any(self._covers(release, one, is_same=is_same) for one in others):
                     return True
                 todo.extend((item, release.block) for item in release.seen)
         return False
@@ -272,12 +285,13 @@ class Causality:
         block = self._blocks.get(self._word("number"))
         return block is not None and any(fence.covers(thread, other) for thread, fence in block.proxy.items())
 
-    def _usable(self, block: _Block, thread: int) -> Iterator[_Seen]:
-        """What a thread of the running block has acquired, itself or through barriers."""
+    def _usable(self, block: _Block, thread: int | None) -> Iterator[_Seen]:
+        """What a thread of the running block has acquired, itself or through barriers; None: what any has."""
         open_ = self._word("open")
         for one in block.acquired:
             is_behind = one.stamp << layout.STAMP_SHIFT < open_
-            if is_behind or (one.is_active and (one.thread == thread or self._knows(thread, one))):
+            is_usable = thread is None or one.thread == thread or self._knows(thread, one)
+            if is_behind or (one.is_active and is_usable):
                 yield one.key, one.index, one.is_far or is_behind
 
     def _knows(self, thread: int, one: _Acquired) -> bool:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 from gpuregress.devices.cpu.runtime import faults
 from gpuregress.devices.cpu.runtime.checks import layout, texels
+from gpuregress.devices.cpu.runtime.checks.block_end import BlockEnd
 from gpuregress.devices.cpu.runtime.checks.causality import Causality, cluster_numbers
 from gpuregress.devices.cpu.runtime.checks.conflicts import ConflictLog
-from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
+from gpuregress.devices.cpu.runtime.checks.deliveries import Deliveries
+from gpuregress.devices.cpu.runtime.checks.matrix_reads import WARPGROUP, MatrixReads
+from gpuregress.devices.cpu.runtime.checks.running_block import RunningBlock
 from gpuregress.devices.cpu.runtime.faults import FaultContext
 from gpuregress.devices.cpu.runtime.heap.device_heap import DeviceHeap
 from gpuregress.devices.cpu.runtime.machine_layout import (
@@ -20,7 +23,6 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
     CLUSTER_SHIFT,
     REGION_SHIFT,
     SHARED_WINDOW,
-    Machine,
 )
 from gpuregress.devices.cpu.runtime.program import ModuleFacts, Site
 from gpuregress.records import CheckFinding, Dim3
@@ -28,8 +30,10 @@ from gpuregress.records.instrumentation.schedules import Conflict
 
 _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
-_UNORDERED = (layout.UNINITIALIZED, layout.UNARRIVED, layout.STALE)
-"""Kinds of a report that are findings whatever orders the two accesses."""
+_SETTLED = frozenset([layout.UNINITIALIZED, layout.UNARRIVED, layout.STALE, layout.ENDED, layout.NO_FENCE])
+"""Kinds that no order between the two accesses makes right."""
+_ORDERLESS = frozenset([layout.UNINITIALIZED, layout.UNFENCED, layout.STALE, layout.ENDED, layout.NO_FENCE])
+"""Kinds that are no two accesses which another schedule may exchange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +72,24 @@ class LaunchFindings:
     """The findings of one launch.
 
     Args:
-        machine: the launch's.
-        shadow: the state that compiled code reports to.
+        block: the running one.
         scene: gives the launch's facts, when a report comes.
         keeps_conflicts: whether each pair of conflicting blocks, warps and threads is kept.
+
+    Attributes:
+        deliveries: follows the arrivals of bulk copies.
+        ends: follows the ends of blocks.
+        products: follows the reads of wgmma.
     """
 
     def __init__(
         self,
-        machine: Machine,
-        shadow: ShadowMemory,
+        block: RunningBlock,
         scene: Callable[[], FaultContext],
         *,
         keeps_conflicts: bool = False,
     ) -> None:
+        machine, shadow = block.machine, block.shadow
         self._machine, self._shadow, self._scene = machine, shadow, scene
         self._found: dict[tuple[object, ...], CheckFinding] = {}
         self._counts: dict[tuple[object, ...], int] = {}
@@ -94,6 +102,9 @@ class LaunchFindings:
         )
         cluster = cluster_numbers(grid, sides)
         self._causality = Causality(machine, shadow, cluster)
+        self.deliveries = Deliveries(block, self._causality.is_any_ordered)
+        self.ends = BlockEnd(block, self._causality.is_known, self.add)
+        self.products = MatrixReads(block, self._causality.is_any_ordered, self.add)
         self._log = ConflictLog(shadow.block_at, cluster) if keeps_conflicts else None
 
     def take(self, number: int = CHECK_REPORT) -> None:
@@ -103,6 +114,9 @@ class LaunchFindings:
             number: of the call.
         """
         if number == CHECK_ORDER:
+            kind, _, epoch, _ = self._shadow.report
+            if kind & layout.WAITS:
+                self.deliveries.note_wait(layout.epoch_thread(epoch))
             self._causality.take()
             return
         self.add(*self._shadow.report)
@@ -119,7 +133,7 @@ class LaunchFindings:
         if kind == layout.UNFENCED:
             if self._causality.is_fenced(other):
                 return
-        elif kind not in _UNORDERED and self._causality.is_ordered(other, epoch):
+        elif kind not in _SETTLED and self._is_ordered(other, epoch):
             if not self._access(epoch).is_incoherent:
                 return
             kind = layout.STALE
@@ -130,23 +144,40 @@ class LaunchFindings:
         self._reports += 1
         if self._reports >= _MOST_REPORTS:
             self._shadow.stop()
-        if self._log is not None and kind not in (layout.UNINITIALIZED, layout.UNFENCED, layout.STALE):
+        if self._log is not None and kind not in _ORDERLESS:
             self._log.add(kind, address, epoch, other)
         if kind == layout.ORDERED_BY_LUCK:
             return
         sites = layout.epoch_site(epoch), layout.epoch_site(other)
+        if self._is_product(sites[1]) and kind == layout.UNARRIVED:
+            kind = layout.RACE  # The wait tells of writes before it, later writes of the wait.
         key = (layout.RACE if kind == layout.STALE else kind, *sites)
         self._counts[key] = self._counts.get(key, 0) + 1
         if key not in self._found:
             later = self._access(epoch)
             if kind == layout.UNINITIALIZED:
                 self._found[key] = self._uninitialized(address, later)
+            elif kind == layout.NO_FENCE:
+                self._found[key] = self._without_fence(later)
+            elif kind == layout.ENDED:
+                self._found[key] = self._ended(address, later, self._access(other))
             else:
-                self._found[key] = self._race(kind, address, self._access(other), later)
+                self._found[key] = self._race(
+                    kind, address, self._access(other), later, is_delivered=self.deliveries.issuer(other) is not None
+                )
+
+    def _is_ordered(self, other: int, epoch: int) -> bool:
+        if self._causality.is_ordered(other, epoch):
+            return True
+        return self.products.is_complete(other, epoch) or self.deliveries.is_known(other, epoch)
+
+    def _is_product(self, site: int) -> bool:
+        """Whether a site is a wgmma."""
+        return self._scene().module.sites[site].mnemonic.startswith("wgmma")
 
     def all(self) -> tuple[CheckFinding, ...]:
         """The findings, races first, in the order in which they came."""
-        keys = sorted(self._found, key=lambda key: key[0] != layout.RACE)
+        keys = sorted(self._found, key=lambda key: key[0] not in (layout.RACE, layout.UNARRIVED))
         return tuple(_counted(self._found[key], self._counts[key]) for key in keys)
 
     @property
@@ -187,7 +218,8 @@ class LaunchFindings:
         return (CheckFinding("race", message, location=where, lines=", ".join(lines)),)
 
     def _access(self, epoch: int) -> _Access:
-        scene, number = self._scene(), layout.epoch_thread(epoch)
+        scene, issuer = self._scene(), self.deliveries.issuer(epoch)
+        number = layout.epoch_thread(epoch) if issuer is None else issuer
         block = self._shadow.block_at(layout.epoch_stamp(epoch))
         grid = (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
         site = scene.module.sites[layout.epoch_site(epoch)]
@@ -197,7 +229,9 @@ class LaunchFindings:
     def _is_global(address: int) -> bool:
         return address >> REGION_SHIFT not in (0, SHARED_WINDOW >> REGION_SHIFT)
 
-    def _race(self, kind: int, address: int, earlier: _Access, later: _Access) -> CheckFinding:
+    def _race(
+        self, kind: int, address: int, earlier: _Access, later: _Access, *, is_delivered: bool = False
+    ) -> CheckFinding:
         element = self._element(later.site if later.site.size else earlier.site, address)
         same_block = earlier.block == later.block
         first = f"{earlier.action} by {earlier.who} at {earlier.site.where}"
@@ -207,6 +241,8 @@ class LaunchFindings:
         second = f"{later.action} by {who} at {later.site.where}"
         if kind == layout.UNARRIVED:
             missing = "before the copy was waited for"
+        elif is_delivered:
+            missing = "with no wait for the copy"
         elif kind == layout.UNFENCED:
             missing = "with no fence.proxy.async between"
         else:
@@ -223,6 +259,9 @@ class LaunchFindings:
         if earlier.block != later.block:
             one, other = (self._cluster(block) for block in (earlier.block, later.block))
             return f"in two blocks {'of a cluster ' if one == other else ''}that nothing orders"
+        if earlier.site.mnemonic.startswith("wgmma") and later.site.action != "read":
+            is_same = earlier.number // WARPGROUP == later.number // WARPGROUP
+            return "before the wgmma was waited for" if is_same else "with no barrier behind the wait for the wgmma"
         is_copy = not (earlier.site.action and later.site.action)
         if earlier.number // 32 == later.number // 32 and not is_copy:
             if earlier.site == later.site:
@@ -239,6 +278,20 @@ class LaunchFindings:
         element = self._element(access.site, address)
         message = f"{element} is read and was never written: {access.action} by {access.who} at {access.site.where}"
         return CheckFinding("uninitialized", message, location=access.site.where)
+
+    @staticmethod
+    def _without_fence(access: _Access) -> CheckFinding:
+        where = access.site.where
+        message = f"wgmma.mma_async at {where} with no wgmma.fence before it, by the warp of {access.who}: "
+        message += "nothing orders the registers that were written before"
+        return CheckFinding("race", message, location=where, lines=where)
+
+    def _ended(self, address: int, access: _Access, end: _Access) -> CheckFinding:
+        element, where = self._element(access.site, address), access.site.where
+        block = _triple("block", end.block)
+        message = f"data race on {element}: {access.action} by {access.who} at {where} and the end of {block}"
+        message += ", which frees its shared memory, with nothing that orders the access before the end"
+        return CheckFinding("race", message, location=where, lines=where)
 
     def _element(self, site: Site, address: int) -> str:
         """`s[31]` (shared): the element that an address is in; a bulk copy's site does not tell its size."""

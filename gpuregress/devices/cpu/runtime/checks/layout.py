@@ -21,6 +21,8 @@ LEVEL_SHIFT = 1
 LEVEL_MASK = 3 << LEVEL_SHIFT
 COPIED = 1 << LEVEL_SHIFT
 """Of a plain write: a copy of cp.async, which needs no fence between the proxies."""
+DELIVERED = 2 << LEVEL_SHIFT
+"""Of a plain write: a bulk copy that has arrived. The thread is the one whose wait it was."""
 SAME_WARP, SAME_BLOCK, OTHER_BLOCK = 1, 2, 3
 SCOPES = {"cta": 0, "cluster": 1, "gpu": 2, "gl": 2, "sys": 3}
 HAS_EARLIER = 1 << 3
@@ -74,7 +76,10 @@ too few."""
 REPORT = 192
 """Where a report's words are: kind, address, epoch, other epoch, bytes."""
 REPORT_WORDS = 6
-LAUNCH_BYTES = 256
+MATRIX_ROWS = 256
+"""A count, and the addresses in shared memory of as many rows of 16 bytes: those that a wgmma reads for one warp."""
+MOST_MATRIX_ROWS = 2048
+LAUNCH_BYTES = MATRIX_ROWS + 8 + 8 * MOST_MATRIX_ROWS
 
 BLOCK_WORDS = ("turn", "start", "open", "quick", "cells", "plane", "fences", "fenced", "number")
 BLOCK = {name: 8 * index for index, name in enumerate(BLOCK_WORDS)}
@@ -101,16 +106,23 @@ CLUSTER_FENCED = CLUSTER_PASSED + 4 * 1024
 """1024 stamps: a thread's last fence beyond the block."""
 PROXY_FENCED = CLUSTER_FENCED + 4 * 1024
 """1024 stamps: a thread's last fence between the proxies. Those of earlier blocks are older than every write."""
-BLOCK_BYTES = PROXY_FENCED + 4 * 1024
+WAITED = PROXY_FENCED + 4 * 1024
+"""1024 stamps, likewise: a thread's last wait at an mbarrier that was over, or what it knows of those of others."""
+BLOCK_BYTES = WAITED + 4 * 1024
 
-READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE, PHASED, ODD_PHASE = (1 << bit for bit in range(8))
-"""Bits of a strong access or a fence, as it is told to Python. PHASED: an arrival or a wait at an mbarrier, in whose
-phase the parity is odd (ODD_PHASE) or even."""
+PRODUCT, GROUP_COMMIT, GROUP_WAIT, PRODUCT_FENCE = range(4)
+"""What is told of a wgmma: that its matrices are read (its epoch follows), a commit of a group, a wait (the number of
+groups that may be pending follows), a wgmma.fence."""
+READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE, WAITS, PHASED, ODD_PHASE = (1 << bit for bit in range(9))
+"""Bits of a strong access or a fence, as it is told to Python. WAITS: a wait at an mbarrier that is over. PHASED: an
+arrival or a wait at an mbarrier, in whose phase the parity is odd (ODD_PHASE) or even."""
 
-RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED, STALE = range(7)
+RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED, STALE, ENDED, NO_FENCE = range(9)
 """Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race;
 SAME_WRITES: two plain writes of one value; UNFENCED: a write that an asynchronous copy reads with no fence between the
-proxies; STALE: a read through a cache that sees no writes of its launch, behind such a write."""
+proxies; STALE: a read through a cache that sees no writes of its launch, behind such a write; ENDED: an access to
+another block's shared memory, which nothing orders before the end of that block; NO_FENCE: a wgmma with no wgmma.fence
+before it."""
 
 SHADOW_SHIFT = 4
 """A row of the table of regions has two words: the cells, and the distance of the second plane. The cells are aligned,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -84,8 +84,8 @@ class ShadowMemory:
         self._heap_table = np.zeros((HEAP_CLASSES, 2), np.uint64)
         self._heap: dict[int, tuple[int, int, _Words]] = {}
         self._turns = np.zeros(0, np.uint64)
-        self._nodes = reserve(_NODES << layout.NODE_SHIFT).view(np.uint64).reshape(-1, 2)
-        self._set("nodes", self._nodes.ctypes.data)
+        self.nodes = reserve(_NODES << layout.NODE_SHIFT).view(np.uint64).reshape(-1, 2)
+        self._set("nodes", self.nodes.ctypes.data)
         self._set("node_capacity", _NODES)
         self._set("heap", self._heap_table.ctypes.data)
         self._set("now", 1)
@@ -123,6 +123,7 @@ class ShadowMemory:
         self._set("node_count", 1)
         for name in _OF_A_LAUNCH:
             self._set(name, 0)
+        self.state[layout.MATRIX_ROWS // 8] = 0
         for region in regions:
             self._shadow(region, shift, is_race_free=region.number in race_free)
         return begins_anew
@@ -193,78 +194,44 @@ class ShadowMemory:
         kind, address, epoch, other = (int(word) for word in self.state[first : first + 4])
         return kind, address, epoch, other
 
+    def take_matrix_rows(self) -> _Words:
+        """The addresses of the rows that a wgmma has read for a warp; they are forgotten."""
+        first = layout.MATRIX_ROWS // 8
+        count = int(self.state[first])
+        self.state[first] = 0
+        return self.state[first + 1 : first + 1 + count].copy()
+
     def block_at(self, stamp: int) -> int:
         """The linear number of the block in whose turn a stamp is."""
         turns = self._turns[: self.word("turn_count")]
         place = int(np.searchsorted(turns, np.uint64((stamp + 1) << layout.STAMP_SHIFT))) - 1
         return int(turns[place]) & 0xFFFF_FFFF if place >= 0 else -1
 
-    def listed(self, newest: int, word: int, mark: int) -> Iterator[int]:
-        """The epochs of all accesses of a list.
-
-        Args:
-            newest: the epoch in the cell.
-            word: that of the second plane.
-            mark: the bits of the epoch that tell whether the second word is in use.
-        """
-        marks = newest & mark
-        if not marks or newest < self.word("oldest"):
-            yield newest
-            return
-        if marks in (layout.WRITE_PAIR, layout.READER_PAIR):
-            yield newest & ~mark
-            yield word
-            return
-        epoch = newest & ~mark
-        while True:
-            lanes, number = word & 0xFFFF_FFFF, word >> 32
-            first = epoch & ~(31 << layout.THREAD_SHIFT)
-            yield from (first | lane << layout.THREAD_SHIFT for lane in range(32) if lanes >> lane & 1)
-            if not number:
-                return
-            epoch, word = (int(one) for one in self._nodes[number])
-
-    def join(self, newest: _Words, words: _Words, open_: int, epoch: int) -> None:
-        """Count a read of cells as their newest one, before which readers since the last barrier stay listed.
-
-        Args:
-            newest: the cells' readers, which are changed.
-            words: those of the second plane, likewise.
-            open_: the first epoch behind the barrier.
-            epoch: of the read.
-        """
-        mark = np.uint64(layout.LEVEL_MASK)
-        others = np.flatnonzero(newest >= open_)
+    def take_nodes(self, count: int) -> int:
+        """The index of the first of some nodes of lists; 0 where there are none, or not so many, which is noted."""
         first = self.word("node_count")
-        if first + len(others) > _NODES:
+        if first + count > _NODES:
             self._set("lost_accesses", 1)
-            others = others[:0]
-        known = newest[others]
-        lanes = known >> np.uint64(layout.THREAD_SHIFT) & np.uint64(31)
-        alone = np.left_shift(np.uint64(1), lanes, dtype=np.uint64)
-        numbers = np.arange(first, first + len(others), dtype=np.uint64)
-        self._nodes[first : first + len(others), 0] = known & ~mark
-        self._nodes[first : first + len(others), 1] = np.where(known & mark == 0, alone, words[others])
-        self._set("node_count", first + len(others))
-        newest[:] = epoch
-        newest[others] |= np.uint64(1 << layout.LEVEL_SHIFT)
-        bit = np.uint64(1 << (layout.epoch_thread(epoch) & 31))
-        words[others] = bit | numbers << np.uint64(32)
+            return 0
+        self._set("node_count", first + count)
+        return first if count else 0
 
-    def note_written(self, region: Region, places: slice | npt.NDArray[np.int64]) -> None:
-        """Count bytes of a region as written before the launch."""
+    def cells_of(self, region: Region) -> tuple[int, _Words, _Words] | None:
+        """The log2 of the bytes of a region's granule, and both planes of its cells, two words each.
+
+        Returns:
+            None where the region has no cells, as the kernels' heap, or need not be watched.
+        """
         known = self._cells.get(region.number)
-        if known is None:
-            return
-        _, shift, cells = known
-        if isinstance(places, slice):
-            first, end = (
-                (places.start or 0) >> shift,
-                (region.size if places.stop is None else places.stop) - 1 >> shift,
-            )
-            cells[_CELL_WORDS * first : _CELL_WORDS * (end + 1) : _CELL_WORDS] = 1
-        else:
-            cells[_CELL_WORDS * (np.asarray(places) >> shift)] = 1
+        tagged = int(self._table[region.number, 0])
+        if known is None or tagged & layout.REGION_FLAGS == layout.REGION_FLAGS:
+            return None
+        planes = known[2].reshape(2, -1, _CELL_WORDS)
+        return known[1], planes[0], planes[1]
+
+    def is_race_free(self, region: Region) -> bool:
+        """Whether no two threads of the launch race in a region."""
+        return bool(int(self._table[region.number, 0]) & layout.RACE_FREE)
 
     def clear(self) -> None:
         """Free all cells."""

@@ -21,6 +21,8 @@ _LOADS = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; "
         ("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", set()),
         ("cp.async.ca.shared.global [s], [%rd1], 4;", set()),
         ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 16;", None),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [s], 16;", None),
+        ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 16, [m];", set()),
         ("ld.global.u64 %rd3, [%rd1]; st.global.u32 [%rd3], 1;", None),
     ],
 )

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.runtime.checks.unwatched import BULK, CLOCKS, HEAP, note
+from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS, HEAP, REMOTE, note
 
 
 @pytest.mark.parametrize(
     ("parts", "checks", "expected"),
     [
         ((), ("races",), ""),
-        ((BULK,), (), ""),
-        ((BULK,), ("leaks", "barriers"), ""),
-        ((BULK,), ("races",), "races of bulk copies in global memory are not watched"),
+        ((REMOTE,), (), ""),
+        ((REMOTE,), ("leaks", "barriers"), ""),
+        ((REMOTE,), ("races",), "races of copies to shared memory of other blocks are not watched"),
         ((CLOCKS,), ("races",), ""),
         ((HEAP,), ("uninitialized",), "unwritten reads of memory from malloc are not watched"),
         (
-            (HEAP, BULK),
+            (HEAP, REMOTE),
             ("races", "uninitialized"),
-            "races and unwritten reads of memory from malloc, bulk copies in global memory are not watched",
+            "races and unwritten reads of memory from malloc, copies to shared memory of other blocks are not watched",
         ),
     ],
 )

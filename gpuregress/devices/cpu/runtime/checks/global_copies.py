@@ -1,0 +1,208 @@
+"""Race checks of the global memory that bulk copies read and write.
+
+A copy to shared memory reads its source from its issue to its arrival. A copy to global memory writes its target, or
+reduces into it, from its issue to the wait of its thread for the write; a wait for the read (`.read`) frees the source
+alone. The reductions of a copy are relaxed ones at the scope of the GPU, so that two of them do not race.
+
+PTX ISA manual, 9.7.9.25.5.2 "cp.async.bulk" and 9.7.9.25.5.3 "cp.reduce.async.bulk".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.devices.cpu.runtime.checks import layout
+from gpuregress.devices.cpu.runtime.checks.access_lists import WIDE, Numbers, Words, join
+from gpuregress.devices.cpu.runtime.checks.running_block import (
+    READER,
+    STAMP_SHIFT,
+    WRITE,
+    Report,
+    RunningBlock,
+    distinct,
+)
+from gpuregress.devices.cpu.runtime.memory import Region
+
+Places: TypeAlias = "slice | npt.NDArray[np.int64]"
+"""Bytes of a region: from one to another, or the offset of each."""
+_UNWRITTEN = np.uint64(0)
+_BARE = ~layout.WRITE_LIST & (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedCells:
+    """The cells of global memory that a copy reads or writes.
+
+    Attributes:
+        epoch: of its issue.
+        region: that they are of.
+        shift: log2 of the bytes of a cell.
+        numbers: of the cells.
+        planes: all cells of the region.
+    """
+
+    epoch: int
+    region: Region
+    shift: int
+    numbers: npt.NDArray[np.intp]
+    planes: tuple[Words, Words]
+
+    @property
+    def written(self) -> Words:
+        """The last write of each cell."""
+        written: Words = self.planes[0][self.numbers, WRITE]
+        return written
+
+    @property
+    def readers(self) -> Words:
+        """The reader of each cell."""
+        readers: Words = self.planes[0][self.numbers, READER]
+        return readers
+
+    def address(self, at: int) -> int:
+        """The address of one of the cells."""
+        return self.region.address + (int(self.numbers[at]) << self.shift)
+
+
+class GlobalCopies:
+    """The accesses of one launch's bulk copies to global memory.
+
+    Args:
+        block: the running one.
+        checks: those that are asked for.
+        report: takes what is found.
+    """
+
+    def __init__(self, block: RunningBlock, checks: Collection[str], report: Report) -> None:
+        self._block, self._shadow, self._report = block, block.shadow, report
+        self._races, self._uninitialized = "races" in checks, "uninitialized" in checks
+
+    def read(self, epoch: int, region: Region, places: Places) -> CopiedCells | None:
+        """Check the source of a copy at its issue; None where it is not watched."""
+        cells = self._cells(epoch, region, places)
+        if cells is None:
+            return None
+        written = cells.written
+        if self._uninitialized and not region.is_filled:
+            for number in np.flatnonzero(written == _UNWRITTEN)[:1]:
+                self._report(layout.UNINITIALIZED, cells.address(int(number)), epoch, 0)
+        if not self._races or self._shadow.is_race_free(region):
+            return None
+        self._check_writes(cells)
+        self._check_proxies(cells)
+        is_free = ~self._block.unordered_anywhere(cells.readers, layout.epoch_thread(epoch))
+        self._block.note_reader(cells.planes, cells.numbers, epoch, is_free, self._shadow.word("oldest"))
+        return cells
+
+    def end_read(self, cells: CopiedCells) -> None:
+        """Report what was written since the issue of a copy that has read it."""
+        self._report_late(cells, cells.written)
+
+    def write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> CopiedCells | None:
+        """Check the target of a copy at its issue; None where it is not watched."""
+        epoch |= layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT if reduces else layout.COPIED
+        cells = self._cells(epoch, region, places)
+        if cells is None:
+            return None
+        if reduces and self._uninitialized and not region.is_filled:
+            for number in np.flatnonzero(cells.written == _UNWRITTEN)[:1]:
+                self._report(layout.UNINITIALIZED, cells.address(int(number)), epoch, 0)
+        if self._races and not self._shadow.is_race_free(region):
+            self._check_writes(cells)
+            self._check_readers(cells)
+            self._note_write(cells)
+        return cells
+
+    def end_write(self, cells: CopiedCells) -> None:
+        """Report what was accessed since the issue of a copy that has written, and have the write last until now."""
+        if not self._races or self._shadow.is_race_free(cells.region):
+            cells.planes[0][cells.numbers, WRITE] = 1  # as before the launch
+            return
+        written, readers = cells.written, cells.readers
+        if cells.epoch & layout.STRONG:
+            readers = np.where(readers & np.uint64(layout.STRONG) != 0, _UNWRITTEN, readers)
+            self._report_late(cells, np.where(self._is_strong(written), _UNWRITTEN, written))
+        else:
+            self._report_late(cells, written)
+        self._report_late(cells, readers)
+        now = self._block.begin(layout.epoch_site(cells.epoch), layout.epoch_thread(cells.epoch))
+        still = written & np.uint64(_BARE) == np.uint64(cells.epoch)
+        marks = written[still] & np.uint64(layout.WRITE_LIST)
+        last = np.uint64(now | cells.epoch & (layout.STRONG | layout.LEVEL_MASK))
+        cells.planes[0][cells.numbers[still], WRITE] = last | marks
+
+    # --- cells --------------------------------------------------------------------------------------------------------
+
+    def _cells(self, epoch: int, region: Region, places: Places) -> CopiedCells | None:
+        known = self._shadow.cells_of(region)
+        if known is None:
+            return None
+        shift, *planes = known
+        if isinstance(places, slice):
+            first, end = places.start or 0, region.size if places.stop is None else places.stop
+            numbers = np.arange(first >> shift, (end - 1 >> shift) + 1)
+        else:
+            numbers = np.unique(places >> shift)
+        return CopiedCells(epoch, region, shift, numbers.astype(np.intp), (planes[0], planes[1]))
+
+    def _note_write(self, cells: CopiedCells) -> None:
+        first, second = cells.planes
+        if not cells.epoch & layout.STRONG:
+            first[cells.numbers, WRITE], first[cells.numbers, READER] = cells.epoch, 0
+            return
+        # As a strong write of a thread, a reduction hides no other write, and no reader.
+        written, words = cells.written, second[cells.numbers, WRITE]
+        replaces = np.zeros(len(written), np.bool_)
+        join(self._shadow, written, words, layout.WRITE_LIST, (cells.epoch, replaces, self._shadow.word("oldest")))
+        first[cells.numbers, WRITE], second[cells.numbers, WRITE] = written, words
+
+    # --- order --------------------------------------------------------------------------------------------------------
+
+    def _check_writes(self, cells: CopiedCells) -> None:
+        second = cells.planes[1][cells.numbers, WRITE]
+        numbers, epochs = self._block.accesses(cells.written, second, layout.WRITE_LIST)
+        if cells.epoch & layout.STRONG:
+            weak = ~self._is_strong(epochs)
+            numbers, epochs = numbers[weak], epochs[weak]
+        self._check(cells, numbers, epochs)
+
+    def _check_readers(self, cells: CopiedCells) -> None:
+        second = cells.planes[1][cells.numbers, READER]
+        numbers, epochs = self._block.accesses(cells.readers, second, layout.READER_LIST)
+        if cells.epoch & layout.STRONG:
+            weak = epochs & np.uint64(layout.STRONG) == 0
+            numbers, epochs = numbers[weak], epochs[weak]
+        self._check(cells, numbers, epochs)
+
+    def _check(self, cells: CopiedCells, numbers: Numbers, others: Words) -> None:
+        """Report accesses that no barrier orders before a copy; what takes reports knows of fences and releases."""
+        apart = self._block.unordered_anywhere(others, layout.epoch_thread(cells.epoch))
+        for number, other in zip(numbers[apart], others[apart], strict=True):
+            self._report(layout.RACE, cells.address(int(number)), cells.epoch, int(other))
+
+    def _check_proxies(self, cells: CopiedCells) -> None:
+        """Report the ordered writes of the block that no fence between the proxies shows to a copy."""
+        written = cells.written
+        numbers = distinct(written, np.flatnonzero(written >= max(self._block.word("turn"), self._block.word("start"))))
+        apart = self._block.unordered(written[numbers], layout.epoch_thread(cells.epoch))
+        for number, is_apart in zip(numbers, apart, strict=True):
+            # What bulk copies have written needs no fence.
+            if not is_apart and not int(written[number]) & (layout.STRONG | layout.COPIED):
+                self._report(layout.UNFENCED, cells.address(number), cells.epoch, int(written[number]))
+
+    def _report_late(self, cells: CopiedCells, others: Words) -> None:
+        """Report accesses behind the issue of a copy that ends now."""
+        recent = (others >> STAMP_SHIFT > layout.epoch_stamp(cells.epoch)) & (others >= self._shadow.word("oldest"))
+        for number in distinct(others, np.flatnonzero(recent)):
+            self._report(layout.UNARRIVED, cells.address(number), int(others[number]), cells.epoch)
+
+    @staticmethod
+    def _is_strong(written: Words) -> npt.NDArray[np.bool_]:
+        """Whether writes are strong for all threads of the device."""
+        result: npt.NDArray[np.bool_] = written & np.uint64(WIDE) == np.uint64(WIDE)
+        return result
