@@ -17,6 +17,7 @@ from gpuregress.operations import new_function, new_python
 from gpuregress.operations.drafts.host import HostProgram
 from gpuregress.operations.drafts.kernel import KernelDraft
 from gpuregress.operations.drafts.launch import LaunchDraft
+from gpuregress.operations.drafts.types import NOTHING
 from gpuregress.plan import job_names
 from gpuregress.project import Project
 from gpuregress.toolchain import cxx_declarations
@@ -121,7 +122,8 @@ def _draft_kernel(
         needed, lines = launched.needed, launched.lines(others)
     else:
         include = host.include if host is not None else ()
-        lines = KernelDraft(kernel, source, path, include=include).lines(others)
+        known = host.types if host is not None else NOTHING
+        lines = KernelDraft(kernel, source, path, include=include, known=known).lines(others)
     storage.write_atomic(path, ("\n".join(lines) + "\n").encode())
     return Draft(path, str(kernel), others, functions, needed=needed, is_launched=facts is not None)
 

@@ -295,7 +295,7 @@ def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> 
 
         return UnknownNames(unknown_names.explain(unknown, source, text))
     uncallable = compiler_messages.harness_error(log) if source.harness else ""
-    if uncallable:
+    if uncallable and source.kernels:
         return UnknownNames({name: f"{name} cannot be called: {uncallable}" for name in source.kernels})
     refused = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
     return refused(compiler_messages.explain(log, source, folders))

@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from gpuregress.operations.drafts import types
 from gpuregress.operations.drafts.launch import LaunchFacts
+from gpuregress.operations.drafts.types import KnownTypes
 from gpuregress.toolchain.cxx_declarations import Declaration
-from gpuregress.toolchain.host_code.preprocessing import CxxText
+from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
 from gpuregress.toolchain.host_programs import interpreter, program, scalars
 from gpuregress.toolchain.host_programs.objects import SeenLaunch
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
@@ -24,10 +27,13 @@ class HostProgram:
     """
 
     def __init__(self, source: Path) -> None:
+        self.types = KnownTypes()
         self.program = program.read(source.absolute())
-        self._run = interpreter.Interpreter(self.program)
-        self._run.run()
         self.include = include_folders(self.program.files)
+        self._run = self._interpreted()
+        self.types = self._known_types(source)
+        if self._run.unsized & self.types.layouts.keys():
+            self._run = self._interpreted()
 
     @property
     def kernels(self) -> tuple[Declaration, ...]:
@@ -38,6 +44,23 @@ class HostProgram:
             one for one in self.program.kernels[self.program.own_kernels :] if one.name.rpartition("::")[2] in launched
         ]
         return (*own, *others)
+
+    def _interpreted(self) -> interpreter.Interpreter:
+        run = interpreter.Interpreter(self.program, self.types.sizes)
+        run.run()
+        return run
+
+    def _known_types(self, source: Path) -> KnownTypes:
+        """Ask the compiler for the types of kernels' parameters, and for those whose size the host code needs."""
+        files = self.program
+        templates = {word for one in files.kernels for text in one.template for word in WORD.findall(text)}
+        templates |= {name for functions in files.functions.values() for one in functions for name in one.template}
+        given = {types.plain(one.type) for kernel in self.kernels for one in kernel.parameters}
+        aliases = {one: self._run.resolved(one) for one in given if dtype_of_type(one) is None}
+        needed = {one for one, text in aliases.items() if dtype_of_type(text) is None}
+        needed |= {one for one in self._run.unsized if files.device_words & set(WORD.findall(one))}
+        asked = sorted(one for one in needed if types.is_named(one, frozenset(templates)))
+        return KnownTypes(aliases, types.ask(source, self.include, files, asked))
 
     def facts(self, kernel: Declaration) -> LaunchFacts | None:
         """Return what the host code tells of a kernel; None where nothing launches it or one like it."""
@@ -54,7 +77,7 @@ class HostProgram:
                 total = scalars.binary("*", total, value)
             sizes[name] = total
         fixed = frozenset(self._run.fixed)
-        return LaunchFacts(launch, self.program, self._run.symbols, sizes, fixed, self.include)
+        return LaunchFacts(launch, self.program, self._run.symbols, sizes, fixed, self.include, self.types)
 
     def _launch(self, kernel: Declaration) -> SeenLaunch | None:
         """Choose a launch: one that the program makes, with as many arguments; or one of a kernel with its types."""

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress import storage
+from gpuregress import dtypes, storage
 from gpuregress.errors import GpuregressError, Interrupted
+from gpuregress.operations.drafts import types
+from gpuregress.operations.drafts.types import NOTHING, KnownTypes
 from gpuregress.records import Entry, Source
 from gpuregress.session.compilation import sources
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
-from gpuregress.toolchain.cxx_types import dtype_of_type
 
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.buffer_accesses import Accesses
@@ -24,7 +25,6 @@ _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
     re.IGNORECASE,
 )
-_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct)\b|[*&]")
 
 
 class KernelDraft:
@@ -36,11 +36,12 @@ class KernelDraft:
         source: Path,
         target: Path,
         *,
-        types: tuple[dict[str, str], str] | None = None,
+        instance: tuple[dict[str, str], str] | None = None,
         include: Sequence[Path] = (),
+        known: KnownTypes = NOTHING,
     ) -> None:
-        self._declaration = declaration
-        self._types, self._kernel = types or instantiate(declaration)
+        self._declaration, self._known = declaration, known
+        self._types, self._kernel = instance or instantiate(declaration)
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
         self._include = [os.path.relpath(one, folder) for one in include]
@@ -88,9 +89,8 @@ class KernelDraft:
         return "int" in dtype and not _VECTOR.fullmatch(dtype) and _EXTENT.fullmatch(name) is not None
 
     def _dtype(self, one: CxxParameter) -> str | None:
-        plain = " ".join(_QUALIFIERS.sub(" ", one.type).split())
-        plain = self._types.get(plain, plain)
-        return dtype_of_type(plain)
+        plain = types.plain(one.type)
+        return self._known.dtype(self._types.get(plain, plain))
 
     def _buffers(self) -> Iterator[str]:
         shape = ", ".join(self._extents[:2]) if not self._is_flat else self._extents[0]
@@ -103,7 +103,7 @@ class KernelDraft:
             role, comment = self._role(name)
             made = {"zeros": "zeros", "fill": default_fill(dtype)}.get(role)
             fill = f", fill: {made}" if made else ""
-            yield f"  {name}: {{dtype: {dtype}, shape: [{shape}]{fill}}}{unknown or comment}"
+            yield f"  {name}: {{dtype: {shown(dtype)}, shape: [{shape}]{fill}}}{unknown or comment}"
 
     def _role(self, name: str) -> tuple[str, str]:
         """The role of a buffer, `fill`, `zeros` or "" for an output, and a comment with the reason."""
@@ -157,10 +157,11 @@ class KernelDraft:
         dtype = self._dtype(one)
         if dtype is not None and name in self._extents:
             return f"{{{dtype}: {name}}}"
+        if dtype is not None and not dtype.startswith("{"):
+            return _scalar(dtype)
         if dtype is not None:
-            value = "1.0" if "float" in dtype else "true" if dtype == "bool" else "1"
-            lanes = _VECTOR.fullmatch(dtype)
-            return f"{{{dtype}: [{', '.join([value] * int(dtype[-1]))}]}}" if lanes else f"{{{dtype}: {value}}}"
+            parts = (part.partition(":")[2] for part in dtype[1:-1].split(","))
+            return f"{{struct: [{', '.join(map(_scalar, parts))}]}}"
         sizes = [parameter.size for parameter in self._entry.parameters] if self._entry else []
         size = sizes[number] if number < len(sizes) else 4
         members = ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
@@ -199,8 +200,24 @@ def quoted(text: str) -> str:
     return text if is_plain else json.dumps(text)
 
 
+def shown(dtype: str) -> str:
+    """Write a dtype as YAML: a record is a mapping."""
+    return dtype.replace(":", ": ").replace(",", ", ")
+
+
+def _scalar(dtype: str) -> str:
+    value = "1.0" if "float" in dtype else "true" if dtype == "bool" else "1"
+    lanes = _VECTOR.fullmatch(dtype)
+    return f"{{{dtype}: [{', '.join([value] * int(dtype[-1]))}]}}" if lanes else f"{{{dtype}: {value}}}"
+
+
 def default_fill(dtype: str) -> str:
     """Choose the contents of an input of which only the dtype is known."""
+    if dtype.startswith("{"):
+        kinds = {part.scalar.kind for part in dtypes.parse(dtype).parts}
+        if kinds & {"int", "uint", "bool"}:
+            return "{choice: [0, 1]}" if "bool" in kinds else "{integers: {low: 0, high: 100}}"
+        return "{normal: {std: 1.0}}"
     if dtype == "bool":
         return "{choice: [0, 1]}"
     return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"

@@ -14,14 +14,16 @@ from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
-from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, guessed_argument, quoted
+from gpuregress.operations.drafts import types
+from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, guessed_argument, quoted, shown
+from gpuregress.operations.drafts.types import NOTHING, KnownTypes
 from gpuregress.spec import expressions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD
 from gpuregress.toolchain.host_programs import library, scalars
 from gpuregress.toolchain.host_programs.objects import ArrayPointer, HostArray, Object, SeenLaunch
-from gpuregress.toolchain.host_programs.program import ConstantVariable, HostFiles
+from gpuregress.toolchain.host_programs.program import HostFiles
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
 
 _ELEMENTS = 1024
@@ -40,6 +42,7 @@ class LaunchFacts:
         sizes: of `__constant__` variables, in elements.
         fixed: names whose values the launch depends on otherwise than by a formula.
         include: folders for the compiler.
+        types: what the compiler tells of the program's.
     """
 
     launch: SeenLaunch
@@ -48,6 +51,7 @@ class LaunchFacts:
     sizes: dict[str, HostScalar]
     fixed: frozenset[str]
     include: tuple[Path, ...]
+    types: KnownTypes = NOTHING
 
 
 class LaunchDraft(KernelDraft):
@@ -63,7 +67,7 @@ class LaunchDraft(KernelDraft):
     def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
         self._facts, self._launch = facts, facts.launch
         chosen, name, guessed = _instance(declaration, facts.launch)
-        super().__init__(declaration, source, target, types=(chosen, name), include=facts.include)
+        super().__init__(declaration, source, target, instance=(chosen, name), include=facts.include, known=facts.types)
         self._extents = []  # the job's parameters are those of the host code
         self._parameters: dict[HostScalar, str] = {}
         self._guessed = ", ".join(f"{one} = {chosen[one]}" for one in guessed)
@@ -178,7 +182,7 @@ class LaunchDraft(KernelDraft):
             if self._is_null(number):
                 return "null", ""
             if isinstance(value, ArrayPointer) and value.offset.number != 0:
-                size = library.size_of(value.type or value.memory.element)
+                size = self._size_of(value.type or value.memory.element)
                 offset = self._formula(scalars.binary("*", value.offset, constant(size or _GUESSED_BYTES)))
                 guess = "" if size else f"NEEDED: its offset in bytes; elements of {_GUESSED_BYTES} bytes are a guess"
                 if guess:
@@ -186,7 +190,7 @@ class LaunchDraft(KernelDraft):
                 return f"{{pointer: {self._names[number]}, offset: {offset}}}", guess
             return self._names[number], ""
         value, dtype = self._arguments[number], self._dtype(one)
-        if isinstance(value, HostScalar) and dtype is not None and not _VECTOR.fullmatch(dtype):
+        if isinstance(value, HostScalar) and dtype is not None and not _VECTOR.fullmatch(dtype) and dtype[0] != "{":
             drawn = "" if value.high is None else f"a random number of the program, up to {value.high!r}"
             if "float" in dtype:
                 return f"{{{dtype}: {self._formula(scalars.to_float(value))}}}", drawn
@@ -199,6 +203,9 @@ class LaunchDraft(KernelDraft):
         spelled = self._launch.texts[number] if number < len(self._launch.texts) else name
         self._notes.append(f"{name}: its value (argument {spelled!r} at {self._launch.where})")
         return self._argument(number), f"NEEDED: its value; {self._launch.where} passes {spelled}"
+
+    def _size_of(self, type_: str) -> int | None:
+        return library.size_of(type_) or self._known.sizes.get(type_)
 
     def _is_null(self, number: int) -> bool:
         """Whether a null pointer is spelled; a variable that is one may get memory where it is not seen."""
@@ -230,12 +237,12 @@ class LaunchDraft(KernelDraft):
             done.add(buffer)
             one, value = self._named[number][1], self._arguments[number]
             memory = value.memory if isinstance(value, ArrayPointer) else None
-            dtype = self._dtype(one) or (dtype_of_type(value.type) if isinstance(value, ArrayPointer) else None)
+            dtype = self._dtype(one) or (self._known.dtype(value.type) if isinstance(value, ArrayPointer) else None)
             comment = f"{memory.name}, {memory.where}" if memory is not None and memory.bytes is not None else ""
             if dtype is None:
                 dtype = "uint8"
-                comment = f"NEEDED: its dtype or fields; {one.type} is not known here"
-                self._notes.append(f"{buffer}: its dtype, for {one.type}")
+                comment, note = self._without_dtype(types.plain(one.type), one.type)
+                self._notes.append(f"{buffer}: {note}")
             shape = self._shape(memory, dtypes.parse(dtype).size)
             if shape is None:
                 shape, guessed = self._guessed_shape(), "NEEDED: its size, which the host code does not tell"
@@ -244,7 +251,20 @@ class LaunchDraft(KernelDraft):
             fill, reason = self._contents(buffer, dtype, memory)
             comment = comment or reason
             filled = f", fill: {fill}" if fill else ""
-            yield f"  {buffer}: {{dtype: {dtype}, shape: [{shape}]{filled}}}{f'   # {comment}' if comment else ''}"
+            because = f"   # {comment}" if comment else ""
+            yield f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{shape}]{filled}}}{because}"
+
+    def _without_dtype(self, name: str, type_: str) -> tuple[str, str]:
+        """Explain why a buffer has bytes for elements: a comment, and what is needed in words."""
+        layout = self._known.layouts.get(name)
+        if layout is None:
+            return f"NEEDED: its dtype or fields; {type_} is not known here", f"its dtype, for {type_}"
+        if layout.pointers:
+            one = f"{name}.{layout.pointers[0]}"
+            note = f"its contents: {one} is a pointer, and a job's buffer holds none; gpuregress capture can record it"
+            return f"NEEDED: {note}", note
+        note = f"its contents, in bytes: each {name} has {layout.size}, and no dtype has its members"
+        return f"NEEDED: {note}", note
 
     def _shape(self, memory: HostArray | None, size: int) -> str | None:
         if memory is None or memory.bytes is None or memory.bytes.number < size:
@@ -296,7 +316,7 @@ class LaunchDraft(KernelDraft):
             memory = self._facts.symbols.get(name)
             if memory is None:
                 continue
-            dtype = _symbol_dtype(symbol, self._facts.program)
+            dtype = self._known.dtype(self._facts.program.aliases.get(symbol.type, symbol.type))
             size = self._facts.sizes[name]
             if dtype is None:
                 self._notes.append(f"{name}: a job's buffer for this __constant__ variable of type {symbol.type}")
@@ -305,22 +325,19 @@ class LaunchDraft(KernelDraft):
             buffer = name if name not in self._names.values() else f"{name}_symbol"
             fill = _fill_of(memory, dtype)
             yield (
-                f"  {buffer}: {{dtype: {dtype}, shape: [{self._formula(size)}], fill: {fill}, symbol: {name}}}"
+                f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{self._formula(size)}], fill: {fill}, symbol: {name}}}"
                 f"   # {memory.where}"
             )
-
-
-def _symbol_dtype(symbol: ConstantVariable, program: HostFiles) -> str | None:
-    return dtype_of_type(program.aliases.get(symbol.type, symbol.type))
 
 
 def _fill_of(memory: HostArray, dtype: str) -> str:
     """Write what the host code puts into an array, as a fill."""
     stored: Object | None = next((one.stored for one in memory.origins() if one.stored is not None), None)
     is_float = "float" in dtype or "double" in dtype
+    is_record = dtype.startswith("{")
     if stored is None and any(one.is_zeroed for one in memory.origins()):
         return "zeros"
-    if not isinstance(stored, HostScalar) or dtype == "bool":
+    if not isinstance(stored, HostScalar) or dtype == "bool" or is_record:
         return default_fill(dtype)
     if stored.high is not None:
         low, high = sorted((stored.number, stored.high))

@@ -22,7 +22,7 @@ SIGNATURE = "gpuregress_signature"
 Passing = Literal["value", "reference", "pointer"]
 Kind = Literal["void", "bool", "int", "uint", "float", "pointer", "enum", "class"]
 _PASSING: tuple[Passing, ...] = ("value", "reference", "pointer")
-_KINDS: tuple[Kind, ...] = ("void", "bool", "int", "uint", "float", "pointer", "enum", "class")
+KINDS: tuple[Kind, ...] = ("void", "bool", "int", "uint", "float", "pointer", "enum", "class")
 _FIELDS = 4
 
 
@@ -62,7 +62,7 @@ class KernelSettings:
     number_types: Mapping[str, str] = field(default_factory=dict)
 
 
-_TYPES = """
+TYPES = """
 namespace gpuregress_harness {
 typedef unsigned long long index;
 template <typename T> struct bare { typedef T type; };
@@ -194,7 +194,7 @@ def beginning(instance: FunctionInstance, count: int) -> list[str]:
         instance: the function.
         count: the arguments that it is given.
     """
-    lines = ["", f'#line 1 "{HARNESS_FILE}"', _TYPES.strip()]
+    lines = ["", f'#line 1 "{HARNESS_FILE}"', TYPES.strip()]
     if not instance.overloaded:
         tested = f"decltype(gpuregress_harness::of(&::{instance.name}))"
         return [*lines, f"namespace gpuregress_harness {{ typedef {tested} tested; }}"]
@@ -237,14 +237,23 @@ def signature(ptx: str) -> tuple[CompiledType, ...] | None:
     Returns:
         None where the table is not there.
     """
-    match = re.search(rf"\.(b8|[bu]32)\s+{SIGNATURE}\[(\d+)\]\s*=\s*\{{([^}}]*)\}}", ptx)
+    rows = table(ptx, SIGNATURE, _FIELDS)
+    return tuple(CompiledType(_PASSING[row[0]], KINDS[row[1]], row[2], bool(row[3])) for row in rows) or None
+
+
+def table(ptx: str, name: str, columns: int) -> list[list[int]]:
+    """Read a table of unsigned constants from a compiled source; empty where it is not there.
+
+    Args:
+        ptx: the compiled source.
+        name: of the variable.
+        columns: numbers of a row.
+    """
+    match = re.search(rf"\.(b8|[bu]32)\s+{name}\[(\d+)\]\s*=\s*\{{([^}}]*)\}}", ptx)
     if match is None:
-        return None
+        return []
     numbers = [int(word, 0) for word in match[3].split(",")]
     numbers += [0] * (int(match[2]) - len(numbers))  # zeros at the end are left out
     if match[1] == "b8":
         numbers = [int.from_bytes(numbers[at : at + 4], "little") for at in range(0, len(numbers), 4)]
-    rows = [numbers[at : at + _FIELDS] for at in range(0, len(numbers), _FIELDS)]
-    return tuple(
-        CompiledType(_PASSING[passing], _KINDS[kind], size, bool(const)) for passing, kind, size, const in rows
-    )
+    return [numbers[at : at + columns] for at in range(0, len(numbers), columns)]

@@ -36,6 +36,7 @@ class Interpreter(HostStatements):
 
     Args:
         program: what the files define.
+        sizes: of types that the compiler was asked for, in bytes.
     """
 
     def run(self) -> None:

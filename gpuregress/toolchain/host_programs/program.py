@@ -13,7 +13,8 @@ from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
-from gpuregress.toolchain.host_programs import conditions
+from gpuregress.toolchain.host_programs import conditions, structures
+from gpuregress.toolchain.host_programs.structures import StructureDefinition
 from gpuregress.user_home import home
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
@@ -74,6 +75,7 @@ class HostFiles:
         enumerators: nodes of enumerations.
         macros: by name.
         aliases: of types.
+        structures: that are no templates, by name.
         symbols: `__constant__` variables by name.
         kernels: those of the source itself, then those of files that it includes.
         own_kernels: the number of those of the source.
@@ -87,6 +89,7 @@ class HostFiles:
     enumerators: list[Node] = field(default_factory=list)
     macros: dict[str, Macro] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    structures: dict[str, StructureDefinition] = field(default_factory=dict)
     symbols: dict[str, ConstantVariable] = field(default_factory=dict)
     kernels: tuple[Declaration, ...] = ()
     own_kernels: int = 0
@@ -221,6 +224,8 @@ class _Reader:
             parsed = macros.without_brackets(macros.without_specifiers(without_strings(code)))
             tree = grammar.root(parsed)
             self._read_tree(tree, code, path, macros, device)
+            for one in structures.definitions(tree):
+                self.program.structures.setdefault(one.name.rpartition("::")[2], one)
             for name, found in text.macros.items():
                 self.program.macros[name] = found[-1]
         self.program.device_words = frozenset(self._closed(device))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tree_sitter import Node
@@ -55,10 +55,13 @@ class HostScope:
 
     Args:
         program: what the files define.
+        sizes: of types that the compiler was asked for, in bytes.
     """
 
-    def __init__(self, program: HostFiles) -> None:
+    def __init__(self, program: HostFiles, sizes: Mapping[str, int] | None = None) -> None:
         self.program = program
+        self.unsized: set[str] = set()  # types whose size was asked for and is not known
+        self._sizes = sizes or {}
         self.launches: list[SeenLaunch] = []
         self.symbols: dict[str, HostArray] = {}
         self.fixed: set[str] = set()  # names that decide which launch is made, or fix a template argument
@@ -93,9 +96,10 @@ class HostScope:
             type_: as it is resolved.
             node: where it is asked for.
         """
-        known = library.size_of(type_)
+        known = library.size_of(type_) or self._sizes.get(type_)
         if known is not None:
             return constant(known)
+        self.unsized.add(type_)
         name = "_".join(_WORD.findall(type_)) or "element"
         return named(f"sizeof_{name}", _GUESSED_BYTES, self.place(node), is_known=False)
 

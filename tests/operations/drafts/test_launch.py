@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuregress.operations.drafts import kernel
+from gpuregress.operations.drafts import kernel, types
 from gpuregress.operations.drafts.host import HostProgram
 from gpuregress.operations.drafts.launch import LaunchDraft
+from gpuregress.toolchain.host_programs.layouts import Field, TypeLayout
 
 
 @pytest.fixture(autouse=True)
 def without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
+    monkeypatch.setattr(types, "ask", lambda *_: {})
 
 
 def drafted(folder: Path, text: str) -> tuple[dict[str, Any], str, tuple[str, ...]]:
@@ -170,3 +172,34 @@ def test_a_null_pointer_is_no_buffer(tmp_path: Path) -> None:
     )
     assert job["launches"][0]["args"] == ["a", None, None, "d"]
     assert (list(job["buffers"]), len(needed)) == (["a", "d"], 1)
+
+
+def test_structures_have_the_members_that_the_compiler_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = Field("n", "int", "int", 0, 4, 1)
+    known = {
+        "Pair": TypeLayout("class", 8, (number, Field("x", "float", "float", 4, 4, 1))),
+        "Link": TypeLayout("class", 16, (number, Field("next", "Link*", "pointer", 8, 8, 1))),
+        "Other": TypeLayout("class", 12),
+    }
+    monkeypatch.setattr(types, "ask", lambda *_: known)
+    job, written, needed = drafted(
+        tmp_path,
+        "__global__ void f(Pair *p, const Pair *q, Link *l, Other *o, Pair by_value) {}\n"
+        "int main() { int n = 6; Pair *p, *q, v; Link *l; Other *o; cudaMalloc(&p, n * sizeof(Pair));\n"
+        "cudaMalloc(&q, 8 * n); cudaMalloc(&l, n * sizeof(Link)); cudaMalloc(&o, n * sizeof(Other));\n"
+        "f<<<1, n>>>(p, q, l, o, v); }\n",
+    )
+    record = {"n": "int32", "x": "float32"}
+    assert job["buffers"] == {
+        "p": {"dtype": record, "shape": ["n"]},
+        "q": {"dtype": record, "shape": ["n"], "fill": {"integers": {"low": 0, "high": 100}}},
+        "l": {"dtype": "uint8", "shape": ["n * 16"]},
+        "o": {"dtype": "uint8", "shape": ["n * 12"]},
+    }
+    assert job["launches"][0]["args"][-1] == {"struct": [{"int32": 1}, {"float32": 1.0}]}
+    assert needed == (
+        "by_value: its value (argument 'v' at app.cu:4)",
+        "l: its contents: Link.next is a pointer, and a job's buffer holds none; gpuregress capture can record it",
+        "o: its contents, in bytes: each Other has 12, and no dtype has its members",
+    )
+    assert "# NEEDED: its contents: Link.next is a pointer" in written
