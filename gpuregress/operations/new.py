@@ -34,7 +34,7 @@ class Draft:
     """A job: its file, the kernel or function that it tests, and the source's other ones.
 
     `is_kept` tells that the file was already there and was left as it is, `needed` what the host code does not tell,
-    and `is_launched` that the job follows a launch of the host code.
+    and `is_launched` that the job follows a launch of the host code. `refusal` tells why there is no job.
     """
 
     path: Path
@@ -44,6 +44,7 @@ class Draft:
     is_kept: bool = False
     needed: tuple[str, ...] = ()
     is_launched: bool = False
+    refusal: str = ""
 
 
 def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
@@ -98,12 +99,14 @@ def draft_kernels(
         raise UsageError(f"the jobs of all {len(paths)} kernels are already there and are left as they are")
     others = tuple(str(one) for one in declared if one not in chosen)
     named = tuple(map(str, functions))
-    made = (
+    made = [
         Draft(path, str(one), others, named, is_kept=True)
         if path.exists()
         else _draft_kernel(source, host, one, path, others, named)
         for one, path in zip(chosen, paths, strict=True)
-    )
+    ]
+    if all(one.refusal for one in made):
+        raise UsageError("\n".join(f"{one.kernel} in {source}: no job is written: {one.refusal}" for one in made))
     return tuple(replace(one, needed=(problem, *one.needed)) if problem and not one.is_kept else one for one in made)
 
 
@@ -116,16 +119,16 @@ def _draft_kernel(
     functions: tuple[str, ...],
 ) -> Draft:
     facts = host.facts(kernel) if host is not None else None
-    needed: tuple[str, ...] = ()
+    made: KernelDraft
     if facts is not None:
-        launched = LaunchDraft(kernel, source, path, facts)
-        needed, lines = launched.needed, launched.lines(others)
+        made = LaunchDraft(kernel, source, path, facts)
     else:
-        include = host.include if host is not None else ()
-        known = host.types if host is not None else NOTHING
-        lines = KernelDraft(kernel, source, path, include=include, known=known).lines(others)
-    storage.write_atomic(path, ("\n".join(lines) + "\n").encode())
-    return Draft(path, str(kernel), others, functions, needed=needed, is_launched=facts is not None)
+        include, known = (host.include, host.types) if host is not None else ((), NOTHING)
+        made = KernelDraft(kernel, source, path, include=include, known=known)
+    if made.refusal:
+        return Draft(path, str(kernel), others, functions, refusal=made.refusal)
+    storage.write_atomic(path, ("\n".join(made.lines(others)) + "\n").encode())
+    return Draft(path, str(kernel), others, functions, needed=made.needed, is_launched=facts is not None)
 
 
 def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Path]:

@@ -86,6 +86,23 @@ def variable_bytes(ptx: str) -> int:
     return sum(_bytes(match[1]) for match in _DECLARATION.finditer(ptx))
 
 
+def variable_sizes(ptx: str) -> dict[str, int]:
+    """Return the bytes of each `.global` and `.const` variable of a module that has a size.
+
+    Args:
+        ptx: a whole module.
+    """
+    found: dict[str, int] = {}
+    for match in _DECLARATION.finditer(ptx):
+        kind, *others = match[1].split(",")
+        words = kind.rsplit(None, 1)
+        for one in (words[-1], *others):
+            name, size = one.partition("[")[0].strip(), _bytes(f"{words[0]} {one.strip()}")
+            if size and len(words) > 1:
+                found[name] = size
+    return found
+
+
 def unset_constants(ptx: str) -> dict[str, tuple[str, ...]]:
     """Find the `.const` variables without an initializer, by the entries that mention them or call functions.
 

@@ -8,6 +8,7 @@ from gpuregress import plan
 from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.operations import new
 from gpuregress.operations.drafts import kernel
+from gpuregress.operations.drafts.compiled import CompiledKernel
 from gpuregress.project import Project
 from gpuregress.session.compilation import kernel_arguments, sources
 
@@ -95,7 +96,7 @@ def test_what_the_compiled_kernel_reads_is_filled(project: Project, body: str) -
 
 
 def test_without_a_compiler_the_signature_decides(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
     made = new.draft(project, source(project, SOURCES["plain"]))
     assert "give it a fill if the kernel also reads it" in made.path.read_text()
     case = plan.make(project, (str(made.path),)).cases[0]
@@ -128,7 +129,7 @@ def test_kernels_of_one_name_have_a_job_each(project: Project) -> None:
 
 
 def test_jobs_whose_names_would_collide_are_numbered(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
     long = "k" * 120
     text = "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(float *y) {} }\n"
     text += "__global__ void a_f(int *y) {}\n__global__ void g(int *y) {}\n__global__ void g(int *y, int n) {}\n"
@@ -144,7 +145,7 @@ def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: py
     def fail(_: Path) -> None:
         raise ValueError("no such node\nmore")
 
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
     monkeypatch.setattr(new, "HostProgram", fail)
     (made,) = new.draft_kernels(project, source(project, SOURCES["plain"]))
     assert "could not be read (ValueError: no such node)" in made.needed[0]
@@ -158,3 +159,41 @@ def test_a_file_with_an_odd_name_has_a_valid_job(project: Project, name: str) ->
     made = new.draft(project, path)
     (case,) = plan.make(project, (str(made.path),)).cases
     assert Path(case.source.path).name == name
+
+
+VARIABLES = """#include <cstdio>
+namespace a { __device__ unsigned hits[16]; }
+__device__ int counter = 3;
+__global__ void count(int n) { atomicAdd(&counter, n); a::hits[threadIdx.x % 16] = counter; }
+__global__ void both(float *y) { y[threadIdx.x] = counter; counter = 1; }
+__global__ void prints() { printf("hello\\n"); }
+"""
+
+
+def test_variables_that_a_kernel_writes_are_buffers(project: Project) -> None:
+    host = (
+        "int main() { float *y; cudaMalloc(&y, 128); count<<<1, 32>>>(4); both<<<1, 32>>>(y); prints<<<1, 1>>>(); }\n"
+    )
+    made = new.draft_kernels(project, source(project, VARIABLES + host))
+    assert [bool(one.refusal) for one in made] == [False, False, True]
+    first, second = (plan.make(project, (str(one.path),)).cases[0] for one in made[:2])
+    assert {name: (one.dtype, one.shape, one.symbol) for name, one in first.buffers.items()} == {
+        "counter": ("int32", (1,), "counter"),
+        "a_hits": ("uint32", (16,), "a::hits"),
+    }
+    assert (first.dump, second.dump) == (("counter", "a_hits"), ("y", "counter"))
+    assert not made[2].path.exists()
+
+
+def test_variables_are_buffers_without_host_code_too(project: Project) -> None:
+    made = new.draft_kernels(project, source(project, VARIABLES))
+    case = plan.make(project, (str(made[0].path),)).cases[0]
+    assert set(case.buffers) == {"counter", "a_hits"}
+
+
+def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
+    with pytest.raises(UsageError, match=r"prints in .*: no job is written: it writes no buffer and no __device__"):
+        new.draft(project, source(project, VARIABLES), kernel="prints")
+    path = source(project, "template <typename F> __global__ void run(int n, F f) { f(n); }")
+    with pytest.raises(UsageError, match=r"what run<float> writes is not known, because it does not compile"):
+        new.draft(project, path)

@@ -113,3 +113,12 @@ def test_the_code_that_a_kernel_can_reach() -> None:
     assert "[gain]" in ptx_declarations.reachable_code(text, "calls")
     assert "tex" not in ptx_declarations.reachable_code(text, "calls")
     assert ptx_declarations.reachable_code(text, "gone") == ""
+
+
+def test_the_sizes_of_variables() -> None:
+    text = (
+        ".visible .global .align 4 .u32 counter;\n.global .align 8 .f64 table[4][8] = {1.0};\n"
+        ".const .align 16 .v4 .f32 v[2];\n.extern .global .align 4 .b8 unsized[];\n.global .u16 a[2], b;\n"
+        ".visible .entry k(\n)\n{\n.shared .align 4 .f32 s[9];\nret;\n}\n"
+    )
+    assert ptx_declarations.variable_sizes(text) == {"counter": 4, "table": 256, "v": 32, "a": 4, "b": 2}

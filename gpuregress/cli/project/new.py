@@ -64,7 +64,7 @@ def command(
     if drafts[0].functions and function is None:
         other = "" if drafts[0].others or kernel else "other "
         console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
-    written = [made.path for made in drafts if not made.is_kept]
+    written = [made.path for made in drafts if not made.is_kept and not made.refusal]
     if written and not draft_only:
         _try(project, written, device)
 
@@ -73,6 +73,9 @@ def _say_written(made: Draft) -> None:
     shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
     if made.is_kept:
         console.say(f"{shown}: already there, and left as it is")
+        return
+    if made.refusal:
+        console.say(f"{made.kernel}: no job is written: {made.refusal}")
         return
     origin = ", from its launch in the host code" if made.is_launched else ""
     console.say(f"{shown}: a job for {made.kernel}{origin}; edit it, then: gpuregress check {shown}")

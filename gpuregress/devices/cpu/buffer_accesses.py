@@ -54,9 +54,9 @@ class Accesses:
     reads_anywhere: bool = False
     writes_anywhere: bool = False
 
-    def of_parameter(self, number: int, size: int, bases: set[Base]) -> bool:
-        """Whether one of the base pointers is inside a parameter of `size` bytes."""
-        first = self.offsets[number]
+    def of_parameter(self, number: int, size: int, bases: set[Base], offset: int = 0) -> bool:
+        """Whether one of the base pointers is inside `size` bytes of a parameter, from `offset` on."""
+        first = self.offsets[number] + offset
         return any(isinstance(base, int) and first <= base < first + size for base in bases)
 
 

@@ -7,18 +7,14 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpuregress import dtypes, storage
-from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.operations.drafts import types
+from gpuregress.operations.drafts.compiled import Slot, compiled
 from gpuregress.operations.drafts.types import NOTHING, KnownTypes
-from gpuregress.records import Entry, Source
-from gpuregress.session.compilation import sources
+from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
-
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.buffer_accesses import Accesses
+from gpuregress.toolchain.host_programs.layouts import MemberLayout, TypeLayout
 
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _EXTENT = re.compile(
@@ -39,16 +35,24 @@ class KernelDraft:
         instance: tuple[dict[str, str], str] | None = None,
         include: Sequence[Path] = (),
         known: KnownTypes = NOTHING,
+        texts: Sequence[str] = (),
     ) -> None:
         self._declaration, self._known = declaration, known
         self._types, self._kernel = instance or instantiate(declaration)
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
         self._include = [os.path.relpath(one, folder) for one in include]
-        self._entry, self._accesses, self._has_dynamic_memory = compiled(source, self._kernel, include)
+        self._compiled_kernel = compiled(source, self._kernel, include)
+        self._texts = [storage.read_bytes(source).decode(errors="replace"), *texts]
         self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
+        self._slots = tuple(self._pointers())
         self._extents = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)] or ["n"]
         self._is_flat = len(self._extents) != 2
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """What is not known and must be told, in words."""
+        return ()
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
@@ -61,13 +65,14 @@ class KernelDraft:
             yield "  block: [128, 256]"
         yield "buffers:"
         yield from self._buffers()
+        yield from self._variables()
         yield "launches:"
         guess = "   # its template arguments are a guess" if "<" in self._kernel else ""
         yield f"  - kernel: {quoted(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
         size = f"4 * {'block' if self._is_flat else 256}"
-        if self._has_dynamic_memory:
+        if self._compiled_kernel.has_dynamic_memory:
             yield f"    shared: {size}   # bytes of its extern __shared__ array; the size is a guess"
         else:
             yield f"    # shared: {size}              # bytes of dynamic shared memory, for an extern __shared__ array"
@@ -94,52 +99,72 @@ class KernelDraft:
 
     def _buffers(self) -> Iterator[str]:
         shape = ", ".join(self._extents[:2]) if not self._is_flat else self._extents[0]
-        for name, one in self._named:
-            if not one.pointer:
-                continue
-            dtype = self._dtype(one)
-            unknown = "" if dtype else f"        # {one.type} is not known here: name its dtype or fields"
+        for slot in self._slots:
+            dtype = self._pointee(slot)
+            unknown = "" if dtype else f"        # {slot.type} is not known here: name its dtype or fields"
             dtype = dtype or "uint8"
-            role, comment = self._role(name)
+            role, comment = self._compiled_kernel.role(slot)
             made = {"zeros": "zeros", "fill": default_fill(dtype)}.get(role)
             fill = f", fill: {made}" if made else ""
-            yield f"  {name}: {{dtype: {shown(dtype)}, shape: [{shape}]{fill}}}{unknown or comment}"
+            yield f"  {slot.name}: {{dtype: {shown(dtype)}, shape: [{shape}]{fill}}}{unknown or comment}"
 
-    def _role(self, name: str) -> tuple[str, str]:
-        """The role of a buffer, `fill`, `zeros` or "" for an output, and a comment with the reason."""
-        number = next(at for at, (known, _) in enumerate(self._named) if known == name)
-        is_const, accesses = self._named[number][1].const, self._accesses
-        if accesses is None:
-            comment = "       # an output; give it a fill if the kernel also reads it"
-            return ("fill", "") if is_const else ("", comment)
-        read, read_first, written, updated = (
-            accesses.of_parameter(number, 8, addresses)
-            for addresses in (accesses.read, accesses.read_first, accesses.written, accesses.updated)
-        )
-        if updated and not is_const:
-            return "zeros", "       # updated by atomic operations: what it starts from is a guess"
-        if written and read_first:
-            return "fill", "       # the kernel reads it before it writes it"
-        if accesses.reads_anywhere and not is_const:
-            return "fill", "       # the kernel may read it first: without a fill if it is an output"
-        if written:
-            return "", ""
-        if accesses.writes_anywhere and not is_const:
-            return "fill", "       # the kernel may write it: without a fill if it is an output"
-        return ("fill", "") if read or is_const else ("", "       # not used by the compiled kernel")
+    def _pointers(self) -> Iterator[Slot]:
+        """List the pointers among the parameters and among the members of structures that are parameters."""
+        for number, (name, one) in enumerate(self._named):
+            if one.pointer:
+                yield Slot(name, one.type, one.const, number)
+            elif (layout := self._layout(one)) is not None and layout.is_listed:
+                for field in layout.fields:
+                    if field.kind == "pointer" and field.count == 1:
+                        inner = f"{name}_{field.path.replace('.', '_')}"
+                        yield Slot(inner, field.type, "const" in field.type, number, field.offset, field.path)
+
+    def _layout(self, one: CxxParameter) -> TypeLayout | None:
+        return self._known.layouts.get(types.plain(one.type))
+
+    def _pointee(self, slot: Slot) -> str | None:
+        plain = types.plain(slot.type)
+        return self._known.dtype(self._types.get(plain, plain))
 
     def _dump(self) -> Iterator[str]:
         """Filled buffers are dumped only where the job says so."""
-        roles = {name: self._role(name)[0] for name, one in self._named if one.pointer and not one.const}
-        written = [name for name in roles if self._is_written(name)]
-        if any(roles[name] for name in written):
-            yield f"dump: [{', '.join(written)}]"
+        written = {one.name: self._compiled_kernel.role(one)[0] for one in self._slots if self._is_result(one)}
+        if any(written.values()):
+            yield f"dump: [{', '.join((*written, *self._variable_names()))}]"
 
-    def _is_written(self, name: str) -> bool:
-        """Whether the compiled kernel may write to a buffer."""
-        number = next(at for at, (known, _) in enumerate(self._named) if known == name)
-        accesses = self._accesses
-        return accesses is None or accesses.writes_anywhere or accesses.of_parameter(number, 8, accesses.written)
+    def _is_result(self, slot: Slot) -> bool:
+        return not slot.const and self._compiled_kernel.writes(slot)
+
+    def _variables(self) -> Iterator[str]:
+        """Write the variables of the source that the kernel writes, as buffers."""
+        declared = cxx_declarations.variable_types("\n".join(self._texts))
+        for (name, size), buffer in zip(
+            self._compiled_kernel.written_variables.items(), self._variable_names(), strict=True
+        ):
+            type_ = types.plain(declared.get(name.rpartition("::")[2], ""))
+            dtype = self._known.dtype(type_) or "uint8"
+            count = size // dtypes.parse(dtype).size
+            comment = "a variable of the source, which starts with its initial value"
+            yield f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{count}], symbol: {quoted(name)}}}   # {comment}"
+
+    def _variable_names(self) -> list[str]:
+        taken = {one.name for one in self._slots}
+        names = (name.replace("::", "_") for name in self._compiled_kernel.written_variables)
+        return [f"{name}_variable" if name in taken else name for name in names]
+
+    @property
+    def refusal(self) -> str:
+        """Why there can be no job: there is nothing to compare; "" where there is."""
+        if self._slots or self._compiled_kernel.written_variables:
+            return ""
+        if self._compiled_kernel.accesses is None:
+            return (
+                f"it has no pointer parameter, and what {self._kernel} writes is not known, because it does not compile"
+            )
+        return (
+            "it writes no buffer and no __device__ variable, so a job has nothing to compare (the text of printf is "
+            "not compared): let it store its results through a pointer parameter or in a __device__ variable"
+        )
 
     def _geometry(self) -> Iterator[str]:
         if self._is_flat:
@@ -158,14 +183,23 @@ class KernelDraft:
         if dtype is not None and name in self._extents:
             return f"{{{dtype}: {name}}}"
         if dtype is not None and not dtype.startswith("{"):
-            return _scalar(dtype)
-        if dtype is not None:
-            parts = (part.partition(":")[2] for part in dtype[1:-1].split(","))
-            return f"{{struct: [{', '.join(map(_scalar, parts))}]}}"
-        sizes = [parameter.size for parameter in self._entry.parameters] if self._entry else []
+            return scalar(dtype)
+        layout = self._layout(one)
+        if layout is not None and layout.is_listed:
+            return f"{{struct: [{', '.join(self._member(number, field) for field in layout.fields)}]}}"
+        entry = self._compiled_kernel.entry
+        sizes = [parameter.size for parameter in entry.parameters] if entry else []
         size = sizes[number] if number < len(sizes) else 4
         members = ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
         return f"{{struct: [{', '.join(members)}]}}"
+
+    def _member(self, number: int, field: MemberLayout) -> str:
+        """Write a member of a structure that is passed by value."""
+        at = (number, field.path)
+        slot = next((one for one in self._slots if (one.number, one.path) == at), None)
+        if slot is not None:
+            return slot.name
+        return ", ".join([scalar(field.dtype) if field.dtype is not None else "null"] * field.count)
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
@@ -205,7 +239,8 @@ def shown(dtype: str) -> str:
     return dtype.replace(":", ": ").replace(",", ", ")
 
 
-def _scalar(dtype: str) -> str:
+def scalar(dtype: str) -> str:
+    """Write a guess of a scalar argument."""
     value = "1.0" if "float" in dtype else "true" if dtype == "bool" else "1"
     lanes = _VECTOR.fullmatch(dtype)
     return f"{{{dtype}: [{', '.join([value] * int(dtype[-1]))}]}}" if lanes else f"{{{dtype}: {value}}}"
@@ -221,32 +256,3 @@ def default_fill(dtype: str) -> str:
     if dtype == "bool":
         return "{choice: [0, 1]}"
     return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"
-
-
-def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> tuple[Entry | None, Accesses | None, bool]:
-    """Return the parameters of the compiled kernel, its buffer accesses, and whether it has dynamic shared memory.
-
-    None, None and False where it does not compile.
-    """
-    from gpuregress.devices.cpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings
-
-    try:
-        program = sources.compile_source(
-            Source(str(source.absolute()), include=tuple(map(str, include)), kernels=(kernel,))
-        )
-        entry = program.entries.get(kernel)
-        ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
-        if entry is None:
-            return None, None, False
-        return entry, buffer_accesses.of_kernel(ptx, entry.mangled), _has_dynamic_memory(ptx, entry.mangled)
-    except Interrupted:
-        raise
-    except GpuregressError:
-        return None, None, False
-
-
-def _has_dynamic_memory(ptx: str, mangled: str) -> bool:
-    """Tell whether a kernel's own text names an `extern __shared__` array."""
-    body = ptx.partition(f".entry {mangled}(")[2].partition("\n}")[0]
-    names = re.findall(r"^\.extern \.shared .*?([\w$]+)\[", ptx, re.MULTILINE)
-    return any(re.search(rf"(?<![\w$]){re.escape(one)}(?![\w$])", body) for one in names)

@@ -15,6 +15,7 @@ from pathlib import Path
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
 from gpuregress.operations.drafts import types
+from gpuregress.operations.drafts.compiled import Slot
 from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, guessed_argument, quoted, shown
 from gpuregress.operations.drafts.types import NOTHING, KnownTypes
 from gpuregress.spec import expressions
@@ -22,7 +23,15 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD
 from gpuregress.toolchain.host_programs import library, scalars
-from gpuregress.toolchain.host_programs.objects import ArrayPointer, HostArray, Object, SeenLaunch
+from gpuregress.toolchain.host_programs.layouts import MemberLayout
+from gpuregress.toolchain.host_programs.objects import (
+    ArrayPointer,
+    HostArray,
+    Object,
+    Reference,
+    SeenLaunch,
+    Structure,
+)
 from gpuregress.toolchain.host_programs.program import HostFiles
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
 
@@ -67,7 +76,15 @@ class LaunchDraft(KernelDraft):
     def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
         self._facts, self._launch = facts, facts.launch
         chosen, name, guessed = _instance(declaration, facts.launch)
-        super().__init__(declaration, source, target, instance=(chosen, name), include=facts.include, known=facts.types)
+        super().__init__(
+            declaration,
+            source,
+            target,
+            instance=(chosen, name),
+            include=facts.include,
+            known=facts.types,
+            texts=facts.program.texts,
+        )
         self._extents = []  # the job's parameters are those of the host code
         self._parameters: dict[HostScalar, str] = {}
         self._guessed = ", ".join(f"{one} = {chosen[one]}" for one in guessed)
@@ -88,7 +105,7 @@ class LaunchDraft(KernelDraft):
 
     def _written(self) -> Iterator[str]:
         body = [*self._launched()]
-        buffers = [*self._buffers(), *self._symbols()]
+        buffers = [*self._buffers(), *self._symbols(), *self._variables()]
         like = "" if self._launch.kernel.rpartition("::")[2] == self._last_name() else f" of {self._launch.kernel}"
         yield f"# A job for {self._declaration}, from the launch{like} at {self._launch.where}."
         if self._launch.conditions:
@@ -99,11 +116,7 @@ class LaunchDraft(KernelDraft):
             yield "parameters:                         # every combination is a case"
             for leaf, name in self._parameters.items():
                 yield f"  {name}: [{leaf.number!r}]{self._origin(leaf)}"
-        if all(one.lstrip().startswith("#") for one in buffers):
-            self._notes.append(f"a buffer to compare: {self._last_name()} has no pointer to one")
-            yield "buffers: {}   # NEEDED: a buffer to compare; no parameter of the kernel points to one"
-        else:
-            yield "buffers:"
+        yield "buffers:"
         yield from buffers
         yield "launches:"
         yield from body
@@ -178,70 +191,99 @@ class LaunchDraft(KernelDraft):
     def _given(self, number: int) -> tuple[str, str]:
         name, one = self._named[number]
         if one.pointer:
-            value = self._arguments[number]
-            if self._is_null(number):
-                return "null", ""
-            if isinstance(value, ArrayPointer) and value.offset.number != 0:
-                size = self._size_of(value.type or value.memory.element)
-                offset = self._formula(scalars.binary("*", value.offset, constant(size or _GUESSED_BYTES)))
-                guess = "" if size else f"NEEDED: its offset in bytes; elements of {_GUESSED_BYTES} bytes are a guess"
-                if guess:
-                    self._notes.append(f"{name}: its offset in bytes ({self._launch.where})")
-                return f"{{pointer: {self._names[number]}, offset: {offset}}}", guess
-            return self._names[number], ""
+            return self._pointer(next(slot for slot in self._slots if slot.number == number))
+        layout = self._layout(one)
+        if layout is not None and layout.is_listed:
+            members = [self._given_member(number, field) for field in layout.fields]
+            comments = "; ".join(comment for _, comment in members if comment)
+            return f"{{struct: [{', '.join(text for text, _ in members)}]}}", comments
         value, dtype = self._arguments[number], self._dtype(one)
         if isinstance(value, HostScalar) and dtype is not None and not _VECTOR.fullmatch(dtype) and dtype[0] != "{":
-            drawn = "" if value.high is None else f"a random number of the program, up to {value.high!r}"
-            if "float" in dtype:
-                return f"{{{dtype}: {self._formula(scalars.to_float(value))}}}", drawn
-            if dtype == "bool":
-                guess = "" if value.is_known else f"NEEDED: its value ({value.where or 'unknown'})"
-                if guess:
-                    self._notes.append(f"{name}: its value ({self._launch.where})")
-                return f"{{bool: {'true' if value.number else 'false'}}}", guess
-            return f"{{{dtype}: {self._formula(scalars.to_integer(value))}}}", drawn
+            return self._number(name, value, dtype)
         spelled = self._launch.texts[number] if number < len(self._launch.texts) else name
         self._notes.append(f"{name}: its value (argument {spelled!r} at {self._launch.where})")
         return self._argument(number), f"NEEDED: its value; {self._launch.where} passes {spelled}"
 
+    def _pointer(self, slot: Slot) -> tuple[str, str]:
+        value, buffer = self._value(slot), self._names.get(slot)
+        if buffer is None:
+            return "null", ""
+        if not isinstance(value, ArrayPointer) or value.offset.number == 0:
+            return buffer, ""
+        size = self._size_of(value.type or value.memory.element)
+        offset = self._formula(scalars.binary("*", value.offset, constant(size or _GUESSED_BYTES)))
+        guess = "" if size else f"NEEDED: its offset in bytes; elements of {_GUESSED_BYTES} bytes are a guess"
+        if guess:
+            self._notes.append(f"{slot.name}: its offset in bytes ({self._launch.where})")
+        return f"{{pointer: {buffer}, offset: {offset}}}", guess
+
+    def _number(self, name: str, value: HostScalar, dtype: str) -> tuple[str, str]:
+        drawn = "" if value.high is None else f"a random number of the program, up to {value.high!r}"
+        if "float" in dtype:
+            return f"{{{dtype}: {self._formula(scalars.to_float(value))}}}", drawn
+        if dtype == "bool":
+            guess = "" if value.is_known else f"NEEDED: its value ({value.where or 'unknown'})"
+            if guess:
+                self._notes.append(f"{name}: its value ({self._launch.where})")
+            return f"{{bool: {'true' if value.number else 'false'}}}", guess
+        return f"{{{dtype}: {self._formula(scalars.to_integer(value))}}}", drawn
+
+    def _given_member(self, number: int, field: MemberLayout) -> tuple[str, str]:
+        """Write a member of a structure that is passed by value, and a comment where it is a guess."""
+        slot = next((one for one in self._slots if (one.number, one.path) == (number, field.path)), None)
+        if slot is not None:
+            return self._pointer(slot)
+        value, dtype = _member_of(self._arguments[number], field.path), field.dtype
+        name = f"{self._named[number][0]}.{field.path}"
+        if isinstance(value, HostScalar) and dtype is not None and field.count == 1 and not _VECTOR.fullmatch(dtype):
+            return self._number(name, value, dtype)
+        self._notes.append(f"{name}: its value ({self._launch.where})")
+        return self._member(number, field), f"NEEDED: {field.path}, which {self._launch.where} does not tell"
+
+    def _value(self, slot: Slot) -> Object | None:
+        """Return what the host code gives for a pointer."""
+        value = self._arguments[slot.number]
+        return _member_of(value, slot.path) if slot.path else value
+
     def _size_of(self, type_: str) -> int | None:
         return library.size_of(type_) or self._known.sizes.get(type_)
 
-    def _is_null(self, number: int) -> bool:
+    def _is_null(self, slot: Slot) -> bool:
         """Whether a null pointer is spelled; a variable that is one may get memory where it is not seen."""
-        return self._launch.texts[number : number + 1] in (("NULL",), ("nullptr",), ("0",))
+        value = self._value(slot)
+        if slot.path:
+            return isinstance(value, HostScalar) and value.op == "number" and value.number == 0
+        return self._launch.texts[slot.number : slot.number + 1] in (("NULL",), ("nullptr",), ("0",))
 
     # ---- buffers
 
-    def _buffer_names(self) -> dict[int, str]:
-        """Name the buffer of each pointer parameter; two that point to the same array share one."""
-        names: dict[int, str] = {}
+    def _buffer_names(self) -> dict[Slot, str]:
+        """Name the buffer of each pointer; two that point to the same array share one."""
+        names: dict[Slot, str] = {}
         by_memory: dict[int, str] = {}
-        for number, (name, one) in enumerate(self._named):
-            if not one.pointer:
+        for slot in self._slots:
+            if self._is_null(slot):
                 continue
-            value = self._arguments[number]
-            if self._is_null(number):
-                continue
-            safe = f"{name}_buffer" if name in (*expressions.RESERVED, "null") else name
+            value = self._value(slot)
+            safe = f"{slot.name}_buffer" if slot.name in (*expressions.RESERVED, "null") else slot.name
             if isinstance(value, ArrayPointer):
                 safe = by_memory.setdefault(id(value.memory), safe)
-            names[number] = safe
+            names[slot] = safe
         return names
 
     def _buffers(self) -> Iterator[str]:
         done: set[str] = set()
-        for number, buffer in self._names.items():
+        for slot, buffer in self._names.items():
             if buffer in done:
                 continue
             done.add(buffer)
-            one, value = self._named[number][1], self._arguments[number]
+            value = self._value(slot)
             memory = value.memory if isinstance(value, ArrayPointer) else None
-            dtype = self._dtype(one) or (self._known.dtype(value.type) if isinstance(value, ArrayPointer) else None)
+            dtype = self._pointee(slot) or (self._known.dtype(value.type) if isinstance(value, ArrayPointer) else None)
             comment = f"{memory.name}, {memory.where}" if memory is not None and memory.bytes is not None else ""
             if dtype is None:
                 dtype = "uint8"
-                comment, note = self._without_dtype(types.plain(one.type), one.type)
+                comment, note = self._without_dtype(types.plain(slot.type), slot.type)
                 self._notes.append(f"{buffer}: {note}")
             shape = self._shape(memory, dtypes.parse(dtype).size)
             if shape is None:
@@ -283,32 +325,33 @@ class LaunchDraft(KernelDraft):
 
     def _contents(self, buffer: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
         """Choose a fill, "" for an output, and a comment with the reason where it is a guess."""
-        names = [self._named[number][0] for number, one in self._names.items() if one == buffer]
+        slots = [slot for slot, one in self._names.items() if one == buffer]
         # The buffer of several parameters is read if it is read through one of them.
-        role, comment = min(map(self._role, names), key=lambda one: ("fill", "zeros", "").index(one[0]))
-        comment = comment.strip(" #")
+        roles = map(self._compiled_kernel.role, slots)
+        role, comment = min(roles, key=lambda one: ("fill", "zeros", "").index(one[0]))
+        comment, is_unknown = comment.strip(" #"), self._compiled_kernel.accesses is None
         if memory is not None and memory.is_zeroed and role and not memory.is_filled:
             return "zeros", ""
-        if memory is not None and memory.is_filled and (role or self._accesses is None):
+        if memory is not None and memory.is_filled and (role or is_unknown):
             return _fill_of(memory, dtype), ""
-        if self._accesses is None and memory is not None and memory.bytes is not None:
-            return (default_fill(dtype), "") if any(map(self._is_const, names)) else ("", "")
+        if is_unknown and memory is not None and memory.bytes is not None:
+            return (default_fill(dtype), "") if any(slot.const for slot in slots) else ("", "")
         return {"zeros": "zeros", "fill": default_fill(dtype)}.get(role, ""), comment
-
-    def _is_const(self, name: str) -> bool:
-        return next(one.const for known, one in self._named if known == name)
 
     def _dump(self) -> Iterator[str]:
         written: dict[str, bool] = {}
-        for number, buffer in self._names.items():
-            name, one = self._named[number]
-            if not one.const and self._is_written(name):
-                value = self._arguments[number]
-                dtype = self._dtype(one) or "uint8"
+        for slot, buffer in self._names.items():
+            if self._is_result(slot):
+                value, dtype = self._value(slot), self._pointee(slot) or "uint8"
                 fill, _ = self._contents(buffer, dtype, value.memory if isinstance(value, ArrayPointer) else None)
                 written[buffer] = written.get(buffer, False) or bool(fill)
         if any(written.values()):
-            yield f"dump: [{', '.join(written)}]"
+            yield f"dump: [{', '.join((*written, *self._variable_names()))}]"
+
+    def _variable_names(self) -> list[str]:
+        taken = {*self._names.values(), *self._parameters.values()}
+        names = (name.replace("::", "_") for name in self._compiled_kernel.written_variables)
+        return [f"{name}_variable" if name in taken else name for name in names]
 
     def _symbols(self) -> Iterator[str]:
         """Write the `__constant__` variables that the kernel's source has, as buffers."""
@@ -354,6 +397,16 @@ def _fill_of(memory: HostArray, dtype: str) -> str:
         number = stored.number if is_float else int(stored.number)
         return "zeros" if number == 0 else f"{{value: {number!r}}}"
     return default_fill(dtype)
+
+
+def _member_of(value: Object | None, path: str) -> Object | None:
+    """Return a member of a structure; None where it is not known."""
+    for name in path.split("."):
+        if isinstance(value, Reference):
+            value = value.cell.value
+        cell = value.members.get(name) if isinstance(value, Structure) else None
+        value = cell.value if cell is not None else None
+    return value
 
 
 def _loops(value: HostScalar) -> Iterator[HostScalar]:

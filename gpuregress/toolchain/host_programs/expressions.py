@@ -356,8 +356,12 @@ class HostExpressions(HostScope):
         base = self.evaluate(argument)
         if isinstance(base, Reference):
             base = base.cell.value
+        if base is None and argument.type == "field_expression" and (around := self._member(argument)) is not None:
+            base = around.value = Structure({}, around.type)
         if isinstance(base, Structure):
-            return base.members.setdefault(name, HostCell(name))
+            if name not in base.members:
+                base.members[name] = HostCell(name, self._member_types(base.type).get(name, ""))
+            return base.members[name]
         return self._cell(name) if grammar.text(argument) == "this" else None
 
     def _on_new_expression(self, node: Node) -> Object | None:

@@ -37,7 +37,7 @@ class DataMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MemberLayout:
     """A data member as it is compiled.
 
     Attributes:
@@ -77,28 +77,38 @@ class TypeLayout:
 
     kind: Kind
     size: int
-    fields: tuple[Field, ...] = ()
+    fields: tuple[MemberLayout, ...] = ()
 
     @property
     def dtype(self) -> str | None:
         """The dtype of a buffer of this type; None where none has its layout."""
         if self.kind != "class":
             return scalar_dtype(self.kind, self.size)
+        if any(one.kind == "pointer" for one in self.fields):
+            return None
+        record = self._record()
+        return record.name if record is not None else None
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether its members, one after the other, are laid out as it is."""
+        return self._record() is not None
+
+    def _record(self) -> dtypes.ElementType | None:
+        """Lay out the members as C does; None where that is not this layout. A pointer is a number of its size."""
         parts: dict[str, str] = {}
         for one in self.fields:
-            dtype = one.dtype
-            if dtype is None:
+            dtype = "uint64" if one.kind == "pointer" else one.dtype
+            if dtype is None or len(parts) + one.count > _MOST_FIELDS:
                 return None
             name = one.path.replace(".", "_")
             parts |= {name if one.count == 1 else f"{name}_{at}": dtype for at in range(one.count)}
-        if not parts or len(parts) > _MOST_FIELDS:
-            return None
         try:
             record = dtypes.from_fields(parts)
         except ValueError:
             return None
         offsets = {one.offset + at * one.size for one in self.fields for at in range(one.count)}
-        return record.name if record.size == self.size and offsets <= {one.offset for one in record.parts} else None
+        return record if record.size == self.size and offsets <= {one.offset for one in record.parts} else None
 
     @property
     def pointers(self) -> tuple[str, ...]:
@@ -161,6 +171,6 @@ def answer(ptx: str, types: Mapping[str, Sequence[DataMember]]) -> dict[str, Typ
     for (name, members), (kind, size, *_) in zip(types.items(), numbers, strict=False):
         fields = []
         for member, (inner, width, offset, count) in zip(members, numbers, strict=False):
-            fields.append(Field(member.path, member.type, harness.KINDS[inner], offset, width, count))
+            fields.append(MemberLayout(member.path, member.type, harness.KINDS[inner], offset, width, count))
         found[name] = TypeLayout(harness.KINDS[kind], size, tuple(fields))
     return found

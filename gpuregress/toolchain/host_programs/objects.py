@@ -82,7 +82,11 @@ class Structure:
         Args:
             doubts: as those of the variable that gets it.
         """
-        cells = {name: HostCell(name, one.type, one.value, doubts) for name, one in self.members.items()}
+        copied = {
+            name: one.value.copy(doubts) if isinstance(one.value, Structure) else one.value
+            for name, one in self.members.items()
+        }
+        cells = {name: HostCell(name, self.members[name].type, value, doubts) for name, value in copied.items()}
         return Structure(cells, self.type)
 
 

@@ -82,6 +82,7 @@ class HostFiles:
         device_words: words of device code, and of what it is made of.
         launching: the host functions that launch a kernel, or call one that does.
         files: that were read; the source is the first.
+        texts: of the files.
     """
 
     functions: dict[str, list[HostFunction]] = field(default_factory=dict)
@@ -96,6 +97,7 @@ class HostFiles:
     device_words: frozenset[str] = frozenset()
     launching: frozenset[str] = frozenset()
     files: tuple[Path, ...] = ()
+    texts: tuple[str, ...] = ()
 
     def kernel(self, name: str) -> Declaration | None:
         """Find a kernel by its name, with or without namespaces."""
@@ -117,7 +119,7 @@ def read(source: Path) -> HostFiles:
         again.read()
         program = again.program
     program.launching = frozenset(_launching(program))
-    program.files = tuple(texts)
+    program.files, program.texts = tuple(texts), tuple(texts.values())
     _find_kernels(program, source, texts)
     return program
 

@@ -132,6 +132,12 @@ class HostScope:
         macro = self.program.macros.get(word)
         return macro.body if macro is not None and not macro.is_function and macro.body else word
 
+    def _member_types(self, type_: str) -> dict[str, str]:
+        """Return the data members of a structure that are no arrays, with their types."""
+        known = self.program.structures.get(type_.rpartition("::")[2])
+        members = known.members if known is not None and known.members is not None else ()
+        return {one.path: one.type for one in members if not one.path.endswith("[]")}
+
     def _is_launching(self) -> bool:
         return self._function is not None and (
             self._function.name == "main" or self._function.name in self.program.launching

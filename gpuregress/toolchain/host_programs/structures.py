@@ -124,5 +124,6 @@ def _members(node: Node, body: Node) -> tuple[DataMember, ...] | None:
                 return None
             stars = "*" * spelled.count("*")
             extent = "[]" if declarator.type == "array_declarator" or "[" in spelled else ""
-            found.append(DataMember(f"{name}{extent}", f"{grammar.text(given)}{stars}"))
+            const = "const " if any(grammar.text(child) == "const" for child in one.named_children) else ""
+            found.append(DataMember(f"{name}{extent}", f"{const}{grammar.text(given)}{stars}"))
     return tuple(found)

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from gpuregress.operations.drafts import kernel
+from gpuregress.operations.drafts.compiled import CompiledKernel
 from gpuregress.toolchain.cxx_declarations import Declaration
 
 
@@ -28,13 +29,19 @@ def test_names_and_paths_are_scalars_of_yaml(text: str) -> None:
 
 
 def test_a_draft_names_the_folders_of_the_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
+    (tmp_path / "a.cu").write_text("")
     made = kernel.KernelDraft(Declaration("f", (), (), 1), tmp_path / "a.cu", tmp_path / "c/a.yaml", include=[tmp_path])
     assert yaml.safe_load("\n".join(made.lines(())))["compile"] == {"include": [".."]}
 
 
-def test_an_array_in_dynamic_shared_memory_gets_a_size() -> None:
-    ptx = (
-        ".extern .shared .align 4 .b8 s[];\n.visible .entry f(\n)\n{\nmov.u32 %r1, s;\n}\n.visible .entry g(\n)\n{\n}\n"
-    )
-    assert [kernel._has_dynamic_memory(ptx, name) for name in ("f", "g")] == [True, False]
+@pytest.mark.parametrize(
+    ("dtype", "fill"),
+    [
+        ("{a:float32,b:float64}", "{normal: {std: 1.0}}"),
+        ("{a:float32,b:int8}", "{integers: {low: 0, high: 100}}"),
+        ("{a:int32,b:bool}", "{choice: [0, 1]}"),
+    ],
+)
+def test_the_fill_of_records(dtype: str, fill: str) -> None:
+    assert kernel.default_fill(dtype) == fill

@@ -9,14 +9,15 @@ import pytest
 import yaml
 
 from gpuregress.operations.drafts import kernel, types
+from gpuregress.operations.drafts.compiled import CompiledKernel
 from gpuregress.operations.drafts.host import HostProgram
 from gpuregress.operations.drafts.launch import LaunchDraft
-from gpuregress.toolchain.host_programs.layouts import Field, TypeLayout
+from gpuregress.toolchain.host_programs.layouts import MemberLayout, TypeLayout
 
 
 @pytest.fixture(autouse=True)
 def without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "compiled", lambda *_: (None, None, False))
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
     monkeypatch.setattr(types, "ask", lambda *_: {})
 
 
@@ -154,14 +155,26 @@ def test_memory_that_was_set_to_zero_before_it_was_copied(tmp_path: Path) -> Non
     assert job["buffers"]["a"]["fill"] == "zeros"
 
 
-def test_a_kernel_without_buffers_needs_one(tmp_path: Path) -> None:
-    job, _, needed = drafted(
-        tmp_path,
-        "struct P { int a; };\n__constant__ P w[2];\n__global__ void f() {}\n"
-        "int main() { P h[2]; cudaMemcpyToSymbol(w, h, sizeof(h)); f<<<1, 10>>>(); }\n",
+def test_members_of_structures_are_arguments_and_buffers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = (
+        MemberLayout("g.u", "float*", "pointer", 0, 8, 1),
+        MemberLayout("g.n", "int", "int", 8, 4, 1),
+        MemberLayout("a", "float", "float", 12, 4, 1),
+        MemberLayout("v", "const float*", "pointer", 16, 8, 1),
+        MemberLayout("w", "float", "float", 24, 4, 2),
     )
-    assert job["buffers"] == {}
-    assert [one.partition(":")[0] for one in needed] == ["w", "a buffer to compare"]
+    monkeypatch.setattr(types, "ask", lambda *_: {"C": TypeLayout("class", 32, members)})
+    job, written, needed = drafted(
+        tmp_path,
+        "struct G { float *u; int n; };\nstruct C { G g; float a; const float *v; float w[2]; };\n"
+        "__global__ void f(C c) {}\nint main() { C c; int n = 100; c.g.n = n; c.a = 0.5f;\n"
+        "cudaMalloc(&c.g.u, n * sizeof(float)); c.v = NULL; f<<<1, n>>>(c); }\n",
+    )
+    assert job["buffers"] == {"c_g_u": {"dtype": "float32", "shape": ["n"]}}
+    rest = [{"int32": "n"}, {"float32": 0.5}, None, {"float32": 1.0}, {"float32": 1.0}]
+    assert job["launches"][0]["args"] == [{"struct": ["c_g_u", *rest]}]
+    assert needed == ("c.w: its value (app.cu:5)",)
+    assert "# c: NEEDED: w, which app.cu:5 does not tell" in written
 
 
 def test_a_null_pointer_is_no_buffer(tmp_path: Path) -> None:
@@ -175,10 +188,10 @@ def test_a_null_pointer_is_no_buffer(tmp_path: Path) -> None:
 
 
 def test_structures_have_the_members_that_the_compiler_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    number = Field("n", "int", "int", 0, 4, 1)
+    number = MemberLayout("n", "int", "int", 0, 4, 1)
     known = {
-        "Pair": TypeLayout("class", 8, (number, Field("x", "float", "float", 4, 4, 1))),
-        "Link": TypeLayout("class", 16, (number, Field("next", "Link*", "pointer", 8, 8, 1))),
+        "Pair": TypeLayout("class", 8, (number, MemberLayout("x", "float", "float", 4, 4, 1))),
+        "Link": TypeLayout("class", 16, (number, MemberLayout("next", "Link*", "pointer", 8, 8, 1))),
         "Other": TypeLayout("class", 12),
     }
     monkeypatch.setattr(types, "ask", lambda *_: known)
@@ -198,7 +211,8 @@ def test_structures_have_the_members_that_the_compiler_tells(tmp_path: Path, mon
     }
     assert job["launches"][0]["args"][-1] == {"struct": [{"int32": 1}, {"float32": 1.0}]}
     assert needed == (
-        "by_value: its value (argument 'v' at app.cu:4)",
+        "by_value.n: its value (app.cu:4)",
+        "by_value.x: its value (app.cu:4)",
         "l: its contents: Link.next is a pointer, and a job's buffer holds none; gpuregress capture can record it",
         "o: its contents, in bytes: each Other has 12, and no dtype has its members",
     )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.toolchain.host_programs import layouts
-from gpuregress.toolchain.host_programs.layouts import DataMember, Field, TypeLayout
+from gpuregress.toolchain.host_programs.layouts import DataMember, MemberLayout, TypeLayout
 
 
 def test_the_question_has_a_row_for_each_type_and_member() -> None:
@@ -18,7 +18,9 @@ def test_the_answer_is_read_from_the_table_of_the_compiled_code() -> None:
     types = {"P": (DataMember("a", "int"), DataMember("v", "float")), "curandState": ()}
     found = layouts.answer(f".global .align 4 .u32 gpuregress_layouts[16] = {{{table}}};", types)
     assert found == {
-        "P": TypeLayout("class", 12, (Field("a", "int", "int", 0, 4, 1), Field("v", "float", "float", 4, 4, 2))),
+        "P": TypeLayout(
+            "class", 12, (MemberLayout("a", "int", "int", 0, 4, 1), MemberLayout("v", "float", "float", 4, 4, 2))
+        ),
         "curandState": TypeLayout("class", 48),
     }
     assert layouts.answer("", types) == {}
@@ -30,20 +32,34 @@ def test_the_answer_is_read_from_the_table_of_the_compiled_code() -> None:
         (TypeLayout("uint", 2), "uint16"),
         (TypeLayout("enum", 4), "int32"),
         (
-            TypeLayout("class", 12, (Field("a", "int", "int", 0, 4, 1), Field("v", "f", "float", 4, 4, 2))),
+            TypeLayout(
+                "class", 12, (MemberLayout("a", "int", "int", 0, 4, 1), MemberLayout("v", "f", "float", 4, 4, 2))
+            ),
             "{a:int32,v_0:float32,v_1:float32}",
         ),
         (
-            TypeLayout("class", 8, (Field("p.x", "half", "class", 0, 2, 1), Field("n", "int", "int", 4, 4, 1))),
+            TypeLayout(
+                "class", 8, (MemberLayout("p.x", "half", "class", 0, 2, 1), MemberLayout("n", "int", "int", 4, 4, 1))
+            ),
             "{p_x:float16,n:int32}",
         ),
-        (TypeLayout("class", 16, (Field("a", "int", "int", 0, 4, 1),)), None),  # alignas, or a member that was missed
         (
-            TypeLayout("class", 8, (Field("b", "int", "int", 4, 4, 1), Field("a", "int", "int", 0, 4, 1))),
+            TypeLayout("class", 16, (MemberLayout("a", "int", "int", 0, 4, 1),)),
+            None,
+        ),  # alignas, or a member that was missed
+        (
+            TypeLayout(
+                "class", 8, (MemberLayout("b", "int", "int", 4, 4, 1), MemberLayout("a", "int", "int", 0, 4, 1))
+            ),
             "{b:int32,a:int32}",
         ),
-        (TypeLayout("class", 12, (Field("a", "char", "int", 0, 1, 1), Field("b", "int", "int", 8, 4, 1))), None),
-        (TypeLayout("class", 8, (Field("p", "int*", "pointer", 0, 8, 1),)), None),
+        (
+            TypeLayout(
+                "class", 12, (MemberLayout("a", "char", "int", 0, 1, 1), MemberLayout("b", "int", "int", 8, 4, 1))
+            ),
+            None,
+        ),
+        (TypeLayout("class", 8, (MemberLayout("p", "int*", "pointer", 0, 8, 1),)), None),
         (TypeLayout("class", 48), None),
         (TypeLayout("void", 0), None),
     ],
