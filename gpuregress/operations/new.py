@@ -34,7 +34,8 @@ class Draft:
     """A job: its file, the kernel or function that it tests, and the source's other ones.
 
     `is_kept` tells that the file was already there and was left as it is, `needed` what the host code does not tell,
-    and `is_launched` that the job follows a launch of the host code. `refusal` tells why there is no job.
+    and `is_launched` that the job follows a launch of the host code. `guessed_sizes` are the buffers whose size is a
+    guess. `refusal` tells why there is no job.
     """
 
     path: Path
@@ -45,6 +46,7 @@ class Draft:
     needed: tuple[str, ...] = ()
     is_launched: bool = False
     refusal: str = ""
+    guessed_sizes: tuple[str, ...] = ()
 
 
 def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
@@ -128,7 +130,15 @@ def _draft_kernel(
     if made.refusal:
         return Draft(path, str(kernel), others, functions, refusal=made.refusal)
     storage.write_atomic(path, ("\n".join(made.lines(others)) + "\n").encode())
-    return Draft(path, str(kernel), others, functions, needed=made.needed, is_launched=facts is not None)
+    return Draft(
+        path,
+        str(kernel),
+        others,
+        functions,
+        needed=made.needed,
+        is_launched=facts is not None,
+        guessed_sizes=made.guessed_sizes,
+    )
 
 
 def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Path]:

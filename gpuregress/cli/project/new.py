@@ -64,7 +64,7 @@ def command(
     if drafts[0].functions and function is None:
         other = "" if drafts[0].others or kernel else "other "
         console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
-    written = [made.path for made in drafts if not made.is_kept and not made.refusal]
+    written = [made for made in drafts if not made.is_kept and not made.refusal]
     if written and not draft_only:
         _try(project, written, device)
 
@@ -83,20 +83,27 @@ def _say_written(made: Draft) -> None:
         console.say(f"  needed: {one}")
 
 
-def _try(project: Project, paths: Sequence[Path], device: str) -> None:
+def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
     """Run the drafts and report; what goes wrong in a draft is no error of the command."""
     from gpuregress.cli import progress
     from gpuregress.errors import GpuregressError, Interrupted
+    from gpuregress.operations.drafts import trial
     from gpuregress.session import session
     from gpuregress.session.run_request import RunRequest
 
     console.say("")
-    request = RunRequest(selectors=tuple(map(str, paths)), device=device)
+    found = trial.find_sizes(project, {made.path: made.guessed_sizes for made in drafts}, device)
+    for path, sizes in found.items():
+        shown = ", ".join(f"{one.buffer} with {one.elements}" for one in sizes)
+        console.say(f"{path.stem}: elements of buffers were found by trial: {shown}")
+    request = RunRequest(selectors=tuple(str(made.path) for made in drafts), device=device, timeout=trial.LIMIT_S)
     try:
         with session.opened(request) as opened:
             with progress.listener(0) as listen:
                 summary = opened.run(project, listen)
             progress.show_closing(summary, project.root, 0, to_stderr=False)
+        for line in trial.late(summary):
+            console.say(line)
     except Interrupted:
         raise
     except GpuregressError as error:

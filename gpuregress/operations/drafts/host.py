@@ -13,9 +13,13 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
 from gpuregress.toolchain.host_programs import interpreter, program, scalars
-from gpuregress.toolchain.host_programs.objects import SeenLaunch
+from gpuregress.toolchain.host_programs.objects import ArrayPointer, SeenLaunch
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
+from gpuregress.toolchain.host_programs.scope import GUESS
 
+_SMALLER_GUESSES = (64, 8)
+_MOST_GUESSED = 2**24
+"""Threads of a launch, or bytes of an array."""
 _INCLUDE = re.compile(r'\s*["<]([^">\n]+)[">]')
 
 
@@ -30,7 +34,12 @@ class HostProgram:
         self.types = KnownTypes()
         self.program = program.read(source.absolute())
         self.include = include_folders(self.program.files)
+        self._guess = GUESS
         self._run = self._interpreted()
+        for self._guess in _SMALLER_GUESSES:
+            if not any(map(_is_excessive, self._run.launches)):
+                break
+            self._run = self._interpreted()
         self.types = self._known_types(source)
         if self._run.unsized & self.types.layouts.keys():
             self._run = self._interpreted()
@@ -46,7 +55,7 @@ class HostProgram:
         return (*own, *others)
 
     def _interpreted(self) -> interpreter.Interpreter:
-        run = interpreter.Interpreter(self.program, self.types.sizes)
+        run = interpreter.Interpreter(self.program, self.types.sizes, self._guess)
         run.run()
         return run
 
@@ -96,6 +105,16 @@ class HostProgram:
             if other is not None and [one.type for one in other.parameters] == types and types:
                 return launch
         return None
+
+
+def _is_excessive(launch: SeenLaunch) -> bool:
+    """Tell whether guesses, multiplied with each other, make more threads or memory than a first run should have."""
+    threads: HostScalar = constant(1)
+    for one in (*(launch.grid or ()), *(launch.block or ())):
+        threads = scalars.binary("*", threads, one)
+    memory = [one.memory.bytes for one in launch.arguments if isinstance(one, ArrayPointer)]
+    sizes = [threads, *(one for one in memory if one is not None)]
+    return any(one.number > _MOST_GUESSED and not one.is_known for one in sizes)
 
 
 def _is_whole(launch: SeenLaunch) -> bool:

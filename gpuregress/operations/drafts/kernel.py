@@ -54,6 +54,11 @@ class KernelDraft:
         """What is not known and must be told, in words."""
         return ()
 
+    @property
+    def guessed_sizes(self) -> tuple[str, ...]:
+        """The buffers whose size is a guess and no formula."""
+        return ()
+
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
         yield f"# A first job for {self._declaration}: hold every line against what the kernel expects."

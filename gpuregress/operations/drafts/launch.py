@@ -90,6 +90,7 @@ class LaunchDraft(KernelDraft):
         self._guessed = ", ".join(f"{one} = {chosen[one]}" for one in guessed)
         self._notes = [f"the template arguments of {name}: {self._guessed} is a guess"] if guessed else []
         self._arguments = [*self._launch.arguments, *[None] * len(self._named)][: len(self._named)]
+        self._guessed_sizes: list[str] = []
         self._names = self._buffer_names()
         self._lines = list(self._written())
 
@@ -97,6 +98,11 @@ class LaunchDraft(KernelDraft):
     def needed(self) -> tuple[str, ...]:
         """What the host code does not tell, in words."""
         return tuple(dict.fromkeys(self._notes))
+
+    @property
+    def guessed_sizes(self) -> tuple[str, ...]:
+        """The buffers whose size is a guess and no formula of the program."""
+        return tuple(self._guessed_sizes)
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
@@ -289,6 +295,7 @@ class LaunchDraft(KernelDraft):
             if shape is None:
                 shape, guessed = self._guessed_shape(), "NEEDED: its size, which the host code does not tell"
                 self._notes.append(f"{buffer}: its size ({self._launch.where})")
+                self._guessed_sizes.append(buffer)
                 comment = comment if comment.startswith("NEEDED") else guessed
             fill, reason = self._contents(buffer, dtype, memory)
             comment = comment or reason

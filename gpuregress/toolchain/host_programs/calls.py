@@ -126,7 +126,7 @@ class HostCalls(HostExpressions):
     def _launch(self, node: Node, called: Node, configuration: Sequence[Node], given: Sequence[Node]) -> None:
         values = [self.evaluate(one) for one in configuration]
         name = self._instance(called)
-        cell = self._cell(name)
+        cell = self._cell(name) if called.type != "subscript_expression" else self.lvalue(called)
         if cell is not None and isinstance(cell.value, NamedFunction):
             name = cell.value.name
         grid, block, shared = [*values, None, None][:3] if len(values) < 3 else values[:3]

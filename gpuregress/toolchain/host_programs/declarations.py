@@ -24,7 +24,11 @@ from gpuregress.toolchain.host_programs.objects import (
 )
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
-_VECTOR = re.compile(r"\b(?:std::|thrust::)?(?:\w*_)?vector\s*<\s*([^<>]+?)\s*>$|^(?:\w+::)*(?:\w*_)?vector<(.+)>$")
+_VECTOR = re.compile(
+    r"\b(?:std::|thrust::)?(?:\w*_)?[vV]ector\s*<\s*([^<>]+?)\s*>$|^(?:\w+::)*(?:\w*_)?[vV]ector<(.+)>$"
+)
+_POINTERS = re.compile(r"\*[\s*]*\w+\s*\[")
+_FUNCTION_POINTERS = re.compile(r"^\(\s*\*\s*\w+\s*\[")
 
 
 class HostDeclarations(HostCalls):
@@ -66,6 +70,8 @@ class HostDeclarations(HostCalls):
     def _initial(self, cell: HostCell, declarator: Node) -> Object | None:
         value_node = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
         inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+        if declarator.type == "function_declarator" and _FUNCTION_POINTERS.search(grammar.text(declarator)):
+            return Structure({}, "[]")
         if declarator.type == "function_declarator":
             value_node, inner = declarator.child_by_field_name("parameters"), None
         vector = _VECTOR.search(cell.type)
@@ -75,6 +81,8 @@ class HostDeclarations(HostCalls):
             return self._array(cell, inner, value_node)
         if cell.type == "dim3":
             return self._dim3(value_node)
+        if value_node is None and inner is not None and _POINTERS.match(grammar.text(inner)):
+            return Structure({}, cell.type + "[]" * grammar.text(inner).count("["))
         if value_node is None:
             return None if "*" in cell.type or dtype_of_type(cell.type) else Structure({}, cell.type)
         if value_node.type in ("argument_list", "initializer_list", "parameter_list"):
@@ -129,6 +137,8 @@ class HostDeclarations(HostCalls):
         memory.source, memory.is_filled = source, True
 
     def _array(self, cell: HostCell, node: Node, value: Node | None) -> Object | None:
+        if value is None and cell.type == "dim3":
+            return Structure({}, cell.type + "[]" * grammar.text(node).count("["))
         items = tuple(self.evaluate(one) for one in value.named_children) if value is not None else ()
         if cell.type.startswith(("void", "char")) or any(isinstance(one, (Reference, ArrayPointer)) for one in items):
             return Listed(items)

@@ -42,6 +42,15 @@ class _Stored(HostCell):
         super().__setattr__(name, value)
 
 
+def _element_of(array: Structure, index: str, node: Node | None) -> HostCell:
+    """Find an element of an array of pointers, functions or `dim3`."""
+    if index not in array.members:
+        type_ = array.type.removesuffix("[]")
+        name = grammar.text(node).partition("[")[0] if node is not None else ""
+        array.members[index] = HostCell(name, type_, Structure({}, type_) if type_.endswith("[]") else None)
+    return array.members[index]
+
+
 class HostExpressions(HostScope):
     """Evaluation of expressions."""
 
@@ -286,8 +295,8 @@ class HostExpressions(HostScope):
         if argument is None:
             return None
         if grammar.text(node).startswith("&"):
-            if argument.type == "subscript_expression":
-                return self._element(argument)
+            if argument.type == "subscript_expression" and (element := self._element(argument)) is not None:
+                return element
             if (cell := self.lvalue(argument)) is not None:
                 return Reference(cell)
             value = self.evaluate(argument)
@@ -343,6 +352,8 @@ class HostExpressions(HostScope):
         index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
         if isinstance(base, ArrayPointer):
             return _Stored(base.memory)
+        if isinstance(base, Structure) and base.type.endswith("[]"):
+            return _element_of(base, str(int(index.number)) if isinstance(index, HostScalar) else "0", argument)
         if isinstance(base, Listed) and isinstance(index, HostScalar):
             at = int(index.number)
             return HostCell("", "", base.items[at] if 0 <= at < len(base.items) else None)

@@ -26,7 +26,10 @@ from gpuregress.toolchain.host_programs.scope import FunctionReturn, LoopLeft, S
 from gpuregress.toolchain.host_programs.statements import HostStatements
 
 _MOST_CALLS = 24
-_VECTOR = re.compile(r"\b(?:std::|thrust::)?(?:\w*_)?vector\s*<\s*([^<>]+?)\s*>$|^(?:\w+::)*(?:\w*_)?vector<(.+)>$")
+_MOST_STEPS_OF_ALL = 1_000_000
+_VECTOR = re.compile(
+    r"\b(?:std::|thrust::)?(?:\w*_)?[vV]ector\s*<\s*([^<>]+?)\s*>$|^(?:\w+::)*(?:\w*_)?[vV]ector<(.+)>$"
+)
 
 
 class Interpreter(HostStatements):
@@ -37,23 +40,27 @@ class Interpreter(HostStatements):
     Args:
         program: what the files define.
         sizes: of types that the compiler was asked for, in bytes.
+        guess: of a whole number that is not known.
     """
 
     def run(self) -> None:
         """Run `main` and the functions that launch a kernel."""
         self._initialize()
         names = ["main", *self._roots(), *sorted(self.program.launching)]
+        spent = 0
         for name in names:
             for function in self.program.functions.get(name, ()):
-                if name in self._visited:
+                if id(function) in self._visited or spent > _MOST_STEPS_OF_ALL:
                     continue
                 self._steps, self._frames, self._types = 0, [self._globals], {}
                 self._unlikely = self._doubts = 0
                 self._journals, self._asked = [], []
                 try:
-                    self.call(function, None)
+                    self.call(function, None, self.program.instances.get(name, ()) if function.template else ())
                 except (StepsExhausted, RecursionError):
                     continue
+                finally:
+                    spent += self._steps
         self._steps = 0  # what is evaluated later has steps of its own
 
     def _roots(self) -> list[str]:
@@ -101,7 +108,7 @@ class Interpreter(HostStatements):
         kept = self._frames, self._types, self._function, self._file, self._line
         self._frames, self._types = [self._globals, frame], types
         self._function, self._file, self._line = function, function.path.name, 0
-        self._visited.add(function.name)
+        self._visited.add(id(function))
         self._expanding.append(function.name)
         try:
             self.execute(function.body)

@@ -23,6 +23,7 @@ _MOST_CHARACTERS = 1_000_000
 _FOLDERS = ("", "include", "inc", "Common", "common", "src", "utils", "util")
 _MOST_PARENTS = 6
 _INCLUDE = re.compile(r'\s*"([^"\n]+)"')
+_INSTANTIATION = re.compile(r"\btemplate\s+[\w:*& ]+?\b(\w+)\s*<([^<>;{}()]+)>\s*\(")
 _CONSTANT = re.compile(r"\b__constant__\b")
 
 
@@ -76,6 +77,7 @@ class HostFiles:
         macros: by name.
         aliases: of types.
         structures: that are no templates, by name.
+        instances: function template → the arguments of its first explicit instantiation.
         symbols: `__constant__` variables by name.
         kernels: those of the source itself, then those of files that it includes.
         own_kernels: the number of those of the source.
@@ -91,6 +93,7 @@ class HostFiles:
     macros: dict[str, Macro] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     structures: dict[str, StructureDefinition] = field(default_factory=dict)
+    instances: dict[str, tuple[str, ...]] = field(default_factory=dict)
     symbols: dict[str, ConstantVariable] = field(default_factory=dict)
     kernels: tuple[Declaration, ...] = ()
     own_kernels: int = 0
@@ -107,7 +110,8 @@ class HostFiles:
 
 def read(source: Path) -> HostFiles:
     """Read a source and what belongs to it; a file that cannot be read is left out."""
-    texts = dict(_included(source, {}))
+    included = dict(_included(source, {}))
+    texts = dict(included)
     first = _Reader(texts)
     first.read()
     program = first.program
@@ -120,7 +124,7 @@ def read(source: Path) -> HostFiles:
         program = again.program
     program.launching = frozenset(_launching(program))
     program.files, program.texts = tuple(texts), tuple(texts.values())
-    _find_kernels(program, source, texts)
+    _find_kernels(program, source, included)
     return program
 
 
@@ -179,7 +183,8 @@ def _normal(path: Path) -> Path:
 
 
 def _callers(source: Path, launching: set[str], texts: Mapping[Path, str]) -> Iterator[Path]:
-    """List the files of the source's folder that name one of its functions."""
+    """List the files of the folder that name one of the functions and include the source's own header, if any."""
+    header = next((path.name for path in texts if path != source and path.stem == source.stem), "")
     try:
         beside = sorted(source.parent.iterdir())
     except OSError:
@@ -188,10 +193,10 @@ def _callers(source: Path, launching: set[str], texts: Mapping[Path, str]) -> It
         if path.suffix in _SUFFIXES and path not in texts and path.is_file():
             try:
                 with path.open(encoding="utf-8", errors="replace") as file:
-                    words = set(WORD.findall(file.read(_MOST_CHARACTERS)))
+                    text = file.read(_MOST_CHARACTERS)
             except OSError:
                 continue
-            if words & launching:
+            if launching & set(WORD.findall(text)) and (not header or re.search(rf"\b{re.escape(header)}\b", text)):
                 yield path
 
 
@@ -226,6 +231,8 @@ class _Reader:
             parsed = macros.without_brackets(macros.without_specifiers(without_strings(code)))
             tree = grammar.root(parsed)
             self._read_tree(tree, code, path, macros, device)
+            for name, given in _INSTANTIATION.findall(code):
+                self.program.instances.setdefault(name, tuple(one.strip() for one in given.split(",")))
             for one in structures.definitions(tree):
                 self.program.structures.setdefault(one.name.rpartition("::")[2], one)
             for name, found in text.macros.items():

@@ -56,12 +56,13 @@ class HostScope:
     Args:
         program: what the files define.
         sizes: of types that the compiler was asked for, in bytes.
+        guess: of a whole number that is not known.
     """
 
-    def __init__(self, program: HostFiles, sizes: Mapping[str, int] | None = None) -> None:
+    def __init__(self, program: HostFiles, sizes: Mapping[str, int] | None = None, guess: int = GUESS) -> None:
         self.program = program
         self.unsized: set[str] = set()  # types whose size was asked for and is not known
-        self._sizes = sizes or {}
+        self._sizes, self._guess = sizes or {}, guess
         self.launches: list[SeenLaunch] = []
         self.symbols: dict[str, HostArray] = {}
         self.fixed: set[str] = set()  # names that decide which launch is made, or fix a template argument
@@ -69,7 +70,7 @@ class HostScope:
         self._frames: list[dict[str, HostCell]] = [self._globals]
         self._types: dict[str, str] = {}
         self._function: HostFunction | None = None
-        self._visited: set[str] = set()
+        self._visited: set[int] = set()  # identities of functions
         self._doubts = 0  # branches around that may not be taken
         self._unlikely = 0  # branches around that are not taken
         self._asked: list[str] = []  # places of the conditions around that are not known
@@ -86,7 +87,7 @@ class HostScope:
         resolved = self.resolved(type_)
         if _FLOAT.search(resolved):
             return named(name, 1.0, self.place(node), is_known=False)
-        guess = GUESS if "bool" not in resolved else 0
+        guess = self._guess if "bool" not in resolved else 0
         return named(name, guess, self.place(node), is_known=False)
 
     def size(self, type_: str, node: Node | None = None) -> HostScalar:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gpuregress.operations.drafts import trial
 from tests.workshop import KERNEL, Workshop
 
 
@@ -65,3 +68,38 @@ def test_each_kernel_of_a_program_gets_a_job_which_is_run(shop: Workshop) -> Non
 def test_drafts_are_not_run_where_that_is_said(shop: Workshop) -> None:
     shop.write("app/prog.cu", PROGRAM)
     assert "no baseline" not in shop.call("new", str(shop.root / "app/prog.cu"), "--no-run").stdout
+
+
+def test_a_kernel_without_a_result_is_told_beside_the_jobs_of_the_others(shop: Workshop) -> None:
+    shop.write("app/prog.cu", '#include <cstdio>\n__global__ void prints() { printf("hello"); }\n' + PROGRAM)
+    output = shop.call("new", str(shop.root / "app/prog.cu"), "--no-run").stdout
+    assert "prints: no job is written: it writes no buffer" in output
+    assert "a job for twice" in output
+    shop.write("app/one.cu", '#include <cstdio>\n__global__ void prints() { printf("hello"); }\n')
+    assert "prints in" in shop.fails(2, "new", str(shop.root / "app/one.cu"))
+
+
+def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "LIMIT_S", 1.0)
+    shop.write(
+        "app/spins.cu",
+        "__global__ void spins(volatile int *flag, int *out) { while (flag[0]) { flag[1] += 1; } out[0] = 1; }\n"
+        "int main() { int n = 64; int *f, *o; cudaMalloc(&f, n * sizeof(int)); cudaMalloc(&o, 4);\n"
+        "spins<<<1, 1>>>(f, o); }\n",
+    )
+    result = shop.call("new", str(shop.root / "app/spins.cu"), "--device", "cpu")
+    assert result.exit_code == 0
+    assert "timeout  spins/n=64" in result.stdout
+    assert "spins did not end within 1 s, the limit of this first run: smaller values of n (now 64)" in result.stdout
+    assert "put that launch before it in `launches:`" in result.stdout
+
+
+def test_sizes_that_were_found_by_trial_are_told(shop: Workshop) -> None:
+    shop.write(
+        "app/far.cu",
+        "__global__ void far(float *y, const float *x, int n) { y[threadIdx.x] = x[n * threadIdx.x]; }\n"
+        "void go(float *y, float *x) { far<<<1, 32>>>(y, x, 100); }\n",
+    )
+    output = shop.call("new", str(shop.root / "app/far.cu"), "--device", "cpu").stdout
+    assert "far: elements of buffers were found by trial: x with " in output
+    assert "new      far " in output

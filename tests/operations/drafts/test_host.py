@@ -49,3 +49,21 @@ def test_a_program_that_takes_too_many_steps(tmp_path: Path) -> None:
     facts = found.facts(found.kernels[0])
     assert facts is not None
     assert facts.sizes["w"].number == 16
+
+
+def test_guesses_that_would_multiply_are_smaller(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "__global__ void f(int *y) {}\n__global__ void g(int *y) {}\n"
+        "void go(int *y, int a, int b, int c) { f<<<(a * b * c + 31) / 32, 32>>>(y); }\n"
+    )
+    facts = host.HostProgram(source).facts(host.HostProgram(source).kernels[0])
+    assert facts is not None
+    assert facts.launch.grid is not None
+    assert facts.launch.grid[0].number == 64 * 64 * 64 // 32
+    source.write_text("__global__ void f(int *y) {}\nvoid go(int *y, int a) { f<<<a, 32>>>(y); }\n")
+    found = host.HostProgram(source)
+    facts = found.facts(found.kernels[0])
+    assert facts is not None
+    assert facts.launch.grid is not None
+    assert facts.launch.grid[0].number == 1024

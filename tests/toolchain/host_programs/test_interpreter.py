@@ -58,3 +58,20 @@ def test_a_function_that_nobody_calls_runs_with_unknown_values(tmp_path: Path) -
 def test_endless_recursion_and_loops_end(tmp_path: Path) -> None:
     text = KERNEL + "void f(int n) { f(n + 1); for (;;) { n++; } k<<<1, 1>>>(0, 0, n); }\nint main() { f(1); }\n"
     assert launches(tmp_path, text)
+
+
+def test_a_function_template_has_the_arguments_of_its_explicit_instantiation(tmp_path: Path) -> None:
+    (launch,) = launches(
+        tmp_path,
+        "template <typename T> __global__ void k(T *y) {}\n"
+        "template <typename T> void go(T *y) { k<T><<<1, 8>>>(y); }\ntemplate void go<double>(double *y);\n",
+    )
+    assert launch.template == ("double",)
+
+
+def test_functions_of_one_name_are_all_run(tmp_path: Path) -> None:
+    text = KERNEL + "struct A { void go(); }; struct B { void go(); };\n"
+    found = launches(
+        tmp_path, text + "void A::go() { k<<<1, 8>>>(0, 0, 1); }\nvoid B::go() { k<<<2, 8>>>(0, 0, 2); }\n"
+    )
+    assert [one.grid[0].number for one in found if one.grid is not None] == [1, 2]

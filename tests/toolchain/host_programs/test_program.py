@@ -35,3 +35,23 @@ def test_constant_memory_and_what_device_code_mentions(tmp_path: Path) -> None:
     assert {"R", "L"} <= read.device_words
     assert "UNUSED" not in read.device_words
     assert len(read.enumerators) == 1
+
+
+def test_callers_include_the_header_of_the_source(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(
+        '#include "k.cuh"\n__global__ void k(int n) {}\nvoid go(int n) { k<<<1, 1>>>(n); }\n'
+    )
+    (tmp_path / "k.cuh").write_text("void go(int n);\n")
+    (tmp_path / "other.cu").write_text("__global__ void o(int n) {}\nvoid go(int n) { o<<<1, 1>>>(n); }\n")
+    (tmp_path / "main.cu").write_text('#include "k.cuh"\n__global__ void m(int n) {}\nint main() { go(7); }\n')
+    read = program.read(tmp_path / "k.cu")
+    assert [path.name for path in read.files] == ["k.cu", "k.cuh", "main.cu"]
+    assert [one.name for one in read.kernels] == ["k"]  # those of its callers are no part of it
+
+
+def test_explicit_instantiations_of_functions(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(
+        "template <typename T, int N> void go(T *x) {}\ntemplate <> void go<int, 1>(int *x) {}\n"
+        "template void go<double, 3>(double *x);\ntemplate void go<float, 4>(float *x);\n"
+    )
+    assert program.read(tmp_path / "k.cu").instances == {"go": ("double", "3")}

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.operations import new
+from gpuregress.operations.drafts import trial
+from gpuregress.operations.drafts.trial import FoundSize
+from gpuregress.project import Project
+
+TEXT = """__global__ void f(float *y, const float *x, int n) { y[threadIdx.x] = x[n * threadIdx.x]; }
+void go(float *y, float *x) { f<<<1, 32>>>(y, x, 100); }
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+
+
+def drafted(project: Project, text: str) -> new.Draft:
+    source = project.root / "a.cu"
+    source.write_text(text)
+    (made,) = new.draft_kernels(project, source)
+    return made
+
+
+def test_a_guessed_size_grows_until_the_kernel_stays_inside(project: Project) -> None:
+    made = drafted(project, TEXT)
+    assert made.guessed_sizes == ("y", "x")
+    found = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    ((size,),) = found.values()
+    assert (size.buffer, size.elements >= 3101) == ("x", True)
+    text = made.path.read_text()
+    assert f"x: {{dtype: float32, shape: [{size.elements}], fill: {{normal: {{std: 1.0}}}}}}" in text
+    assert "# NEEDED: its size; this one was found by trial" in text
+    assert not project.runs.exists()
+
+
+def test_a_size_of_the_host_code_is_kept(project: Project) -> None:
+    host = "int main() { float *x, *y; cudaMalloc(&x, 128); cudaMalloc(&y, 128); f<<<1, 32>>>(y, x, 100); }\n"
+    made = drafted(project, TEXT.partition("void go")[0] + host)
+    assert made.guessed_sizes == ()
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
+
+
+def test_the_growth_has_a_limit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "_MOST_BYTES", 300)
+    made = drafted(project, TEXT)
+    before = made.path.read_bytes()
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
+    assert made.path.read_bytes() == before
+
+
+def test_a_record_is_enlarged(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("buffers:\n  p: {dtype: {a: int32, b: float32}, shape: [n * 2]}   # NEEDED: x\n")
+    assert trial._enlarge(path, "p", 99)
+    assert "  p: {dtype: {a: int32, b: float32}, shape: [99]}   # NEEDED: its size; this" in path.read_text()
+    assert not trial._enlarge(path, "q", 99)
+
+
+def test_found_sizes_are_compared_by_value() -> None:
+    assert FoundSize("x", 4) == FoundSize("x", 4)
