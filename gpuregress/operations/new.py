@@ -24,7 +24,9 @@ from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import declarations
 from gpuregress.toolchain.functions.declarations import CxxFunction
+from gpuregress.toolchain.host_programs import program
 
+_MOST_NAMED = 5
 _MOST_CHARACTERS = 80
 """Of a kernel's name in that of its job, before a number."""
 
@@ -88,7 +90,10 @@ def draft_kernels(
     declared = host.kernels if host is not None else cxx_declarations.declarations(text)
     functions = declarations.device_functions([text])
     if not declared and not functions:
-        raise UsageError(f"{source} has no __global__ function and no __device__ function: there is nothing to test")
+        raise UsageError(
+            f"{source} has no __global__ function and no __device__ function: there is nothing to test; name the file "
+            "that defines the kernels"
+        )
     default = _job_path(project, source.stem)
     if not declared and kernel is None:
         return (_draft_function(source, text, functions, functions[0], target or default),)
@@ -107,6 +112,11 @@ def draft_kernels(
         else _draft_kernel(source, host, one, path, others, named)
         for one, path in zip(chosen, paths, strict=True)
     ]
+    including = program.includers(source) if not any(one.is_launched or one.is_kept for one in made) else ()
+    if including:
+        names = ", ".join(str(one) for one in including[:_MOST_NAMED])
+        hint = f"the launches: {source.name} is included by {names}; `gpuregress new` of that file reads them"
+        made = [replace(one, needed=(hint, *one.needed)) for one in made]
     if all(one.refusal for one in made):
         raise UsageError("\n".join(f"{one.kernel} in {source}: no job is written: {one.refusal}" for one in made))
     return tuple(replace(one, needed=(problem, *one.needed)) if problem and not one.is_kept else one for one in made)
@@ -253,9 +263,21 @@ def _refuse_existing(path: Path) -> None:
 
 
 def _text(source: Path) -> str:
+    if source.is_dir():
+        inside = sorted(one.name for one in source.iterdir() if one.suffix in (".cu", ".cuh", ".py") and one.is_file())
+        more = ", …" if len(inside) > _MOST_NAMED else ""
+        there = f"one of {', '.join(inside[:_MOST_NAMED])}{more}" if inside else "it has no .cu file itself"
+        raise UsageError(f"{source} is a folder: name a file in it ({there})")
     if not source.is_file():
         raise UsageError(f"there is no file {source}")
-    return storage.read_bytes(source).decode("utf-8", "replace")
+    content = storage.read_bytes(source)
+    if not content.strip():
+        raise UsageError(f"{source} is empty: there is nothing to test")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UsageError(f"{source} is UTF-16, which the compiler does not read: save it as UTF-8")
+    if b"\0" in content:
+        raise UsageError(f"{source} is no text (it has a byte 0): name the source in CUDA C++ or Python")
+    return content.decode("utf-8", "replace")
 
 
 def _choose(declared: Sequence[Declaration], kernel: str | None, source: Path) -> Declaration:

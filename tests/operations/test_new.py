@@ -197,3 +197,51 @@ def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
     path = source(project, "template <typename F> __global__ void run(int n, F f) { f(n); }")
     with pytest.raises(UsageError, match=r"what run<float> writes is not known, because it does not compile"):
         new.draft(project, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.cu", b" \n", "a.cu is empty: there is nothing to test"),
+        ("a.cu", b"\x7fELF\0\1", "a.cu is no text (it has a byte 0)"),
+        ("a.cu", "__global__ void f(int *x) {}".encode("utf-16"), "a.cu is UTF-16, which the compiler does not read"),
+        ("a.cuh", b"struct A { int a; };", "there is nothing to test; name the file that defines the kernels"),
+        (
+            "a.cu",
+            b"__global__ void k(int *x { x[0] = 1; }\nint main() { k<<<1, 1>>>(0); }",
+            "because it does not compile",
+        ),
+        ("a.cu", b"__global__ void k(int *x) {}\nint main() { k<<<1, 1>>>(0); }", "no pointer that is not null"),
+    ],
+)
+def test_files_of_which_no_job_can_be_made(project: Project, name: str, content: bytes, message: str) -> None:
+    path = project.root / name
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as raised:
+        new.draft_kernels(project, path)
+    assert message in str(raised.value)
+    assert not project.configs.exists()
+
+
+def test_a_folder_is_refused_with_the_files_in_it(project: Project) -> None:
+    with pytest.raises(UsageError, match=r"is a folder: name a file in it \(it has no .cu file itself\)"):
+        new.draft_kernels(project, project.root)
+    for number in range(7):
+        (project.root / f"{number}.cu").touch()
+    with pytest.raises(UsageError, match=r"\(one of 0.cu, 1.cu, 2.cu, 3.cu, 4.cu, …\)"):
+        new.draft_kernels(project, project.root)
+
+
+def test_a_part_of_another_file_names_that_file(project: Project) -> None:
+    part, whole = project.root / "part.cuh", project.root / "whole.cu"
+    part.write_text("__global__ void inner(float *x) { x[threadIdx.x] = 1; }\n")
+    whole.write_text('#include "part.cuh"\nint main() { float *x; cudaMalloc(&x, 400); inner<<<1, 100>>>(x); }\n')
+    (made,) = new.draft_kernels(project, part)
+    assert made.needed == (f"the launches: part.cuh is included by {whole}; `gpuregress new` of that file reads them",)
+    (launched,) = new.draft_kernels(project, whole)
+    assert (launched.is_launched, launched.needed) == (True, ())
+
+
+def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project) -> None:
+    (made,) = new.draft_kernels(project, source(project, "template <typename T> __global__ void f(T *x) { *x = 1; }"))
+    assert made.needed == ("the template arguments of f<float>: T = float is a guess, for nothing launches it",)

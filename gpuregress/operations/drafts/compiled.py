@@ -51,12 +51,14 @@ class CompiledKernel:
         accesses: to global memory.
         has_dynamic_memory: whether it has an `extern __shared__` array.
         variables: its source's variables in global and constant memory, mangled → bytes.
+        problem: why it does not compile, in a line.
     """
 
     entry: Entry | None = None
     accesses: Accesses | None = None
     has_dynamic_memory: bool = False
     variables: Mapping[str, int] = field(default_factory=dict)
+    problem: str = ""
 
     def role(self, slot: Slot) -> tuple[str, str]:
         """Return the role of a buffer, `fill`, `zeros` or "" for an output, and a comment with the reason.
@@ -125,8 +127,8 @@ def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> Compile
         return CompiledKernel(entry, accesses, has_dynamic_memory, ptx_declarations.variable_sizes(ptx))
     except Interrupted:
         raise
-    except GpuregressError:
-        return CompiledKernel()
+    except GpuregressError as error:
+        return CompiledKernel(problem=str(error).partition("\n")[0])
 
 
 def _has_dynamic_memory(ptx: str, mangled: str) -> bool:

@@ -52,7 +52,10 @@ class KernelDraft:
     @property
     def needed(self) -> tuple[str, ...]:
         """What is not known and must be told, in words."""
-        return ()
+        if "<" not in self._kernel:
+            return ()
+        chosen = ", ".join(f"{name} = {value}" for name, value in self._types.items())
+        return (f"the template arguments of {self._kernel}: {chosen} is a guess, for nothing launches it",)
 
     @property
     def guessed_sizes(self) -> tuple[str, ...]:
@@ -163,13 +166,15 @@ class KernelDraft:
         if self._slots or self._compiled_kernel.written_variables:
             return ""
         if self._compiled_kernel.accesses is None:
-            return (
-                f"it has no pointer parameter, and what {self._kernel} writes is not known, because it does not compile"
-            )
+            return f"it has no pointer parameter, and what {self._kernel} writes is not known{self._broken()}"
         return (
             "it writes no buffer and no __device__ variable, so a job has nothing to compare (the text of printf is "
             "not compared): let it store its results through a pointer parameter or in a __device__ variable"
         )
+
+    def _broken(self) -> str:
+        problem = self._compiled_kernel.problem
+        return f", because it does not compile: {problem}" if problem else ""
 
     def _geometry(self) -> Iterator[str]:
         if self._is_flat:

@@ -95,6 +95,18 @@ class LaunchDraft(KernelDraft):
         self._lines = list(self._written())
 
     @property
+    def refusal(self) -> str:
+        """Why there can be no job: there is nothing to compare; "" where there is."""
+        known = super().refusal
+        if known or self._names or self._compiled_kernel.written_variables:
+            return known
+        if self._compiled_kernel.problem:
+            return f"what it writes is not known{self._broken()}"
+        return (
+            f"the launch at {self._launch.where} gives it no pointer that is not null, so there is nothing to compare"
+        )
+
+    @property
     def needed(self) -> tuple[str, ...]:
         """What the host code does not tell, in words."""
         return tuple(dict.fromkeys(self._notes))

@@ -19,6 +19,7 @@ from gpuregress.user_home import home
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _MOST_FILES = 40
+_MOST_BESIDE = 200
 _MOST_CHARACTERS = 1_000_000
 _FOLDERS = ("", "include", "inc", "Common", "common", "src", "utils", "util")
 _MOST_PARENTS = 6
@@ -160,6 +161,36 @@ def _included(path: Path, known: Mapping[Path, str]) -> Iterator[tuple[Path, str
                 pending.append(_normal(folder / match[1]))
 
 
+def includers(source: Path) -> tuple[Path, ...]:
+    """List the files of a source's folder and of the one above that include it in quotes.
+
+    Args:
+        source: the file.
+    """
+    found: list[Path] = []
+    for folder in (source.parent, source.parent / ".."):
+        try:
+            beside = sorted(folder.iterdir())
+        except OSError:
+            continue
+        found += [
+            path
+            for path in beside[:_MOST_BESIDE]
+            if path.suffix in _SUFFIXES and path.is_file() and _includes(path, source)
+        ]
+    return tuple(found)
+
+
+def _includes(path: Path, header: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(_MOST_CHARACTERS)
+    except OSError:
+        return False
+    matches = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
+    return any(Path(one).name == header.name and (path.parent / one).resolve() == header.resolve() for one in matches)
+
+
 def header_folder(start: Path, header: str) -> Path | None:
     """Find the folder that holds a header: that of the file, or one for headers in the folders above it.
 
@@ -189,7 +220,7 @@ def _callers(source: Path, launching: set[str], texts: Mapping[Path, str]) -> It
         beside = sorted(source.parent.iterdir())
     except OSError:
         return
-    for path in beside[:200]:
+    for path in beside[:_MOST_BESIDE]:
         if path.suffix in _SUFFIXES and path not in texts and path.is_file():
             try:
                 with path.open(encoding="utf-8", errors="replace") as file:
