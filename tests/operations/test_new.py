@@ -245,3 +245,20 @@ def test_a_part_of_another_file_names_that_file(project: Project) -> None:
 def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project) -> None:
     (made,) = new.draft_kernels(project, source(project, "template <typename T> __global__ void f(T *x) { *x = 1; }"))
     assert made.needed == ("the template arguments of f<float>: T = float is a guess, for nothing launches it",)
+
+
+@pytest.mark.parametrize(
+    ("fetch", "shape", "memory"),
+    [
+        ("tex2D<float>(t, 0, 0)", (64, 64), "array"),
+        ("tex1Dfetch<float>(t, 0)", (1024,), "linear"),
+        ("tex3D<float>(t, 0, 0, 0)", (16, 16, 16), "array"),
+    ],
+)
+def test_a_texture_without_host_code(project: Project, fetch: str, shape: tuple[int, ...], memory: str) -> None:
+    text = f"__global__ void f(cudaTextureObject_t t, float *y) {{ *y = {fetch}; }}"
+    made = new.draft(project, source(project, text))
+    case = plan.make(project, (str(made.path),)).cases[0]
+    assert case.buffers["t"].shape == shape
+    assert case.buffers["t"].texture is not None
+    assert case.buffers["t"].texture.memory == memory

@@ -23,7 +23,7 @@ _POINTER = 8
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A pointer that a kernel is given: a parameter, or a member of a structure that is one.
+    """A pointer or a texture that a kernel is given: a parameter, or a member of a structure that is one.
 
     Attributes:
         name: of the buffer.
@@ -32,6 +32,7 @@ class Slot:
         number: of the parameter.
         offset: bytes in the parameter.
         path: of the member; "" for the parameter itself.
+        texture: `texture` or `surface`; "" for a pointer.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Slot:
     number: int
     offset: int = 0
     path: str = ""
+    texture: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 from gpuregress.toolchain.host_programs.layouts import MemberLayout, TypeLayout
 
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
+_TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
     re.IGNORECASE,
@@ -110,6 +111,9 @@ class KernelDraft:
         for slot in self._slots:
             dtype = self._pointee(slot)
             unknown = "" if dtype else f"        # {slot.type} is not known here: name its dtype or fields"
+            if slot.texture:
+                yield self._guessed_texture(slot)
+                continue
             dtype = dtype or "uint8"
             role, comment = self._compiled_kernel.role(slot)
             made = {"zeros": "zeros", "fill": default_fill(dtype)}.get(role)
@@ -119,13 +123,31 @@ class KernelDraft:
     def _pointers(self) -> Iterator[Slot]:
         """List the pointers among the parameters and among the members of structures that are parameters."""
         for number, (name, one) in enumerate(self._named):
-            if one.pointer:
+            texture = _TEXTURES.get(types.plain(one.type), "")
+            if texture:
+                yield Slot(name, one.type, texture == "texture", number, texture=texture)
+            elif one.pointer:
                 yield Slot(name, one.type, one.const, number)
             elif (layout := self._layout(one)) is not None and layout.is_listed:
                 for field in layout.fields:
                     if field.kind == "pointer" and field.count == 1:
                         inner = f"{name}_{field.path.replace('.', '_')}"
                         yield Slot(inner, field.type, "const" in field.type, number, field.offset, field.path)
+
+    def _guessed_texture(self, slot: Slot) -> str:
+        """Write the buffer of a texture of which nothing is known but how the source fetches from it."""
+        text = "\n".join(self._texts)
+        shape, memory = "[64, 64]", ""
+        if "tex1Dfetch" in text and "tex2D" not in text:
+            shape, memory = "[1024]", "memory: linear"
+        elif "tex3D" in text or "surf3D" in text:
+            shape = "[16, 16, 16]"
+        elif ("tex1D" in text and "tex2D" not in text) or ("surf1D" in text and "surf2D" not in text):
+            shape = "[1024]"
+        key = "surface: true" if slot.texture == "surface" else f"texture: {{{memory or 'filter: point'}}}"
+        what = "its dtype and shape" + ("" if slot.texture == "surface" else ", filter, address and read modes")
+        contents = f"dtype: float32, shape: {shape}, fill: {{normal: {{std: 1.0}}}}, {key}"
+        return f"  {slot.name}: {{{contents}}}   # NEEDED: {what}"
 
     def _layout(self, one: CxxParameter) -> TypeLayout | None:
         return self._known.layouts.get(types.plain(one.type))
@@ -187,7 +209,7 @@ class KernelDraft:
 
     def _argument(self, number: int) -> str:
         name, one = self._named[number]
-        if one.pointer:
+        if one.pointer or types.plain(one.type) in _TEXTURES:
             return name
         dtype = self._dtype(one)
         if dtype is not None and name in self._extents:

@@ -27,6 +27,7 @@ from gpuregress.toolchain.host_programs.layouts import MemberLayout
 from gpuregress.toolchain.host_programs.objects import (
     ArrayPointer,
     HostArray,
+    HostTexture,
     Object,
     Reference,
     SeenLaunch,
@@ -208,8 +209,9 @@ class LaunchDraft(KernelDraft):
 
     def _given(self, number: int) -> tuple[str, str]:
         name, one = self._named[number]
-        if one.pointer:
-            return self._pointer(next(slot for slot in self._slots if slot.number == number))
+        slot = next((slot for slot in self._slots if slot.number == number and not slot.path), None)
+        if slot is not None:
+            return self._pointer(slot)
         layout = self._layout(one)
         if layout is not None and layout.is_listed:
             members = [self._given_member(number, field) for field in layout.fields]
@@ -278,14 +280,14 @@ class LaunchDraft(KernelDraft):
     def _buffer_names(self) -> dict[Slot, str]:
         """Name the buffer of each pointer; two that point to the same array share one."""
         names: dict[Slot, str] = {}
-        by_memory: dict[int, str] = {}
+        by_memory: dict[tuple[int, str], str] = {}
         for slot in self._slots:
             if self._is_null(slot):
                 continue
             value = self._value(slot)
             safe = f"{slot.name}_buffer" if slot.name in (*expressions.RESERVED, "null") else slot.name
-            if isinstance(value, ArrayPointer):
-                safe = by_memory.setdefault(id(value.memory), safe)
+            if isinstance(value, ArrayPointer) or (isinstance(value, HostTexture) and value.memory is not None):
+                safe = by_memory.setdefault((id(value.memory), slot.texture), safe)
             names[slot] = safe
         return names
 
@@ -296,6 +298,9 @@ class LaunchDraft(KernelDraft):
                 continue
             done.add(buffer)
             value = self._value(slot)
+            if slot.texture:
+                yield self._texture(slot, buffer, value)
+                continue
             memory = value.memory if isinstance(value, ArrayPointer) else None
             dtype = self._pointee(slot) or (self._known.dtype(value.type) if isinstance(value, ArrayPointer) else None)
             comment = f"{memory.name}, {memory.where}" if memory is not None and memory.bytes is not None else ""
@@ -314,6 +319,32 @@ class LaunchDraft(KernelDraft):
             filled = f", fill: {fill}" if fill else ""
             because = f"   # {comment}" if comment else ""
             yield f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{shape}]{filled}}}{because}"
+
+    def _texture(self, slot: Slot, buffer: str, value: Object | None) -> str:
+        """Write the buffer of a texture or surface object."""
+        memory = value.memory if isinstance(value, HostTexture) else None
+        if not isinstance(value, HostTexture) or memory is None:
+            self._notes.append(f"{buffer}: the memory and the settings of this {slot.texture} ({self._launch.where})")
+            return self._guessed_texture(slot).replace(f"  {slot.name}:", f"  {buffer}:", 1)
+        dtype, comment = self._known.dtype(memory.element), f"{memory.name}, {memory.where}"
+        if dtype is None:
+            dtype, comment = "float32", f"NEEDED: its dtype, which {memory.where} does not tell"
+            self._notes.append(f"{buffer}: the dtype of its elements ({memory.where})")
+        shape = ", ".join(map(self._formula, memory.extents)) or self._shape(memory, dtypes.parse(dtype).size)
+        if shape is None:
+            shape, comment = "64, 64", f"NEEDED: its shape, which {memory.where} does not tell"
+            self._notes.append(f"{buffer}: its shape ({memory.where})")
+        fill = _fill_of(memory, dtype) if memory.is_filled else default_fill(dtype) if slot.texture == "texture" else ""
+        settings = dict(value.settings)
+        if value.layout == "linear":
+            settings["memory"] = "linear"
+        if memory.kind:
+            settings["kind"] = memory.kind
+        key = f"texture: {{{', '.join(f'{name}: {one}' for name, one in settings.items()) or 'filter: point'}}}"
+        if slot.texture == "surface":
+            key = "surface: layered" if memory.kind else "surface: true"
+        filled = f"fill: {fill}, " if fill else ""
+        return f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{shape}], {filled}{key}}}   # {comment}"
 
     def _without_dtype(self, name: str, type_: str) -> tuple[str, str]:
         """Explain why a buffer has bytes for elements: a comment, and what is needed in words."""
@@ -362,6 +393,11 @@ class LaunchDraft(KernelDraft):
         for slot, buffer in self._names.items():
             if self._is_result(slot):
                 value, dtype = self._value(slot), self._pointee(slot) or "uint8"
+                if slot.texture:
+                    written[buffer] = (
+                        isinstance(value, HostTexture) and value.memory is not None and value.memory.is_filled
+                    )
+                    continue
                 fill, _ = self._contents(buffer, dtype, value.memory if isinstance(value, ArrayPointer) else None)
                 written[buffer] = written.get(buffer, False) or bool(fill)
         if any(written.values()):

@@ -90,9 +90,11 @@ class HostDeclarations(HostCalls):
             if len(items) == 1 and (dtype_of_type(cell.type) or "*" in cell.type or "auto" in cell.type):
                 return self._converted(cell, items[0], value_node)
             types = self._member_types(cell.type)
-            if value_node.type == "initializer_list" and 0 < len(items) <= len(types):
+            if value_node.type == "initializer_list" and min(len(types), 2) <= len(items) <= len(types) and items:
                 members = zip(types.items(), items, strict=False)
                 return Structure({name: HostCell(name, type_, one) for (name, type_), one in members}, cell.type)
+            if len(items) == 1 and isinstance(items[0], HostScalar) and not items[0].number and items[0].is_known:
+                return Structure({}, cell.type)  # `= {0}`
             return Listed(items) if items and value_node.type != "parameter_list" else Structure({}, cell.type)
         value = self.evaluate(value_node)
         if isinstance(value, ArrayPointer) and not value.memory.name:

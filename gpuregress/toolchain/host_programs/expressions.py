@@ -352,6 +352,10 @@ class HostExpressions(HostScope):
         index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
         if isinstance(base, ArrayPointer):
             return _Stored(base.memory)
+        if base is None and argument is not None and argument.type == "field_expression":
+            member = self._member(argument)
+            if member is not None:
+                base = member.value = Structure({}, "[]")
         if isinstance(base, Structure) and base.type.endswith("[]"):
             return _element_of(base, str(int(index.number)) if isinstance(index, HostScalar) else "0", argument)
         if isinstance(base, Listed) and isinstance(index, HostScalar):

@@ -11,7 +11,7 @@ from tree_sitter import Node
 from gpuregress import dtypes
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code import grammar
-from gpuregress.toolchain.host_programs import scalars
+from gpuregress.toolchain.host_programs import scalars, textures
 from gpuregress.toolchain.host_programs.objects import (
     ArrayPointer,
     HostArray,
@@ -86,6 +86,7 @@ CONSTANTS: Mapping[str, int | float] = {
     "UINT_MAX": 4294967295,
     "FLT_MAX": 3.4028234663852886e38,
     "M_PI": 3.141592653589793,
+    **textures.ENUMERATORS,
 }
 DEVICE: Mapping[str, int] = {
     "multiProcessorCount": 132,
@@ -244,7 +245,7 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
     values = [run.evaluate(one) for one in given]
     if name in _ALLOCATIONS:
         return _allocate(run, values, node)
-    known = _CALLS.get(name)
+    known = _CALLS.get(name) or textures.CALLS.get(name)
     if known is not None:
         return known(run, values, node)
     numbers = tuple(one for one in values if isinstance(one, HostScalar))

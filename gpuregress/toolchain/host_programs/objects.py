@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
@@ -21,6 +21,8 @@ class HostArray:
         source: the array that it was copied from.
         is_filled: whether anything was copied to it.
         is_zeroed: whether it was set to zero.
+        extents: of an array for textures, slowest first.
+        kind: `layered`, `cube` or `cube-layered` of one for textures, "" of another.
     """
 
     name: str
@@ -31,6 +33,8 @@ class HostArray:
     source: HostArray | None = None
     is_filled: bool = False
     is_zeroed: bool = False
+    extents: tuple[HostScalar, ...] = ()
+    kind: str = ""
 
     def origins(self) -> tuple[HostArray, ...]:
         """Return this array, the one that it was copied from, and so on."""
@@ -104,7 +108,16 @@ class NamedFunction:
     name: str
 
 
-Object = HostScalar | ArrayPointer | Reference | Structure | Listed | NamedFunction
+@dataclass(frozen=True, slots=True)
+class HostTexture:
+    """A texture or surface object: its memory, `array` or `linear`, and its settings as a job writes them."""
+
+    memory: HostArray | None
+    layout: str
+    settings: Mapping[str, str]
+
+
+Object = HostScalar | ArrayPointer | Reference | Structure | Listed | NamedFunction | HostTexture
 
 
 def dim3(values: tuple[HostScalar, ...]) -> Structure:

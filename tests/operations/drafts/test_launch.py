@@ -217,3 +217,29 @@ def test_structures_have_the_members_that_the_compiler_tells(tmp_path: Path, mon
         "o: its contents, in bytes: each Other has 12, and no dtype has its members",
     )
     assert "# NEEDED: its contents: Link.next is a pointer" in written
+
+
+def test_textures_and_surfaces(tmp_path: Path) -> None:
+    job, written, needed = drafted(
+        tmp_path,
+        "__global__ void f(float *y, cudaTextureObject_t t, cudaSurfaceObject_t s, cudaTextureObject_t lin,\n"
+        "  cudaTextureObject_t u) { y[0] = tex2D<float>(t, 0, 0); }\n"
+        "int main() { int w = 64, h = 32; float *x, *y; cudaMalloc(&x, w * 8); cudaMalloc(&y, 4); cudaArray_t a;\n"
+        "cudaChannelFormatDesc c = cudaCreateChannelDesc<float>(); cudaMallocArray(&a, &c, w, h);\n"
+        "cudaResourceDesc r = {}; r.res.array.array = a; cudaTextureDesc d = {}; d.filterMode = cudaFilterModeLinear;\n"
+        "cudaTextureObject_t t, l; cudaSurfaceObject_t s; cudaCreateTextureObject(&t, &r, &d, NULL);\n"
+        "cudaCreateSurfaceObject(&s, &r); cudaResourceDesc q = {}; q.resType = cudaResourceTypeLinear;\n"
+        "q.res.linear.devPtr = x; q.res.linear.desc = cudaCreateChannelDesc<float2>(); cudaTextureDesc e = {};\n"
+        "cudaCreateTextureObject(&l, &q, &e, NULL); f<<<1, 8>>>(y, t, s, l, other()); }\n",
+    )
+    normal = {"normal": {"std": 1.0}}
+    assert job["buffers"] == {
+        "y": {"dtype": "float32", "shape": [1]},
+        "t": {"dtype": "float32", "shape": ["h", "w"], "fill": normal, "texture": {"filter": "linear"}},
+        "s": {"dtype": "float32", "shape": ["h", "w"], "surface": True},
+        "lin": {"dtype": "float2", "shape": ["w"], "fill": normal, "texture": {"memory": "linear"}},
+        "u": {"dtype": "float32", "shape": [64, 64], "fill": normal, "texture": {"filter": "point"}},
+    }
+    assert job["launches"][0]["args"] == ["y", "t", "s", "lin", "u"]
+    assert needed == ("u: the memory and the settings of this texture (app.cu:9)",)
+    assert "# NEEDED: its dtype and shape, filter, address and read modes" in written
