@@ -262,3 +262,19 @@ def test_a_texture_without_host_code(project: Project, fetch: str, shape: tuple[
     assert case.buffers["t"].shape == shape
     assert case.buffers["t"].texture is not None
     assert case.buffers["t"].texture.memory == memory
+
+
+def test_contents_that_an_earlier_launch_makes_are_needed(project: Project) -> None:
+    text = (
+        "__global__ void init(int *p) { p[threadIdx.x] = threadIdx.x; }\n"
+        "__global__ void find(int *p, const int *e, int *q) { p[threadIdx.x] = p[p[threadIdx.x]] + e[0] + q[0]; }\n"
+        "int main() { int *p, *e, *q; cudaMalloc(&p, 128); cudaMalloc(&e, 128); cudaMalloc(&q, 128);\n"
+        "cudaMemset(q, 0, 128);\ninit<<<1, 32>>>(p);\nfind<<<1, 32>>>(p, e, q); }\n"
+    )
+    first, second = new.draft_kernels(project, source(project, text))
+    assert first.needed == ()
+    made = "its contents, which init makes at mine.cu:5: put that launch before this one"
+    assert second.needed == (f"p: {made}",)
+    written = second.path.read_text()
+    assert f"# NEEDED: {made}" in written
+    assert "fill: zeros" in written

@@ -86,7 +86,8 @@ class HostProgram:
                 total = scalars.binary("*", total, value)
             sizes[name] = total
         fixed = frozenset(self._run.fixed)
-        return LaunchFacts(launch, self.program, self._run.symbols, sizes, fixed, self.include, self.types)
+        earlier = tuple(self._run.launches[: self._run.launches.index(launch)])
+        return LaunchFacts(launch, self.program, self._run.symbols, sizes, fixed, self.include, self.types, earlier)
 
     def _launch(self, kernel: Declaration) -> SeenLaunch | None:
         """Choose a launch: one that the program makes, with as many arguments; or one of a kernel with its types."""

@@ -7,14 +7,13 @@ a guess, and a comment beside it says what is needed.
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
-from gpuregress.operations.drafts import types
+from gpuregress.operations.drafts import fills, types
 from gpuregress.operations.drafts.compiled import Slot
 from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, guessed_argument, quoted, shown
 from gpuregress.operations.drafts.types import NOTHING, KnownTypes
@@ -53,6 +52,7 @@ class LaunchFacts:
         fixed: names whose values the launch depends on otherwise than by a formula.
         include: folders for the compiler.
         types: what the compiler tells of the program's.
+        earlier: launches that the program makes before this one.
     """
 
     launch: SeenLaunch
@@ -62,6 +62,7 @@ class LaunchFacts:
     fixed: frozenset[str]
     include: tuple[Path, ...]
     types: KnownTypes = NOTHING
+    earlier: tuple[SeenLaunch, ...] = ()
 
 
 class LaunchDraft(KernelDraft):
@@ -315,7 +316,7 @@ class LaunchDraft(KernelDraft):
                 self._guessed_sizes.append(buffer)
                 comment = comment if comment.startswith("NEEDED") else guessed
             fill, reason = self._contents(buffer, dtype, memory)
-            comment = comment or reason
+            comment = reason if reason.startswith("NEEDED") else comment or reason
             filled = f", fill: {fill}" if fill else ""
             because = f"   # {comment}" if comment else ""
             yield f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{shape}]{filled}}}{because}"
@@ -334,7 +335,13 @@ class LaunchDraft(KernelDraft):
         if shape is None:
             shape, comment = "64, 64", f"NEEDED: its shape, which {memory.where} does not tell"
             self._notes.append(f"{buffer}: its shape ({memory.where})")
-        fill = _fill_of(memory, dtype) if memory.is_filled else default_fill(dtype) if slot.texture == "texture" else ""
+        fill = (
+            fills.fill_of(memory, dtype)
+            if memory.is_filled
+            else default_fill(dtype)
+            if slot.texture == "texture"
+            else ""
+        )
         settings = dict(value.settings)
         if value.layout == "linear":
             settings["memory"] = "linear"
@@ -383,10 +390,26 @@ class LaunchDraft(KernelDraft):
         if memory is not None and memory.is_zeroed and role and not memory.is_filled:
             return "zeros", ""
         if memory is not None and memory.is_filled and (role or is_unknown):
-            return _fill_of(memory, dtype), ""
+            return fills.fill_of(memory, dtype), ""
+        maker = self._maker(memory) if role and memory is not None else None
+        if maker is not None:
+            made = f"its contents, which {maker.kernel} makes at {maker.where}: put that launch before this one"
+            self._notes.append(f"{buffer}: {made}")
+            return default_fill(dtype), f"NEEDED: {made}"
         if is_unknown and memory is not None and memory.bytes is not None:
             return (default_fill(dtype), "") if any(slot.const for slot in slots) else ("", "")
         return {"zeros": "zeros", "fill": default_fill(dtype)}.get(role, ""), comment
+
+    def _maker(self, memory: HostArray) -> SeenLaunch | None:
+        """Return the last earlier launch of another kernel that may write an array."""
+        for launch in reversed(self._facts.earlier):
+            other = self._facts.program.kernel(launch.kernel)
+            if other is None or launch.kernel == self._launch.kernel:
+                continue
+            for parameter, value in zip(other.parameters, launch.arguments, strict=False):
+                if isinstance(value, ArrayPointer) and value.memory is memory and not parameter.const:
+                    return launch
+        return None
 
     def _dump(self) -> Iterator[str]:
         written: dict[str, bool] = {}
@@ -421,37 +444,11 @@ class LaunchDraft(KernelDraft):
                 yield f"  # NEEDED: {name}, a __constant__ {symbol.type}: its dtype or fields"
                 continue
             buffer = name if name not in self._names.values() else f"{name}_symbol"
-            fill = _fill_of(memory, dtype)
+            fill = fills.fill_of(memory, dtype)
             yield (
                 f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{self._formula(size)}], fill: {fill}, symbol: {name}}}"
                 f"   # {memory.where}"
             )
-
-
-def _fill_of(memory: HostArray, dtype: str) -> str:
-    """Write what the host code puts into an array, as a fill."""
-    stored: Object | None = next((one.stored for one in memory.origins() if one.stored is not None), None)
-    is_float = "float" in dtype or "double" in dtype
-    is_record = dtype.startswith("{")
-    if stored is None and any(one.is_zeroed for one in memory.origins()):
-        return "zeros"
-    if not isinstance(stored, HostScalar) or dtype == "bool" or is_record:
-        return default_fill(dtype)
-    if stored.high is not None:
-        low, high = sorted((stored.number, stored.high))
-        if is_float and math.isfinite(high - low) and low < high:
-            return f"{{uniform: {{low: {float(low)!r}, high: {float(high)!r}}}}}"
-        if low < high and _is_scalar(dtype):
-            return f"{{integers: {{low: {int(low)}, high: {min(int(high) + 1, _largest(dtype))}}}}}"
-        return default_fill(dtype)
-    if stored.op == "loop" or (stored.op == "float" and stored.operands[0].op == "loop"):
-        return "arange"
-    if any(True for _ in _loops(stored)):
-        return default_fill(dtype)
-    if stored.op in ("number", "name") and stored.is_known:
-        number = stored.number if is_float else int(stored.number)
-        return "zeros" if number == 0 else f"{{value: {number!r}}}"
-    return default_fill(dtype)
 
 
 def _member_of(value: Object | None, path: str) -> Object | None:
@@ -462,22 +459,6 @@ def _member_of(value: Object | None, path: str) -> Object | None:
         cell = value.members.get(name) if isinstance(value, Structure) else None
         value = cell.value if cell is not None else None
     return value
-
-
-def _loops(value: HostScalar) -> Iterator[HostScalar]:
-    if value.op == "loop":
-        yield value
-    for one in value.operands:
-        yield from _loops(one)
-
-
-def _is_scalar(dtype: str) -> bool:
-    return len(dtypes.parse(dtype).parts) == 1
-
-
-def _largest(dtype: str) -> int:
-    bits = 8 * dtypes.parse(dtype).size
-    return int(2**bits if dtype.startswith("u") else 2 ** (bits - 1))
 
 
 def _instance(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str, str], str, list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 from tree_sitter import Node
 
@@ -20,58 +19,12 @@ from gpuregress.toolchain.host_programs.objects import (
     NamedFunction,
     Object,
     Reference,
+    Run,
     Structure,
     dim3,
     extents,
 )
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
-
-
-class Run(Protocol):
-    """The interpreter, as far as calls need it."""
-
-    symbols: dict[str, HostArray]
-
-    def evaluate(self, node: Node) -> Object | None:
-        """Compute the value of an expression."""
-
-    def assign(self, cell: HostCell, value: Object | None, node: Node | None = None) -> None:
-        """Give a variable a value."""
-
-    def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> HostScalar:
-        """Make an unknown number with a guess."""
-
-    def size(self, type_: str, node: Node | None = None) -> HostScalar:
-        """Return the size of a type in bytes; one that is not known has a guess."""
-
-    def place(self, node: Node | None) -> str:
-        """Return a node's place in the source, as `app.cu:12`."""
-
-    def resolved(self, text: str) -> str:
-        """Replace the names of template parameters, aliases and macros in a type's text."""
-
-    def record(
-        self,
-        name: str,
-        grid: Object | None,
-        block: Object | None,
-        shared: Object | None,
-        given: Sequence[Node],
-        node: Node,
-    ) -> None:
-        """Note a launch."""
-
-    def record_values(
-        self,
-        name: str,
-        configuration: tuple[Object | None, Object | None, Object | None],
-        arguments: tuple[Object | None, ...],
-        types: tuple[str, ...],
-        texts: tuple[str, ...],
-        node: Node,
-    ) -> None:
-        """Note a launch whose arguments are evaluated."""
-
 
 _Known = Callable[[Run, Sequence[Object | None], Node], Object | None]
 CONSTANTS: Mapping[str, int | float] = {

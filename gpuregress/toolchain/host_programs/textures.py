@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
@@ -17,12 +16,10 @@ from gpuregress.toolchain.host_programs.objects import (
     HostTexture,
     Object,
     Reference,
+    Run,
     Structure,
 )
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.host_programs.library import Run
 
 ENUMERATORS: Mapping[str, int] = {
     "cudaAddressModeWrap": 0,
