@@ -37,7 +37,7 @@ class Draft:
 
     `is_kept` tells that the file was already there and was left as it is, `needed` what the host code does not tell,
     and `is_launched` that the job follows a launch of the host code. `guessed_sizes` are the buffers whose size is a
-    guess. `refusal` tells why there is no job.
+    guess, `buffer_bytes` the bytes of the others. `refusal` tells why there is no job.
     """
 
     path: Path
@@ -49,6 +49,7 @@ class Draft:
     is_launched: bool = False
     refusal: str = ""
     guessed_sizes: tuple[str, ...] = ()
+    buffer_bytes: int = 0
 
 
 def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
@@ -148,6 +149,7 @@ def _draft_kernel(
         needed=made.needed,
         is_launched=facts is not None,
         guessed_sizes=made.guessed_sizes,
+        buffer_bytes=made.buffer_bytes,
     )
 
 

@@ -278,3 +278,11 @@ def test_contents_that_an_earlier_launch_makes_are_needed(project: Project) -> N
     written = second.path.read_text()
     assert f"# NEEDED: {made}" in written
     assert "fill: zeros" in written
+
+
+def test_a_guessed_size_has_room_behind_its_offsets(project: Project) -> None:
+    text = "__global__ void f(float *x, float *y) { y[threadIdx.x] = x[threadIdx.x]; }\n"
+    host = "void go(float *v, int n) { f<<<1, 32>>>(v, v + n); }\n"
+    (made,) = new.draft_kernels(project, source(project, text + host))
+    assert "shape: [32 + n]" in made.path.read_text()
+    assert (made.guessed_sizes, made.buffer_bytes) == (("x",), 0)

@@ -92,6 +92,15 @@ def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
     from gpuregress.session.run_request import RunRequest
 
     console.say("")
+    large = [made for made in drafts if made.buffer_bytes > trial.MOST_BYTES]
+    for made in large:
+        console.say(
+            f"{made.path.stem} is not run: its buffers have {made.buffer_bytes / 2**30:.1f} GiB; give its parameters "
+            f"smaller values, then: gpuregress run {made.path.stem}"
+        )
+    drafts = [made for made in drafts if made not in large]
+    if not drafts:
+        return
     found = trial.find_sizes(project, {made.path: made.guessed_sizes for made in drafts}, device)
     for path, sizes in found.items():
         shown = ", ".join(f"{one.buffer} with {one.elements}" for one in sizes)

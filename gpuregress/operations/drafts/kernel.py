@@ -63,6 +63,11 @@ class KernelDraft:
         """The buffers whose size is a guess and no formula."""
         return ()
 
+    @property
+    def buffer_bytes(self) -> int:
+        """The bytes of the arrays whose size the host code tells."""
+        return 0
+
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
         yield f"# A first job for {self._declaration}: hold every line against what the kernel expects."

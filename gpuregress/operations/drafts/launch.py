@@ -311,7 +311,7 @@ class LaunchDraft(KernelDraft):
                 self._notes.append(f"{buffer}: {note}")
             shape = self._shape(memory, dtypes.parse(dtype).size)
             if shape is None:
-                shape, guessed = self._guessed_shape(), "NEEDED: its size, which the host code does not tell"
+                shape, guessed = self._guessed_shape(buffer), "NEEDED: its size, which the host code does not tell"
                 self._notes.append(f"{buffer}: its size ({self._launch.where})")
                 self._guessed_sizes.append(buffer)
                 comment = comment if comment.startswith("NEEDED") else guessed
@@ -370,14 +370,24 @@ class LaunchDraft(KernelDraft):
             return None
         return self._formula(scalars.quotient(memory.bytes, size))
 
-    def _guessed_shape(self) -> str:
-        """Guess an array's size: an element for each thread of the launch."""
+    @property
+    def buffer_bytes(self) -> int:
+        """The bytes of the arrays whose size the host code tells."""
+        values = (self._value(slot) for slot in self._names)
+        memory = {id(one.memory): one.memory.bytes for one in values if isinstance(one, ArrayPointer)}
+        return sum(int(one.number) for one in memory.values() if one is not None)
+
+    def _guessed_shape(self, buffer: str) -> str:
+        """Guess an array's size: an element for each thread of the launch, behind the largest offset that is passed."""
         grid, block = self._launch.grid, self._launch.block
         if grid is None or block is None:
             return str(_ELEMENTS)
         total: HostScalar = constant(1)
         for one in (*grid, *block):
             total = scalars.binary("*", total, one)
+        values = (self._value(slot) for slot, name in self._names.items() if name == buffer)
+        offsets = [one.offset for one in values if isinstance(one, ArrayPointer)]
+        total = scalars.binary("+", total, max(offsets, key=lambda one: one.number, default=constant(0)))
         return self._formula(total) if total.number > 0 else str(_ELEMENTS)
 
     def _contents(self, buffer: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:

@@ -16,11 +16,13 @@ from gpuregress.session.run_request import RunRequest
 
 LIMIT_S = 20.0
 """For a case in its first run, in place of the limit in the job."""
+MOST_BYTES = 2**30
+"""Of a job's buffers in its first run."""
 _TRIAL_S = 10.0
 _MOST_ROUNDS = 8
 _FACTOR = 4
 _MOST_BYTES = 2**28
-_BEYOND = re.compile(r"out-of-bounds \w+ of (\d+) bytes at ([A-Za-z_]\w*)\[(\d+)\] \((\w+) has (\d+)\)")
+_BEYOND = re.compile(r"out-of-bounds [a-z ]+ of (\d+) bytes at ([A-Za-z_]\w*)\[(\d+)\] \((\w+) has (\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,3 +103,11 @@ def test_sizes_that_were_found_by_trial_are_told(shop: Workshop) -> None:
     output = shop.call("new", str(shop.root / "app/far.cu"), "--device", "cpu").stdout
     assert "far: elements of buffers were found by trial: x with " in output
     assert "new      far " in output
+
+
+def test_a_draft_with_large_buffers_is_not_run(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "MOST_BYTES", 1000)
+    shop.write("app/prog.cu", PROGRAM.replace("100", "1000"))
+    output = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu").stdout
+    assert "twice is not run: its buffers have 0.0 GiB; give its parameters smaller values, then: gpuregress" in output
+    assert "new      twice" not in output

@@ -61,5 +61,12 @@ def test_a_record_is_enlarged(tmp_path: Path) -> None:
     assert not trial._enlarge(path, "q", 99)
 
 
+def test_accesses_beyond_a_buffer_in_all_words() -> None:
+    for kind in ("read", "write", "atomic access"):
+        found = trial._BEYOND.search(f"out-of-bounds {kind} of 4 bytes at y[9] (y has 8), thread (0,0,0)")
+        assert found is not None
+        assert found.groups() == ("4", "y", "9", "y", "8")
+
+
 def test_found_sizes_are_compared_by_value() -> None:
     assert FoundSize("x", 4) == FoundSize("x", 4)
