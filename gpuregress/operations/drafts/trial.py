@@ -19,8 +19,8 @@ LIMIT_S = 20.0
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
 _TRIAL_S = 10.0
-_MOST_ROUNDS = 8
-_FACTOR = 4
+_MOST_ROUNDS = 10
+_FACTOR = 8
 _MOST_BYTES = 2**28
 _BEYOND = re.compile(r"out-of-bounds [a-z ]+ of (\d+) bytes at ([A-Za-z_]\w*)\[(\d+)\] \((\w+) has (\d+)\)")
 
