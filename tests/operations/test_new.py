@@ -278,6 +278,10 @@ def test_contents_that_an_earlier_launch_makes_are_needed(project: Project) -> N
     written = second.path.read_text()
     assert f"# NEEDED: {made}" in written
     assert "fill: zeros" in written
+    floats = text.replace("int *p", "float *p").replace("p[p[threadIdx.x]]", "p[1]").replace("int *e", "float *e")
+    path = source(project, floats.replace("find", "sum").replace("init", "set").replace(", *e", "; float *e"))
+    first, second = new.draft_kernels(project, path)
+    assert second.needed == ()  # any floats are an input
 
 
 def test_a_guessed_size_has_room_behind_its_offsets(project: Project) -> None:

@@ -401,7 +401,8 @@ class LaunchDraft(KernelDraft):
             return "zeros", ""
         if memory is not None and memory.is_filled and (role or is_unknown):
             return fills.fill_of(memory, dtype), ""
-        maker = self._maker(memory) if role and memory is not None else None
+        is_float = all(part.scalar.is_float for part in dtypes.parse(dtype).parts)  # any such numbers are an input
+        maker = self._maker(memory) if role and memory is not None and not is_float else None
         if maker is not None:
             made = f"its contents, which {maker.kernel} makes at {maker.where}: put that launch before this one"
             self._notes.append(f"{buffer}: {made}")
