@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -14,6 +16,19 @@ from gpuregress.mutation.operators import OPERATORS
 
 RACING = ("barrier-removed", "atomic-plain")
 """Operators whose mutants are data races, which results seldom show: threads would have to meet in another order."""
+OF_VALUES = (
+    "boundary",
+    "index-off-by-one",
+    "thread-block-swapped",
+    "plus-minus",
+    "constant",
+    "guard-dropped",
+    "double-float",
+    "transposed",
+    "unsigned-signed",
+)
+"""Operators that change what is computed: with equal optimised code their mutants are equivalent. Of barriers, atomic
+operations and masks it may say only that the CPU device does the same."""
 _MOST_SHOWN = 72
 """Characters of a change in one line."""
 
@@ -39,6 +54,8 @@ class Mutant:
         after: the text that takes its place.
         edits: of the file.
         probes: edits that make a trap of the place, the most exact first; one that does not compile says nothing.
+        infection: edits that trap where the change has another effect than the original; none: that is not known.
+        copies: places that are changed together, because a compiler made all of them of one expression.
     """
 
     operator: str
@@ -48,12 +65,15 @@ class Mutant:
     after: str
     edits: tuple[Edit, ...]
     probes: tuple[tuple[Edit, ...], ...] = ()
+    infection: tuple[Edit, ...] = ()
+    copies: int = 1
 
     @property
     def what(self) -> str:
         """The change in one line, as `i < n` → `i <= n`."""
         shown = (" ".join(text.split()) or "nothing" for text in (self.before, self.after))
-        return " → ".join(f"`{text}`" if text != "nothing" else text for text in shown)
+        change = " → ".join(f"`{text}`" if text != "nothing" else text for text in shown)
+        return change if self.copies == 1 else f"{change} ({self.copies} copies)"
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
@@ -111,6 +131,18 @@ def spread(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
     return [one for turn in zip_longest(*turns) for one in turn if one is not None]
 
 
+def together(copies: Sequence[Mutant]) -> Mutant:
+    """Return the mutant that makes the changes of several ones of a file at once; it is shown as the first one."""
+    first, probes = copies[0], tuple(zip(*(one.probes for one in copies), strict=True))
+    return dataclasses.replace(
+        first,
+        edits=tuple(edit for one in copies for edit in one.edits),
+        probes=tuple(tuple(edit for part in parts for edit in part) for parts in probes),
+        infection=tuple(e for one in copies for e in one.infection) if all(one.infection for one in copies) else (),
+        copies=len(copies),
+    )
+
+
 def of_edits(
     operator: str,
     file: str,
@@ -131,7 +163,7 @@ def of_edits(
     """
     first, last = min(one.start for one in edits), max(one.end for one in edits)
     start, end = (first, last) if shown is None else (min(first, shown[0]), max(last, shown[1]))
-    if end - start > _MOST_SHOWN or "\n" in text[start:end]:
+    if len(" ".join(text[start:end].split())) > _MOST_SHOWN or re.search(r"//|/\*|#", text[start:end]):
         start, end = first, last
     moved = [Edit(one.start - start, one.end - start, one.text) for one in edits]
     line = text.count("\n", 0, first) + 1

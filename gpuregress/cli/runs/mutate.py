@@ -95,8 +95,10 @@ def _document(reports: Sequence[MutationReport], refused: Sequence[RefusedJob]) 
 
 def _lines(done: MutationReport) -> Iterator[str]:
     """The survivors with their diffs, then the score."""
+    from gpuregress.operations.mutating.states import EQUIVALENT
+
     for one in done.survived:
-        if one.reason != "equal PTX":
+        if one.reason not in EQUIVALENT:
             yield from _survivor(one)
     yield from done.tolerance
     for note in done.notes:
@@ -104,7 +106,7 @@ def _lines(done: MutationReport) -> Iterator[str]:
     if done.interrupted:
         yield f"interrupted after {done.tried} mutants"
     counted = len(done.survived) - done.equivalent
-    left = [f"{done.equivalent} with equal PTX"] if done.equivalent else []
+    left = [f"{done.equivalent} equivalent"] if done.equivalent else []
     left += [f"{len(done.not_valid)} not valid"] if done.not_valid else []
     racing = f" ({done.racing} of them noticed with --check races)" if done.racing else ""
     sample = f" of {done.mutants} (seed {done.seed})" if done.tried < done.mutants and not done.interrupted else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterator
 
 from gpuregress.mutation import mutants
 from gpuregress.mutation.mutants import Edit, Mutant
 from gpuregress.mutation.ptx.operators import TABLE
-from gpuregress.mutation.ptx.text import PtxText, trap_before
+from gpuregress.mutation.ptx.text import PtxInstruction, PtxText, trap_before
+from gpuregress.mutation.ptx.value_probes import trap_where_different
 
 
 def find(text: str, name: str, entries: Collection[str]) -> list[Mutant]:
@@ -24,10 +26,28 @@ def find(text: str, name: str, entries: Collection[str]) -> list[Mutant]:
 
 
 def _of_instructions(ptx: PtxText, name: str, entries: Collection[str]) -> Iterator[Mutant]:
+    """Change the copies of an instruction together: those that an unrolled loop or a tile makes of one expression.
+
+    One mistake in the source would be in all of them. Barriers are the compiler's own, and each has its purpose.
+    """
+    copies: dict[object, list[Mutant]] = {}
     for one in ptx.instructions(entries):
         for operator, changes in TABLE.items():
-            for edits in changes(ptx, one):
-                yield mutants.of_edits(operator, name, ptx.text, edits, ((trap_before(one),),), (one.start, one.end))
+            place = one.expression if operator not in mutants.RACING else ""
+            for number, edits in enumerate(changes(ptx, one)):
+                alike = copies.setdefault((operator, number, place or one.start, one.shape), [])
+                alike.append(_mutant(ptx, name, one, operator, edits))
+    for each in copies.values():
+        yield mutants.together(each)
+
+
+def _mutant(ptx: PtxText, name: str, one: PtxInstruction, operator: str, edits: tuple[Edit, ...]) -> Mutant:
+    is_guard_dropped = operator == "guard-dropped"
+    is_always_run = is_guard_dropped and one.words[0] != "bra"
+    reached = Edit(one.start, one.start, "trap;\n\t") if is_always_run else trap_before(one)
+    made = mutants.of_edits(operator, name, ptx.text, edits, ((reached,),), (one.start, one.end))
+    infection = trap_where_different(ptx, one, edits, is_guard_dropped=is_guard_dropped)
+    return dataclasses.replace(made, infection=infection)
 
 
 def small_arrays(ptx: PtxText, name: str, entries: Collection[str]) -> Iterator[Mutant]:

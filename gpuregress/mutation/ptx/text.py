@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from gpuregress.frozen import dataclass
@@ -18,6 +18,9 @@ _INSTRUCTION = re.compile(
     r"\s*(?P<operands>[^;{}]*(?:\{[^{}]*\}[^;{}]*)*);"
 )
 _SHARED_ARRAY = re.compile(r"\.shared\b[^;=]*?\.(?P<type>[bsuf]\d+)\s+(?P<name>[\w$]+)\s*\[(?P<size>\d+)\]")
+_NUMBERED_REGISTER = re.compile(r"(%[a-z]+)\d+\b")
+_INTEGER = re.compile(r"(?<![\w%$.])-?(?:0[xX][0-9a-fA-F]+|\d+)\b")
+_DECLARED = re.compile(r"\.reg\s*\.(?P<type>\w+)\s+(?P<names>[^;]+);")
 _LINE_ONLY = (".loc", ".file", ".pragma", ".section", ".branchtargets")
 _DEBUG = re.compile(r"^\s*\.(?:loc|file)\b|^\s*\$L__tmp\d+:\s*$|^\s*$")
 _SECTION = re.compile(r"\.section\s+\.debug\w*\s*\{[^}]*\}", re.DOTALL)
@@ -47,6 +50,7 @@ class PtxInstruction:
         guard: `%p1`, `!%p1`, "" without one.
         opcode: with its modifiers.
         operands: in order.
+        location: the last `.loc` before it, with the calls that it is inlined into, "" without line information.
     """
 
     start: int
@@ -55,6 +59,7 @@ class PtxInstruction:
     guard: str
     opcode: str
     operands: tuple[Operand, ...]
+    location: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -65,6 +70,19 @@ class PtxInstruction:
     def type(self) -> str:
         """The last modifier, mostly the type of its operands."""
         return self.words[-1]
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """The guard, the opcode and the operands, without numbers of registers and values of integers."""
+        texts = (self.guard, self.opcode, *(operand.text for operand in self.operands))
+        bare = (_NUMBERED_REGISTER.sub(r"\1", text) for text in texts)
+        return tuple(_INTEGER.sub("0", text) for text in bare)
+
+    @property
+    def expression(self) -> str:
+        """The expression of the source that it is compiled from: its location, "" where that is a line or nothing."""
+        file_line_column = self.location.split()[:3]
+        return self.location if len(file_line_column) == 3 and file_line_column[2] not in ("0", "1") else ""
 
 
 class PtxText:
@@ -87,6 +105,15 @@ class PtxText:
             if opening is not None and opening[0] == "{":
                 found.append((match["kind"], match["name"], opening.end(), self._closing(opening.end())))
         return tuple(found)
+
+    @cached_property
+    def register_types(self) -> Mapping[str, str]:
+        """Name of a register, without the number of a parameterised one → its type, where the module has one alone."""
+        found: dict[str, set[str]] = {}
+        for match in _DECLARED.finditer(self.bare):
+            for name in match["names"].split(","):
+                found.setdefault(name.partition("<")[0].strip().rstrip("0123456789"), set()).add(match["type"])
+        return {name: next(iter(types)) for name, types in found.items() if len(types) == 1}
 
     def instructions(self, entries: Collection[str]) -> Iterator[PtxInstruction]:
         """Yield the instructions of some kernels, and of all device functions."""
@@ -121,18 +148,20 @@ class PtxText:
         return len(self.bare)
 
     def _within(self, at: int, end: int) -> Iterator[PtxInstruction]:
-        bare = self.bare
+        bare, location = self.bare, ""
         while at < end:
             if bare[at].isspace() or bare[at] in "{};":
                 at += 1
             elif bare[at] == ".":
                 is_line = bare.startswith(_LINE_ONLY, at)
                 stop = bare.find("\n" if is_line else ";", at, end)
+                if (words := bare[at : end if stop < 0 else stop].split())[0] == ".loc":
+                    location = " ".join(words[1:])
                 at = end if stop < 0 else stop + 1
             elif (label := _LABEL.match(bare, at, end)) is not None:
                 at = label.end()
             elif (match := _INSTRUCTION.match(bare, at, end)) is not None:
-                yield _instruction(match)
+                yield _instruction(match, location)
                 at = match.end()
             else:
                 stop = bare.find(";", at, end)
@@ -144,10 +173,10 @@ def _is_run(kind: str, name: str, entries: Collection[str]) -> bool:
     return kind == "func" or name in entries
 
 
-def _instruction(match: re.Match[str]) -> PtxInstruction:
+def _instruction(match: re.Match[str], location: str) -> PtxInstruction:
     operands = tuple(_operands(match["operands"], match.start("operands")))
     return PtxInstruction(
-        match.start(), match.start("opcode"), match.end(), match["guard"] or "", match["opcode"], operands
+        match.start(), match.start("opcode"), match.end(), match["guard"] or "", match["opcode"], operands, location
     )
 
 

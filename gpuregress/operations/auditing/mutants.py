@@ -11,6 +11,7 @@ from gpuregress.operations.auditing import grades
 from gpuregress.operations.auditing.examination import NO_TIME, AuditContext, AuditedJob, AuditPart, Examined
 from gpuregress.operations.mutating import turns
 from gpuregress.operations.mutating.mutate import MutationReport, TriedMutant
+from gpuregress.operations.mutating.states import EQUIVALENT
 from gpuregress.operations.mutating.subject import NothingNoticed, Subject
 from gpuregress.operations.mutating.turns import JobTurns
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination
@@ -83,7 +84,7 @@ def _counts(report: MutationReport) -> tuple[int, int]:
 
 
 def _alive(report: MutationReport) -> list[TriedMutant]:
-    return [one for one in report.survived if one.reason != "equal PTX"]
+    return [one for one in report.survived if one.reason not in EQUIVALENT]
 
 
 def _evidence(report: MutationReport, examined: JobExamination) -> Iterator[AuditEvidence]:

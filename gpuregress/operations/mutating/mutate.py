@@ -29,6 +29,7 @@ from gpuregress.operations.mutating.race_checks import RACE, RaceChecks
 from gpuregress.operations.mutating.results import ResultCache
 from gpuregress.operations.mutating.states import Listed, Reason
 from gpuregress.operations.mutating.subject import NothingNoticed, Subject
+from gpuregress.operations.mutating.survivor_probes import SurvivorProbes
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
 from gpuregress.records import Case, Outcome
@@ -109,7 +110,7 @@ class MutationReport:
         survived: noticed by none.
         timed_out: over the time limit, and so noticed.
         not_valid: refused by the compiler or the device; they never count.
-        equivalent: survivors with equal PTX: they do not count, either.
+        equivalent: survivors with equal PTX or equal optimised code: they do not count, either.
         cached: mutants whose result was known.
         seconds: for all of it.
         tolerance: what a tighter tolerance could be, a line each; none: it is no tolerance that lets mutants live.
@@ -181,7 +182,7 @@ class Campaign:
     def __init__(self, subject: Subject, chosen: Sequence[Mutant], texts: dict[str, str], listen: Listener) -> None:
         self._subject, self._chosen, self._texts, self._listen = subject, list(chosen), texts, listen
         self._results: dict[int, TrialResult] = {}
-        self._is_executed: dict[int, bool] = {}
+        self._probes = SurvivorProbes(self._run_probe)
         self._cached = 0
         self._user_cache = cache.folder()
         self._ptx = subjects.ptx_names(subject)
@@ -251,7 +252,9 @@ class Campaign:
         number, mutant = next(left, (-1, None))
         if mutant is None:
             return False
-        variation = self._variation(f"m{number}", mutant, mutant.edits)
+        variation = dataclasses.replace(
+            self._variation(f"m{number}", mutant, mutant.edits), is_compared=mutant.operator in mutants.OF_VALUES
+        )
         if self._request.is_late and self._find(variation) is None:
             return False
         self._try(variation, partial(self._on_trial, number, variation))
@@ -300,29 +303,19 @@ class Campaign:
 
     def _on_result(self, number: int, result: TrialResult) -> None:
         self._results[number] = result
-        if result.state == "survived" and not result.changed and number not in self._racing:
-            self._probe(number, 0)
         mutant = self._chosen[number]
+        if result.state == "survived" and not result.changed and number not in self._racing:
+            self._probes.probe(number, mutant)
         self._listen(Advanced(len(self._results), len(self._chosen), f"{result.state}: {mutant.what}"))
 
-    def _probe(self, number: int, attempt: int) -> None:
-        """Run a trap at the place of a survivor: where it is not met, the place was never executed.
-
-        A case that expects a trap would take it for its own.
-        """
-        mutant = self._chosen[number]
+    def _run_probe(
+        self, name: str, mutant: Mutant, edits: Sequence[mutants.Edit], listen: Callable[[TrialResult], None]
+    ) -> None:
+        """Run a program that traps; a case that expects a trap would take it for its own."""
         cases = tuple(case.name for case in self._subject.cases if case.expect_fault != "trap")
-        if attempt >= len(mutant.probes) or not cases:
-            return
-        variation = self._variation(f"p{number}-{attempt}", mutant, mutant.probes[attempt])
-        variation = dataclasses.replace(variation, cases=cases)
-        self._try(variation, partial(self._on_probe, number, attempt), is_needed=True)
-
-    def _on_probe(self, number: int, attempt: int, result: TrialResult) -> None:
-        if result.state in states.UNUSABLE:
-            self._probe(number, attempt + 1)
-        else:
-            self._is_executed[number] = result.state not in ("survived", "equal")
+        if cases:
+            variation = dataclasses.replace(self._variation(name, mutant, edits), cases=cases)
+            self._try(variation, listen, is_needed=True)
 
     def _variation(self, name: str, mutant: Mutant, edits: Sequence[mutants.Edit]) -> Variation:
         text = mutants.apply(self._texts[mutant.file], edits)
@@ -357,7 +350,7 @@ class Campaign:
             tuple(lists.get("survived", ())),
             tuple(lists.get("timed out", ())),
             tuple(lists.get("not valid", ())),
-            counts["equal"],
+            sum(counts[state] for state in states.SAME),
             self._cached,
             seconds,
             tolerance,
@@ -387,13 +380,15 @@ class Campaign:
         """The reason why a mutant lives."""
         if result.state == "equal":
             return "equal PTX"
+        if result.state == "equivalent":
+            return "equal optimised code"
         if result.state == "cut":
             return "time was over"
         if number in self._racing:
             return states.ONLY_CHECKED
         if result.changed:
             return "within the tolerance"
-        return "never executed" if self._is_executed.get(number) is False else "no case noticed"
+        return self._probes.reason(number)
 
 
 def tolerance_advice(subject: Subject, results: Iterable[TrialResult], listen: Listener) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gpuregress import toolchain
+from gpuregress.errors import GpuregressError
 from gpuregress.frozen import dataclass
 from gpuregress.mutation.ptx.text import code_of
 from gpuregress.operations.mutating.subject import Subject
-from gpuregress.records import Case, Program, Source
+from gpuregress.records import SM_90, Case, Program, Source
 from gpuregress.session.compilation.builder import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc
 
@@ -28,6 +29,7 @@ class Variation:
         ptx: key of a source → the changed PTX of its program, for others.
         checks: dynamic checks that its cases run with, beside the job's own.
         cases: the names of its cases; none: all of the subject's.
+        is_compared: whether its optimised code is compared with that of the unchanged program where no case notices it.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Variation:
     ptx: Mapping[str, str] = dataclasses.field(default_factory=dict)
     checks: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
+    is_compared: bool = False
 
     @property
     def is_unchanged(self) -> bool:
@@ -76,6 +79,27 @@ class MutatedPrograms:
             program is self._subject.programs[key] or code_of(self._without_scratch(program)) == self._code(key)
             for key, program in zip(keys, programs, strict=True)
         )
+
+    def are_equivalent(self, variation: Variation, compiled: Mapping[str, Program]) -> bool:
+        """Tell whether every changed program is proven to be equivalent, by its optimised code."""
+        from gpuregress.devices.cpu.compilation import code_equality  # noqa: PLC0415 - loads LLVM's bindings
+
+        changed = {key: self._of_ptx(variation, key) for key in variation.ptx} | dict(compiled)
+        try:
+            return all(
+                code_equality.is_equivalent(_text(unchanged), _text(program), kernels, unchanged.card or SM_90.name)
+                for key, program in changed.items()
+                if program is not None and program.ptx
+                for unchanged in (self._subject.programs[key],)
+                for kernels in (self._kernels(key),)
+            )
+        except GpuregressError:
+            return False  # it is not known
+
+    def _kernels(self, key: str) -> tuple[str, ...]:
+        """The mangled names of the kernels that a case loads of a program, in that order."""
+        entries, named = self._subject.programs[key].entries, self._subject.sources[key].kernels
+        return tuple(entries[name].mangled for name in named or entries)
 
     def _without_scratch(self, program: Program) -> str:
         """The PTX with the user's own folders in its strings: `__FILE__` of a header names the copy."""

@@ -57,6 +57,8 @@ class RaceChecks:
             variation, listen = self._waiting.popleft()
             if cases:
                 name = f"{variation.name}-races"
-                self._attempt(dataclasses.replace(variation, name=name, checks=(RACES,), cases=cases), listen)
+                self._attempt(
+                    dataclasses.replace(variation, name=name, checks=(RACES,), cases=cases, is_compared=False), listen
+                )
             else:
                 listen(None)

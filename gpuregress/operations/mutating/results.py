@@ -19,7 +19,7 @@ from gpuregress.records import from_json, to_json
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.python_kernels import source_inputs
 
-FORMAT = 4
+FORMAT = 5
 """Counts up whenever a result's meaning changes; old results are then never found again."""
 _FILE = re.compile(r"(/.*?)(?::[\w.]+)?")
 

@@ -8,9 +8,10 @@ from typing import Literal
 from gpuregress.errors import CompileError, CompilerStopped, GpuregressError, LaunchRefused, UnsupportedError
 from gpuregress.records import Outcome, Verdict
 
-TrialState = Literal["killed", "survived", "timed out", "equal", "not valid", "trouble", "cut"]
-"""`equal`: the same program; `not valid`: the compiler or the device refuses it; `trouble`: it could not be run for
-another reason, such as a full disk; `cut`: the time was over before all cases had run, and those that ran passed."""
+TrialState = Literal["killed", "survived", "timed out", "equal", "equivalent", "not valid", "trouble", "cut"]
+"""`equal`: the same PTX; `equivalent`: the same optimised code; `not valid`: the compiler or the device refuses it;
+`trouble`: it could not be run for another reason, such as a full disk; `cut`: the time was over before all cases had
+run, and those that ran passed."""
 
 Listed = Literal["killed", "survived", "timed out", "not valid"]
 """A list of the report."""
@@ -20,6 +21,7 @@ LISTS: Mapping[TrialState, Listed] = {
     "survived": "survived",
     "timed out": "timed out",
     "equal": "survived",
+    "equivalent": "survived",
     "not valid": "not valid",
     "trouble": "not valid",
     "cut": "survived",
@@ -32,21 +34,30 @@ NOTICED: tuple[TrialState, ...] = ("killed", "timed out")
 ALIVE: tuple[TrialState, ...] = ("survived", "cut")
 """The states of mutants that count, and that no case noticed."""
 
+SAME: tuple[TrialState, ...] = ("equal", "equivalent")
+"""The states of mutants that are the same program, and do not count."""
+
 UNUSABLE: tuple[TrialState, ...] = ("not valid", "trouble", "cut")
 """The states of variations other than mutants that say nothing."""
 
-REPRODUCIBLE: tuple[TrialState, ...] = ("killed", "survived", "equal", "not valid")
+REPRODUCIBLE: tuple[TrialState, ...] = ("killed", "survived", "equal", "equivalent", "not valid")
 """The states that the content alone decides: neither the load of the machine nor trouble with it."""
 
 Reason = Literal[
     "never executed",
     "equal PTX",
+    "equal optimised code",
+    "same value in every case",
+    "another value, same results",
     "within the tolerance",
     "only --check races notices it",
     "no case noticed",
     "time was over",
 ]
 """The reason why a mutant lives."""
+
+EQUIVALENT: tuple[Reason, ...] = ("equal PTX", "equal optimised code")
+"""The reasons of mutants that are the same program, and do not count."""
 
 ONLY_CHECKED: Reason = "only --check races notices it"
 """The reason of a data race whose results are right: the job does not run the check, and so would not notice it."""

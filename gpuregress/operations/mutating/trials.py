@@ -323,8 +323,15 @@ class MutantTrials:
         for reached, outcome in self._disagreements(trial.members) if trial.has_run else ():
             self._end(trial, _noticed(reached, outcome))
             return
-        state: TrialState = "survived" if trial.has_run else "equal"
-        self._end(trial, TrialResult(state, changed=tuple(trial.changed)))
+        self._end(trial, TrialResult(self._state_of(trial), changed=tuple(trial.changed)))
+
+    def _state_of(self, trial: _Trial) -> TrialState:
+        """The state of a variation that no case noticed."""
+        if not trial.has_run:
+            return "equal"
+        if trial.variation.is_compared and not trial.changed:
+            return "equivalent" if self._programs.are_equivalent(trial.variation, trial.compiled) else "survived"
+        return "survived"
 
     def _disagreements(self, members: Sequence[GroupMember]) -> Iterator[tuple[Verdict, Outcome]]:
         groups: dict[object, list[GroupMember]] = {}

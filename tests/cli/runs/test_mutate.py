@@ -56,7 +56,7 @@ def test_survivors_with_their_diff_then_the_score(shop: Workshop, asked: list[Mu
         "    threads meet",
         "",
         "x: {ulp: 2}",
-        "scale: 3 mutants of 9 (seed 7), 2 cases: 1 killed, 0 timed out, 1 survived; not counted: 1 with equal PTX",
+        "scale: 3 mutants of 9 (seed 7), 2 cases: 1 killed, 0 timed out, 1 survived; not counted: 1 equivalent",
         "score 50% in 1.2 s",
     ]
 
@@ -87,7 +87,7 @@ def test_several_jobs_of_which_some_cannot_be_tried(shop: Workshop, asked: list[
     result = shop.call("mutate", "scale", "unlike", "other", "wrong", "--min-score", "0.9", "--json", str(target))
     assert (result.exit_code, len(asked)) == (2, 3)
     assert [line for line in result.stdout.splitlines() if "mutants" in line] == [
-        f"{job}: 3 mutants of 9 (seed 7), 2 cases: 1 killed, 0 timed out, 1 survived; not counted: 1 with equal PTX"
+        f"{job}: 3 mutants of 9 (seed 7), 2 cases: 1 killed, 0 timed out, 1 survived; not counted: 1 equivalent"
         for job in ("other", "scale")
     ]
     assert "unlike: the unchanged kernel must pass\n" in result.stderr

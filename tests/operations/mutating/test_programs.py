@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import pytest
+
+from gpuregress.devices.cpu.compilation import code_equality
+from gpuregress.errors import CompileError
 from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.project import Project
@@ -64,6 +68,36 @@ def test_changed_ptx_is_a_program_of_its_own(tmp_path: Path) -> None:
     assert not programs.are_equal(subject.cases[0], [program])
     (same,) = programs.of_case(Variation("m2", ptx={key: "// x\nmov.u32 %r1, 1;\n"}), subject.cases[0], {})
     assert programs.are_equal(subject.cases[0], [same])
+
+
+def test_programs_are_equivalent_where_all_that_changed_have_equal_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def is_equivalent(first: str, second: str, kernels: tuple[str, ...], card: str) -> bool:
+        asked.append((first, second))
+        assert (kernels[0], card) == ("double", "sm_90")
+        if "error" in second:
+            raise CompileError("no")
+        return ", 2" not in second
+
+    monkeypatch.setattr(code_equality, "is_equivalent", is_equivalent)
+    subject = subject_of(tmp_path)
+    (key,) = subject.programs
+    programs = MutatedPrograms(subject, tmp_path / "scratch")
+
+    def changed(name: str, text: str) -> bool:
+        return programs.are_equivalent(Variation(name, ptx={key: text}), {})
+
+    assert changed("m1", "mov.u32 %r1, 0x1;\n")
+    assert asked == [("mov.u32 %r1, 1;\n", "mov.u32 %r1, 0x1;\n")]
+    assert not changed("m2", "mov.u32 %r1, 2;\n")
+    assert not changed("m3", "error")
+    compiled = tmp_path / "m4.ptx"
+    compiled.write_text("mov.u32 %r1, 2;\n")
+    program = dataclasses.replace(subject.programs[key], ptx=str(compiled))
+    assert not programs.are_equivalent(Variation("m4", files={"/k.cu": "x"}), {key: program})
 
 
 def test_the_name_of_a_copied_header_is_no_difference(tmp_path: Path) -> None:

@@ -48,4 +48,4 @@ def test_a_case_that_does_not_pass(status: Status, kind: str, state: str) -> Non
 def test_every_state_has_its_list() -> None:
     assert set(states.LISTS) == set(get_args(TrialState))
     assert set(states.LISTS.values()) == set(get_args(states.Listed))
-    assert set(states.NOTICED) | {*states.ALIVE, "equal"} | set(states.UNUSABLE) == set(get_args(TrialState))
+    assert set(states.NOTICED) | {*states.ALIVE, *states.SAME} | set(states.UNUSABLE) == set(get_args(TrialState))

@@ -16,7 +16,7 @@ from gpuregress.judging import agreement
 from gpuregress.judging.agreement import GroupMember
 from gpuregress.judging.judge import Judge
 from gpuregress.judging.user_code import UserCodeProcess
-from gpuregress.operations.mutating.programs import Variation
+from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
@@ -162,6 +162,28 @@ def test_a_survivor_has_passed_every_case_and_changed_bits_are_noted(trials: Mut
         trials.settle(done(task.case.name, digest=digest))
     assert taken(trials) == []
     assert results == [TrialResult("survived", changed=("job/1",), seconds=2.0)]
+
+
+@pytest.mark.parametrize(
+    ("is_compared", "digest", "state"),
+    [(True, "clean", "equivalent"), (True, "other", "survived"), (False, "clean", "survived")],
+)
+def test_a_survivor_with_equal_code_and_equal_results_is_equivalent(
+    trials: MutantTrials,
+    subject: Subject,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_compared: bool,
+    digest: str,
+    state: str,
+) -> None:
+    monkeypatch.setattr(MutatedPrograms, "are_equivalent", lambda *_arguments: True)
+    results = tried(trials, dataclasses.replace(variation(subject, "a"), is_compared=is_compared))
+    for _ in range(2):
+        (task,) = taken(trials)
+        trials.settle(done(task.case.name, digest=digest))
+    assert taken(trials) == []
+    assert [one.state for one in results] == [state]
 
 
 def test_a_busy_machine_has_longer_limits(trials: MutantTrials, subject: Subject) -> None:

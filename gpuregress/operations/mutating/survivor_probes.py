@@ -1,0 +1,63 @@
+"""Probes of survivors, after the RIP model: is the change reached, and does it infect the state of a thread?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from gpuregress.mutation.mutants import Edit, Mutant
+from gpuregress.operations.mutating import states
+from gpuregress.operations.mutating.states import Reason
+from gpuregress.operations.mutating.trials import TrialResult
+
+Attempt = Callable[[str, Mutant, Sequence[Edit], Callable[[TrialResult], None]], None]
+"""Tries edits of a mutant's file under a name, or finds the result, which it gives to the function."""
+
+
+class SurvivorProbes:
+    """Programs that trap at the place of a survivor, or where the change has another effect than the original.
+
+    Args:
+        attempt: runs one of them.
+    """
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._is_executed: dict[int, bool] = {}
+        self._infects: dict[int, bool] = {}
+
+    def probe(self, number: int, mutant: Mutant) -> None:
+        """Probe a survivor whose results are unchanged: first for an infection, which tells that it is reached, too."""
+        if mutant.infection:
+            self._attempt(f"i{number}", mutant, mutant.infection, partial(self._on_infection, number, mutant))
+        else:
+            self._probe_execution(number, mutant, 0)
+
+    def reason(self, number: int) -> Reason:
+        """Return the reason why a survivor lives, as far as it was probed."""
+        if self._infects.get(number):
+            return "another value, same results"
+        if self._is_executed.get(number) is False:
+            return "never executed"
+        return "same value in every case" if number in self._infects else "no case noticed"
+
+    def _on_infection(self, number: int, mutant: Mutant, result: TrialResult) -> None:
+        if result.state not in states.UNUSABLE:
+            self._infects[number] = _is_met(result)
+        if not self._infects.get(number):
+            self._probe_execution(number, mutant, 0)
+
+    def _probe_execution(self, number: int, mutant: Mutant, attempt: int) -> None:
+        if attempt < len(mutant.probes):
+            listen = partial(self._on_execution, number, mutant, attempt)
+            self._attempt(f"p{number}-{attempt}", mutant, mutant.probes[attempt], listen)
+
+    def _on_execution(self, number: int, mutant: Mutant, attempt: int, result: TrialResult) -> None:
+        if result.state in states.UNUSABLE:
+            self._probe_execution(number, mutant, attempt + 1)
+        else:
+            self._is_executed[number] = _is_met(result)
+
+
+def _is_met(result: TrialResult) -> bool:
+    return result.state not in ("survived", "equal")
