@@ -86,9 +86,12 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 @functools.cache
 def code_digest() -> str:
-    """Compute the digest of all modules of gpuregress, with their names; a developer's change makes another one."""
+    """Compute the digest of all files of gpuregress, with their names; a developer's change makes another one.
+
+    Measured tables of the CPU device and headers decide results as modules do.
+    """
     root = Path(__file__).parents[1]
-    files = sorted(root.rglob("*.py"))
+    files = sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return digest([part for path in files for part in (str(path.relative_to(root)), path.read_bytes())])[:12]
 
 

@@ -222,3 +222,17 @@ def test_another_folder_is_used_for_a_while(monkeypatch: pytest.MonkeyPatch, tmp
     with cache.used_folder(tmp_path / "other"):
         assert os.environ["GPUREGRESS_CACHE"] == str(tmp_path / "other")
     assert "GPUREGRESS_CACHE" not in os.environ
+
+
+def test_the_code_is_every_file_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, table, kept = (tmp_path / name for name in ("toolchain/cache.py", "data/table.runs", "__pycache__/a.pyc"))
+    for path in (module, table, kept):
+        path.parent.mkdir()
+        path.write_bytes(b"1")
+    monkeypatch.setattr(cache, "__file__", str(module))
+    digest = cache.code_digest.__wrapped__
+    before = digest()
+    kept.write_bytes(b"2")
+    assert digest() == before
+    table.write_bytes(b"2")
+    assert digest() != before

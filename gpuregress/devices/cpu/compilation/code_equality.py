@@ -20,6 +20,9 @@ _ORDERING = re.compile(
     r"(?P<guard>@!?%[\w$]+\s+)?(?P<opcode>membar|fence|bar\.warp|barrier\.cluster|griddepcontrol|mbarrier"
     r"|wgmma\.(?:fence|commit_group|wait_group)|cp\.async\.(?:bulk\.)?(?:commit|wait)\w*|cp\.async\.mbarrier)\b[^;{}]*;"
 )
+_MASKED = re.compile(
+    r"(?P<guard>@!?%[\w$]+\s+)?(?:shfl|vote|match|redux)\.(?:\w+\.)*?sync\b[^;{}]*,\s*(?P<mask>[\w%$-]+)\s*;"
+)
 _REQUIRED_BLOCK = re.compile(r"\.reqntid\s+(?P<sizes>\d+(?:\s*,\s*\d+)*)")
 _INDEX = re.compile(r"(?<!\S)mov\.[ub]32\s+(?P<result>%\w+),\s*%(?P<name>tid|ctaid)\.(?P<axis>[xyz])\s*;")
 _COMMENT = re.compile(r"//[^\n]*")
@@ -29,7 +32,8 @@ def is_equivalent(first: str, second: str, kernels: Sequence[str], card: str = S
     """Tell whether two PTX texts are proven to have the same effects, for every launch.
 
     The optimiser is told the ranges of thread and block indices. Instructions that only order memory have no code on
-    this device: a store is put before each, so that a program that executes them under another condition is another.
+    this device, and masks of lanes may have none: a store is put before each, so that a program that executes it under
+    another condition, or with another mask, is another one.
 
     Args:
         first: the PTX.
@@ -55,11 +59,14 @@ def _is_same_code(texts: Iterable[str], kernels: Sequence[str], card: str) -> bo
 
 
 def _with_marks(text: str) -> str:
-    """The PTX with a volatile store before each instruction that orders memory."""
+    """The PTX with a volatile store before each instruction that orders memory, and of each mask of lanes."""
     numbers = itertools.count(1)
-    return _ORDERING.sub(
-        lambda match: f"{match['guard'] or ''}st.volatile.shared.u32 [16], {next(numbers)}; {match[0]}",
+    masked = _MASKED.sub(
+        lambda match: f"{match['guard'] or ''}st.volatile.shared.u32 [20], {match['mask']}; {match[0]}",
         _COMMENT.sub("", text),
+    )
+    return _ORDERING.sub(
+        lambda match: f"{match['guard'] or ''}st.volatile.shared.u32 [16], {next(numbers)}; {match[0]}", masked
     )
 
 

@@ -57,6 +57,13 @@ def test_a_fence_under_another_condition_is_another_program() -> None:
     assert is_equivalent("setp.lt.s32 %p1", "setp.le.s32 %p1", KERNEL.replace("@%p1 fence.acq_rel.gpu;", ""))
 
 
+def test_another_mask_is_another_program() -> None:
+    shuffle = "mov.u32 %r6, -1; shfl.sync.bfly.b32 %r7, %r2, 1, 31, %r6; st.global.u32 [%rd3+512], %r7;"
+    kernel = KERNEL.replace("	ret;", f"	{shuffle}\n	ret;")
+    assert not is_equivalent("mov.u32 %r6, -1", "mov.u32 %r6, 65535", kernel)
+    assert is_equivalent("and.b32 %r4, %r3, 31", "and.b32 %r4, %r3, 15", kernel)
+
+
 def test_line_information_does_not_count() -> None:
     assert is_equivalent("	ret;", "	// the end\n	ret;")
 
