@@ -1,4 +1,4 @@
-"""Probes of infection: PTX that traps where a mutated instruction does not do what the original one does.
+"""PTX that traps where a mutated instruction has another effect than the original one.
 
 The RIP model of mutation testing: a test kills a mutant only if it reaches the change, if the change infects the state,
 and if the infection propagates to a result. A trap before the instruction tells the first, this one the second.

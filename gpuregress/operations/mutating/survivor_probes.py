@@ -1,4 +1,4 @@
-"""Probes of survivors, after the RIP model: is the change reached, and does it infect the state of a thread?"""
+"""Programs that tell how far a survivor comes in the RIP model, by traps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trivial compiler equivalence: programs whose optimised object code is the same compute the same for every input.
+"""Proof that two programs are equivalent by equal optimised code (trivial compiler equivalence).
 
 M. Papadakis et al., "Trivial Compiler Equivalence: A Large Scale Empirical Study", ICSE 2015.
 """
