@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -96,7 +97,7 @@ def plus_minus(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]
 
 
 def constant(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
-    """An integer operand plus one; a float's with the next exponent, zero as one."""
+    """An integer operand plus one; a float's with the next exponent, zero as one, infinity as zero."""
     if one.words[0] not in _NUMBERED:
         return
     for operand in one.operands[1:]:
@@ -117,7 +118,7 @@ def _next_exponent(text: str) -> str:
     form, mark = ("f", text[:2]) if text[1] in "fF" else ("d", text[:2])
     (number,) = struct.unpack(f">{form}", bytes.fromhex(text[2:]))
     try:
-        data = struct.pack(f">{form}", number * 2 or 1.0)
+        data = struct.pack(f">{form}", (number * 2 or 1.0) if math.isfinite(number) else 0.0)
     except OverflowError:
         data = struct.pack(f">{form}", 1.0)
     return mark + data.hex().upper()

@@ -288,7 +288,6 @@ class MutantTrials:
     def _task(self, trial: _Trial) -> Task:
         case, checks = trial.cases[0], trial.variation.checks
         built = built_of(case, trial.programs)
-        limit_s = self._subject.limit_s(case, self._slowdown)
         first, self._launch = self._launch, self._launch + case.launch_numbers
         program, *others = built.programs
         return Task(
@@ -302,8 +301,15 @@ class MutantTrials:
             shared=str(self._scratch / "shared"),
             variants=built.variants,
             other_programs=tuple(others),
-            launch_limit_s=min(case.limits.timeout, _CHECKED_FACTOR * limit_s) if checks else limit_s,
+            launch_limit_s=self._launch_limit_s(trial, case),
         )
+
+    def _launch_limit_s(self, trial: _Trial, case: Case) -> float:
+        """The time limit of the launches; one of unchanged programs would only say that the machine is busy."""
+        if trial.variation.is_unchanged:
+            return case.limits.timeout
+        factor = _CHECKED_FACTOR if trial.variation.checks else 1.0
+        return min(case.limits.timeout, factor * self._subject.limit_s(case, self._slowdown))
 
     def _note_load(self, trial: _Trial, case: Case, outcome: Outcome) -> None:
         clean_s = launched_s(self._subject.outcome(case))

@@ -36,6 +36,7 @@ def changed(operator: str, body: str) -> list[str]:
         ("plus-minus", "add.cc.u32 %r1, %r2, %r3;", []),
         ("constant", "mul.f32 %f1, %f2, 0f3F800000;", ["mul.f32 %f1, %f2, 0f40000000;"]),
         ("constant", "mov.f64 %fd1, 0d0000000000000000;", ["mov.f64 %fd1, 0d3FF0000000000000;"]),
+        ("constant", "mov.b32 %r1, 0fFF800000;", ["mov.b32 %r1, 0f00000000;"]),
         ("constant", "shl.b32 %r1, %r2, 2;", ["shl.b32 %r1, %r2, 3;"]),
         ("atomic-plain", "atom.global.add.u32 %r1, [%rd1], %r2;", [
             ("{ .reg .u32 %was, %was_new; ld.global.u32 %was, [%rd1]; add.u32 %was_new, %was, %r2; "

@@ -194,6 +194,14 @@ def test_a_busy_machine_has_longer_limits(trials: MutantTrials, subject: Subject
     assert taken(trials)[0].launch_limit_s == 2 * task.launch_limit_s == 6.0
 
 
+def test_unchanged_programs_under_checks_have_the_limit_of_their_case(trials: MutantTrials, subject: Subject) -> None:
+    trials.add(Variation("races0", checks=("races",)), lambda _result: None)
+    trials.add(dataclasses.replace(variation(subject, "a"), checks=("races",)), lambda _result: None)
+    unchanged, changed = taken(trials)
+    assert unchanged.launch_limit_s == subject.cases[1].limits.timeout
+    assert changed.launch_limit_s == 5 * 3.0 < unchanged.launch_limit_s
+
+
 def test_a_mutant_over_its_limit_has_timed_out(trials: MutantTrials, subject: Subject) -> None:
     results = tried(trials, variation(subject, "a"))
     fault = Fault("timeout", "killed at its limit of 3 s in double<<<1, 32>>>")
