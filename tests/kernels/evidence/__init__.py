@@ -37,10 +37,6 @@ KINDS = {
     "needs another input": "a gap of the job: no case has this input.",
     "needs another order": "right in the usual order of threads alone; `schedules: 8` in the job notices it.",
     "not watched": "the CPU device has no such effect, and no check looks at it.",
-    "PTX": (
-        "mutants of the PTX of a kernel in Python, by operator; not examined one by one. Among them are values of"
-        " masked elements, guards of elements that every case has, and bits of an index that are never set."
-    ),
     "never executed, within the tolerance": "as [mutation testing](mutation.md#why-a-mutant-survives) tells them.",
 }
 """Kinds of reasons why mutants survive, as `why` begins in `survivors.tsv`."""
@@ -151,8 +147,6 @@ def of_mutants(report: Mapping[str, Any]) -> Row:
 def of_survivors(report: Mapping[str, Any], known: Iterable[Row]) -> list[Row]:
     """The rows of `survivors.tsv` after a report of `mutate`: those of its job are new, with the reasons known so far.
 
-    Mutants of PTX are counted by operator: a compiler's choice of instructions says little to a reader.
-
     Args:
         report: the JSON.
         known: the rows until now.
@@ -163,18 +157,12 @@ def of_survivors(report: Mapping[str, Any], known: Iterable[Row]) -> list[Row]:
         change = _shortened(one["change"])
         row = {"job": report["job"], "file": one["file"], "line": str(one["line"]), "operator": one["operator"]}
         row |= {"change": change, "number": "1", "reason": one["reason"]}
-        if _is_ptx(row):
-            row |= {"file": one["file"].partition("#")[0], "line": "", "change": one["reason"]}
         key = _key(row)
         if key in found:
             found[key]["number"] = str(int(found[key]["number"]) + 1)
         else:
             found[key] = {**row, "why": rows[key]["why"] if key in rows else ""}
     return [*(row for row in rows.values() if row["job"] != report["job"]), *found.values()]
-
-
-def _is_ptx(row: Row) -> bool:
-    return row["file"].partition("#")[0].endswith(".ptx")  # `#2` is of another choice of constants
 
 
 def _shortened(change: str) -> str:
@@ -240,7 +228,7 @@ def _head() -> Iterator[str]:
     yield "- **lines, branches**: what the cases execute ([coverage](coverage.md))."
     yield "- **other inputs**: inputs at the edges that were tried, and kinds of failure ([fuzzing](fuzzing.md))."
     yield "- **mutants**: those that were tried, of those that there are ([mutation testing](mutation.md)). The score"
-    yield "  counts killed and timed-out ones as noticed, and leaves out those with equal PTX and those that are not"
+    yield "  counts killed and timed-out ones as noticed, and leaves out equivalent ones and those that are not"
     yield "  valid. [Survivors](#surviving-mutants) that `--check races` notices are counted apart, with the score that"
     yield "  the job has with this check."
     yield "- **costs**: counters that equal Nsight Compute's on an H200, of those that were compared; see"
@@ -292,7 +280,8 @@ def _equal(job: str, nsight: Sequence[Row]) -> str:
 def _survivors(rows: Sequence[Row], mutants: Mapping[str, Row]) -> Iterator[str]:
     yield "## Surviving mutants"
     yield ""
-    yield "Each mutant that no case of its job notices, with the reason."
+    yield "Each mutant that no case of its job notices, with the reason. Those of a kernel in Python are of its PTX;"
+    yield "`.ptx#2` is that of another choice of constants. Proven equivalents are not listed: they do not count."
     yield ""
     for name, text in KINDS.items():
         yield f"- **{name}**: {text}"
@@ -300,11 +289,6 @@ def _survivors(rows: Sequence[Row], mutants: Mapping[str, Row]) -> Iterator[str]
     yield from _header(("job", "line", "mutant", "reason"))
     for row in sorted(rows, key=lambda row: (row["job"], row["file"], int(row["line"] or 0))):
         times = f" ({row['number']} times)" if row["number"] != "1" else ""
-        if _is_ptx(row):
-            yield _line(
-                (f"`{row['job']}`", Path(row["file"]).name, f"{row['operator']}{times}", f"PTX: {row['reason']}")
-            )
-            continue
         change = f"{row['operator']}: {row['change']}{times}".replace("|", "\\|")
         yield _line((f"`{row['job']}`", f"{Path(row['file']).name}:{row['line']}", change, _why(row)))
     yield ""
