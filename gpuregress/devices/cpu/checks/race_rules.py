@@ -18,7 +18,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.python_calls import raw_call
-from gpuregress.devices.cpu.builder.structured import at, element, i32, i64, open_function
+from gpuregress.devices.cpu.builder.structured import Cell, at, element, i32, i64, open_function
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
 from gpuregress.devices.cpu.checks import heap_cells
@@ -437,8 +437,9 @@ class RaceRules:
             many = b.and_(many, b.not_(where.is_all_old(b, reader)))
             noted = many if access.action == READ and not access.is_strong else ir.Constant(I1, 0)
             return b.and_(fine, b.or_(noted, free)), noted, reader
-        alone = b.and_(where.is_of_thread(b, reader), b.icmp_unsigned("==", level, i64(0)))
-        free = b.or_(where.is_old(b, reader), alone)
+        # A barrier orders what its block did; the other reader may be one of another block.
+        alone = b.and_(where.is_ordered(b, reader), b.icmp_unsigned("==", level, i64(0)))
+        free = b.or_(where.is_all_old(b, reader), alone)
         if access.action == READ:
             # Two readers of different warps are as far apart as threads of a block can be.
             far = b.icmp_unsigned(">=", level, i64(layout.SAME_BLOCK << layout.LEVEL_SHIFT))
@@ -657,9 +658,11 @@ class RaceRules:
                     b.store(reader, at(b, second, 8))
                     b.store(b.or_(epoch, b.shl(level, i64(layout.LEVEL_SHIFT))), at(b, cell, 8))
             with ordered:
-                alone = b.or_(b.icmp_unsigned("==", held, i64(0)), b.not_(where.is_of_thread(b, reader)))
-                with b.if_then(alone):
-                    b.store(epoch, at(b, cell, 8))
+                other = Cell(b, i64(0))
+                with b.if_then(b.icmp_unsigned("!=", held, i64(0))):
+                    stays = self._order.is_unordered(b, where, load_word(b, second, 8))
+                    other.set(b.select(stays, b.and_(reader, i64(layout.LEVEL_MASK)), i64(0)), b)
+                b.store(b.or_(epoch, other.get(b)), at(b, cell, 8))
 
 
 def _is_in_flight(b: ir.IRBuilder, write: ir.Value, oldest: ir.Value) -> ir.Value:
