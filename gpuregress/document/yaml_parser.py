@@ -21,6 +21,8 @@ Resolvers = Mapping[str | None, list[tuple[str, "re.Pattern[str]"]]]
 
 MAX_VALUES = 200_000
 MAX_DEPTH = 60
+_TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels"
+_TOO_DEEP_FOR_LIBYAML = "exceeded maximum nesting depth"
 _MAX_DIGITS = 150  # more than 128 bits in any base; Python refuses to read or print 4,300
 _PLAIN = "tag:yaml.org,2002:"
 _PATTERNS = {
@@ -109,6 +111,9 @@ def parse_yaml(
         pass
     except yaml.MarkedYAMLError as error:
         builder.flaws.append(_syntax_flaw(error))
+        if error.problem == _TOO_DEEP_FOR_LIBYAML:
+            # It looks for a key 1,024 characters ahead, and so meets its limit before the events meet ours.
+            builder.flaws[-1] = YamlProblem(builder.flaws[-1].line, (), _TOO_DEEP)
     except yaml.reader.ReaderError as error:
         line = content[: error.position].count(b"\n") + 1 if isinstance(error.position, int) else None
         message = f"is not YAML: {error.reason} (save the file as UTF-8, without control characters)"
@@ -183,7 +188,7 @@ class _Builder:
     def _deeper(self, event: Any, levels: int) -> None:
         self._deepest = max(self._deepest, self._depth + levels)
         if self._depth + levels > MAX_DEPTH:
-            self._stop(event, self._key[:1], f"is nested deeper than {MAX_DEPTH} levels")
+            self._stop(event, self._key[:1], _TOO_DEEP)
 
     def _flaw(self, event: Any, key: Key, message: str) -> None:
         self.flaws.append(YamlProblem(event.start_mark.line + 1 if event is not None else None, key, message))

@@ -339,10 +339,38 @@ class AccessLists:
             head.set(b.call(self.push(), (machine, i32(0), newest.partner, lane)), b)
         with b.if_then(joins):
             head.set(b.call(self.push(), (machine, head.get(b), newest.epoch, newest.mask)), b)
+        if is_write and self._keeps_each:
+            self._drop_exchanged(b, machine, head, (newest, own, exposed), apart.get(b))
         if is_write:
             narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
             exposed = b.or_(exposed, b.select(b.and_(joins, narrow), i64(layout.EXPOSED), i64(0)))
         slot.store(b, b.or_(own, exposed), bit, head.get(b))
+
+    def _drop_exchanged(
+        self,
+        b: ir.IRBuilder,
+        machine: ir.Value,
+        head: Cell,
+        accesses: tuple[Newest, ir.Value, ir.Value],
+        apart: ir.Value,
+    ) -> None:
+        """Drop the writes before a strong one that may change places with the newest of them, which is reported.
+
+        Args:
+            b: the builder.
+            machine: the launch's.
+            head: of the list.
+            accesses: the newest one until now; the epoch of the access; the list's `layout.EXPOSED`.
+            apart: whether nothing orders the two, i1.
+        """
+        newest, own, exposed = accesses
+        both = b.and_(newest.epoch, own)
+        wide = b.icmp_unsigned("==", b.and_(both, i64(_WIDE)), i64(_WIDE))
+        commutes = b.icmp_unsigned("!=", b.and_(both, i64(layout.SAME_VALUE)), i64(0))
+        drops = b.and_(b.and_(apart, wide), b.not_(commutes))
+        with b.if_then(b.and_(drops, b.icmp_unsigned("==", exposed, i64(0)))):
+            b.call(self.free(), (machine, head.get(b)))
+            head.set(i32(0), b)
 
     def _pair(
         self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot, accesses: tuple[Newest, ir.Value, ir.Value]

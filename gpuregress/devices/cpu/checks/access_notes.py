@@ -58,7 +58,7 @@ class AccessNote:
     @property
     def is_incoherent(self) -> bool:
         """Whether it reads through a cache that sees no writes of its launch."""
-        return info(self.instruction).is_incoherent
+        return info(self.instruction).is_incoherent or "nc" in self.instruction.modifiers
 
     @property
     def scope(self) -> int:

@@ -548,12 +548,16 @@ class RaceRules:
         if skips and is_other_write:
             with b.if_then(self._races_with_no_write(b, newest, epoch)):
                 b.ret_void()
+        # Of strong writes that may change places, each one and the next: then all may.
+        is_told, chains = Cell(b, ir.Constant(I1, int(skips))), access.is_strong and is_other_write
         with self._lists.each(b, machine, entries) as (entry, mask):
-            left = mask
-            if skips:
-                left = b.select(self._is_exempt(b, where, entry, is_other_write=is_other_write), i32(0), mask)
-            with each_lane(b, entry, left) as other:
-                self._conflict(b, access, where, other, is_other_write=is_other_write)
+            may_skip: ir.Value = ir.Constant(I1, 0)
+            if skips or chains:
+                may_skip = self._is_exempt(b, where, entry, is_other_write=is_other_write)
+            left = b.select(b.and_(may_skip, is_told.get(b)), i32(0), mask)
+            with each_lane(b, entry, left) as other, b.if_then(b.not_(b.and_(may_skip, is_told.get(b)))):
+                reported = self._conflict(b, access, where, other, is_other_write=is_other_write)
+                is_told.set(b.or_(is_told.get(b), reported), b)
         b.ret_void()
         return function
 
@@ -576,8 +580,12 @@ class RaceRules:
 
     def _conflict(
         self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, other: ir.Value, *, is_other_write: bool
-    ) -> None:
-        """Report a race with an access that nothing orders before this one, unless both are strong enough."""
+    ) -> ir.Value:
+        """Report a race with an access that nothing orders before this one, unless both are strong enough.
+
+        Returns:
+            whether it was reported, i1.
+        """
         kind: ir.Value = i64(layout.RACE)
         apart = self._order.is_unordered(b, where, other)
         if access.is_strong:
@@ -598,6 +606,7 @@ class RaceRules:
             apart = b.icmp_unsigned(">=", other, where.oldest)
         with b.if_then(apart, likely=False):
             self.report(b, where, kind, other)
+        return apart
 
     @staticmethod
     def _is_exempt(b: ir.IRBuilder, where: ShadowPlace, other: ir.Value, *, is_other_write: bool) -> ir.Value:

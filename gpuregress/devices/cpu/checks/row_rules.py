@@ -34,6 +34,7 @@ class RowAccess:
         reads_first: whether the first access is a read.
         writes: whether any is a write.
         reads_last: whether the last access is a read.
+        is_incoherent: whether a read is through a cache that sees no writes of its launch.
     """
 
     space: str
@@ -42,11 +43,13 @@ class RowAccess:
     reads_first: bool
     writes: bool
     reads_last: bool
+    is_incoherent: bool = False
 
     @property
     def name(self) -> str:
         """A part of the subroutines' names."""
         words = [("reads_first", self.reads_first), ("writes", self.writes), ("reads_last", self.reads_last)]
+        words.append(("incoherent", self.is_incoherent))
         return ".".join([self.space, str(self.count), str(self.step), *(word for word, holds in words if holds)])
 
 
@@ -111,7 +114,8 @@ class RowRules:
         def is_quick(b: ir.IRBuilder, cell: ir.Value, place: ShadowPlace) -> ir.Value:
             answer: ir.Value = yes
             for action in actions:
-                single = CellAccess(action, is_strong=False, reads=False, count=access.count)
+                is_stale = access.is_incoherent and action == READ
+                single = CellAccess(action, is_strong=False, reads=False, count=access.count, is_incoherent=is_stale)
                 answer = b.and_(answer, self._rules.quick(b, single, cell, place, filled)[0])
             return answer
 

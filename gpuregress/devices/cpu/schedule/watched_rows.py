@@ -13,7 +13,7 @@ from itertools import combinations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import Cell, i64
+from gpuregress.devices.cpu.builder.structured import Cell, counted, i64
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.checks import synchronization
@@ -60,7 +60,8 @@ class _Touch:
         """The accesses as their check sees them."""
         reads_first, reads_last = (self.notes[at].action == "read" for at in (0, -1))
         space = "shared" if self.flags is None else "global"
-        return RowAccess(space, self.access.step, self.access.count, reads_first, self.writes, reads_last)
+        stale = any(note.is_incoherent for note in self.notes)
+        return RowAccess(space, self.access.step, self.access.count, reads_first, self.writes, reads_last, stale)
 
 
 class WatchedRow:
@@ -194,9 +195,15 @@ class WatchedRow:
             epochs = (b.or_(epoch, i64(written)), b.or_(epoch, i64(read)))
             b.call(self._rules.note(touch.of_row()), (machine, first, *epochs, self._width))
             return
+        row = touch.of_row()
+        single = CellAccess(READ, is_strong=False, reads=False, count=access.count, is_incoherent=row.is_incoherent)
+        check = rules(self._emitter).access(single, row.space)
+        if self._emitter.unit.orders_in_part:
+            with counted(b, self._width) as lane:
+                thread = b.add(epoch, b.shl(lane, i64(layout.THREAD_SHIFT)))
+                b.call(check, (machine, first, b.or_(thread, i64(read))))
+            return
         # Of the threads that read one address, two are as far from each other as any.
-        single = CellAccess(READ, is_strong=False, reads=False, count=access.count)
-        check = rules(self._emitter).access(single, touch.of_row().space)
         last = b.shl(b.sub(self._width, i64(1)), i64(layout.THREAD_SHIFT))
         for thread in (epoch, b.add(epoch, last)):
             b.call(check, (machine, first, b.or_(thread, i64(read))))

@@ -160,6 +160,30 @@ def test_the_oracle_knows_a_third_reader() -> None:
     assert not has_race([Step(ADD, 0, 1), Step(LOOK, 1, 1)])
 
 
+@pytest.mark.parametrize(("count", "is_racy"), [(64, True), (128, False)])
+def test_all_threads_of_a_row_are_readers(
+    tmp_path_factory: pytest.TempPathFactory, count: int, *, is_racy: bool
+) -> None:
+    """Threads that read one word in a row of the optimised code are all kept, not the first and the last alone."""
+    text = f"""extern "C" __global__ void row(int* z, const int* y)
+    {{
+        __shared__ int s[2];
+        int t = threadIdx.x;
+        if (t < 2) s[t] = y[t];
+        __syncthreads();
+        int v = s[0] + y[t];
+        if (t == 0 || t == 127) v = 0;
+        z[t] = v;
+        if (t < {count}) asm volatile("bar.sync 1, {count};" ::: "memory");
+        if (t == 0) s[0] = 1;
+    }}"""
+    running = Running(tmp_path_factory.mktemp("row"), text, is_small=False, checks=("races",))
+    z, y = (running.put(name, np.zeros(128, np.int32)) for name in "zy")
+    found = running.launch("row", 1, 128, z, y).findings
+    assert [finding.kind for finding in found] == ["race"] * is_racy
+    assert sum(finding.count for finding in found) == 64 * is_racy
+
+
 def test_nodes_are_used_again(tmp_path_factory: pytest.TempPathFactory) -> None:
     text = """extern "C" __global__ void turns(int* z)
     {

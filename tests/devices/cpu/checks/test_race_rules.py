@@ -38,6 +38,8 @@ BODIES: dict[str, tuple[str, str]] = {
     "matrix": (f"s[t] = s[t + 64] = t; __syncthreads(); {_MATRIX}", ""),
     "matrix_racy": (f"s[t] = s[t + 64] = t; {_MATRIX}", "(shared): "),
     "read_again_racy": (READ_AGAIN, "`s[5]` (shared): "),
+    "read_only_load": ("z[i + 512] = __ldg(&y[i ^ 1]);", ""),
+    "read_only_load_racy": ("z[i] = t; __syncthreads(); z[i + 512] = __ldg(&z[i ^ 1]);", "by ld.global.nc"),
     "vectors": ("((int4*)z)[i] = ((int4*)y)[i & 15];", ""),
     "vector_over_words_racy": (
         "if (b == 0 && t < 16) { z[4 * t + 7] = 99; ((int4*)z)[t] = make_int4(t, t, t, t); }",

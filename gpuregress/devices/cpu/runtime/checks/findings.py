@@ -60,7 +60,15 @@ class _Access:
     @property
     def is_incoherent(self) -> bool:
         """Whether it is a read through a cache that sees no writes of its launch."""
-        return self.site.action in texels.INCOHERENT
+        return self.site.action in texels.INCOHERENT or self.is_read_only_load
+
+    @property
+    def is_read_only_load(self) -> bool:
+        """Whether it is `ld.global.nc`, of `__ldg` or a `const __restrict__` pointer.
+
+        PTX ISA manual, 9.7.9.9 "ld.global.nc": the memory must not be written by the kernel.
+        """
+        return "nc" in self.site.mnemonic.split(".")
 
     @property
     def who(self) -> str:
@@ -255,7 +263,8 @@ class LaunchFindings:
 
     def _missing(self, earlier: _Access, later: _Access) -> str:
         if later.is_incoherent:
-            return f"in one launch: a {later.action} may miss what its own launch has written"
+            how = " by ld.global.nc (__ldg, const __restrict__)" if later.is_read_only_load else ""
+            return f"in one launch: a {later.action}{how} may miss what its own launch has written"
         if earlier.block != later.block:
             one, other = (self._cluster(block) for block in (earlier.block, later.block))
             return f"in two blocks {'of a cluster ' if one == other else ''}that nothing orders"
