@@ -55,11 +55,15 @@ def synchronizes(functions: Iterable[Function]) -> bool:
 def orders_in_part(functions: Iterable[Function]) -> bool:
     """Whether a program may order some threads of a block, or some blocks, and leave others.
 
+    A wait for a wgmma does: it orders the reads of the warpgroup before what its own thread does next.
+
     Args:
         functions: of the program.
     """
     functions = list(functions)
-    return synchronizes(functions) or any(meets_in_part(item) for item in _instructions(functions))
+    return synchronizes(functions) or any(
+        item.opcode == "wgmma" or meets_in_part(item) for item in _instructions(functions)
+    )
 
 
 def has_strong_accesses(functions: Iterable[Function]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.checks.analysis.granules import granules, meets_in_part
+from gpuregress.devices.cpu.checks.analysis.granules import granules, meets_in_part, orders_in_part
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
 
@@ -47,3 +47,17 @@ def test_barriers_of_a_part_of_the_threads(text: str, *, in_part: bool) -> None:
     first = (_function(text).body or ())[0]
     assert isinstance(first, Instruction)
     assert meets_in_part(first) == in_part
+
+
+@pytest.mark.parametrize(
+    ("body", "in_part"),
+    [
+        ("bar.sync 0; ld.u32 %r0, [%a];", False),
+        ("bar.sync 1, 64;", True),
+        ("fence.acq_rel.gpu;", True),
+        ("ld.acquire.gpu.u32 %r0, [%a];", True),
+        ("wgmma.wait_group.sync.aligned 0;", True),
+    ],
+)
+def test_programs_that_order_some_threads_and_leave_others(body: str, *, in_part: bool) -> None:
+    assert orders_in_part([_function(body)]) == in_part
