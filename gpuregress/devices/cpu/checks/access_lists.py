@@ -293,8 +293,11 @@ class AccessLists:
             b.ret_void()
             return function
         self._clear(b, place, readers)
-        written = b.and_(load_word(b, cell, 0), i64(~layout.WRITE_LIST))
-        stays = b.and_(self._order.is_unordered(b, place, written), is_exempt(b, written, epoch))
+        known = load_word(b, cell, 0)
+        written = b.and_(known, i64(~layout.WRITE_LIST))
+        # Where the newest is ordered before it, one behind that may not be.
+        has_more = b.icmp_unsigned("!=", b.and_(known, i64(layout.WRITE_LIST)), i64(0))
+        stays = b.and_(b.or_(self._order.is_unordered(b, place, written), has_more), is_exempt(b, written, epoch))
         with b.if_else(stays, likely=False) as (kept, alone):
             with kept:
                 self._note(b, place, slot)
@@ -308,7 +311,7 @@ class AccessLists:
         """Make an access the newest of a list."""
         machine, mark = place.machine, slot.mark
         is_write = mark == layout.WRITE_LIST
-        own = place.epoch if is_write else b.and_(place.epoch, i64(~mark))
+        own = place.epoch if is_write else place.reader(b)
         known, word = load_word(b, slot.epoch, 0), load_word(b, slot.word, 0)
         with b.if_then(place.is_all_old(b, known)):
             self._clear(b, place, slot)

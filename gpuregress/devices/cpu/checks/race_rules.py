@@ -214,7 +214,7 @@ class RaceRules:
     def _note_alone(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
         """Note an access to a cell that holds nothing else that matters."""
         if access.action == READ:
-            b.store(self._reader(b, access, where.epoch), at(b, cell, 8))
+            b.store(where.reader(b) if access.is_strong else where.epoch, at(b, cell, 8))
         else:
             b.store(where.epoch, cell)
             b.store(i64(0), at(b, cell, 8))
@@ -355,11 +355,6 @@ class RaceRules:
             holds = b.and_(holds, b.or_(filled, b.not_(self.is_void(b, write, where))))
         return holds
 
-    @staticmethod
-    def _reader(b: ir.IRBuilder, access: CellAccess, epoch: ir.Value) -> ir.Value:
-        """The epoch of a reader that is the only one: without its scope, whose bits tell of other readers."""
-        return b.and_(epoch, i64(~layout.LEVEL_MASK)) if access.is_strong else epoch
-
     def _touched(self, access: CellAccess, space: str) -> ir.Function:
         """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
         single = replace(access, count=1)
@@ -398,7 +393,8 @@ class RaceRules:
         with b.if_else(quick, likely=True) as (fast, slow):
             with fast:
                 if access.action == READ:
-                    b.store(b.select(noted, reader, self._reader(b, access, epoch)), at(b, cell, 8))
+                    own = where.reader(b) if access.is_strong else epoch
+                    b.store(b.select(noted, reader, own), at(b, cell, 8))
                 else:
                     b.store(epoch, cell)
                     b.store(i64(0), at(b, cell, 8))
@@ -614,7 +610,9 @@ class RaceRules:
         near = b.icmp_unsigned(">=", other, where.turn)
         both = b.icmp_unsigned("!=", b.and_(other, i64(layout.STRONG)), i64(0))
         wide: ir.Value = ir.Constant(I1, 1)
-        least = layout.SCOPES["cluster" if where.space == CLUSTER else "gpu"] << layout.LEVEL_SHIFT
+        if not is_other_write:
+            wide = b.icmp_unsigned("==", b.and_(other, i64(layout.NARROW)), i64(0))
+        least = where.widest << layout.LEVEL_SHIFT
         for epoch in (other, where.epoch) if is_other_write else (where.epoch,):
             scope = b.and_(epoch, i64(layout.LEVEL_MASK))
             wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(least)))

@@ -14,6 +14,11 @@ _MATRIX = f"""unsigned r[8]; asm volatile("wmma.load.a.sync.aligned.row.m16n16k1
     z[i] = r[0] + r[7];"""
 READ_AGAIN = """s[t] = 1; __syncthreads(); int v = s[5]; __syncthreads(); if (t == 9) v += s[5];
     if (t == 50) s[5] = v + t; __syncthreads(); z[i] = v + s[t];"""
+_STORE = 'asm volatile("st.shared.b32 [%0], 0;" :: "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");'
+SAME_AGAIN = f"""if (!t) s[0] = 0; __syncthreads(); if (!t) {{ {_STORE} }}
+    if (t == 1) {{ {_STORE} __syncwarp(6); }} if (t == 2) {{ __syncwarp(6); {_STORE} __syncwarp(12); }}
+    if (t == 3) {{ __syncwarp(12); z[b] = s[0]; }}"""
+_NARROW = 'int v; asm volatile("ld.relaxed.cta.b32 %0, [%1];" : "=r"(v) : "l"(z + {}) : "memory"); z[8 + b] = v;'
 BODIES: dict[str, tuple[str, str]] = {
     "reversed": ("s[t] = y[i]; __syncthreads(); z[i] = s[63 - t];", ""),
     "reversed_racy": ("s[t] = y[i]; z[i] = s[63 - t];", "(shared): "),
@@ -35,6 +40,9 @@ BODIES: dict[str, tuple[str, str]] = {
     "block_scope": ("atomicAdd_block(&z[b], 1);", ""),
     "narrow_then_wide_racy": ("if (b) atomicAdd(&z[0], 1); else atomicAdd_block(&z[0], 1);", "in two blocks"),
     "wide_then_narrow_racy": ("if (b) atomicAdd_block(&z[0], 1); else atomicAdd(&z[0], 1);", "in two blocks"),
+    "narrow_read_racy": (f"if (t) return; if (b) atomicAdd(z, 1); else {{ {_NARROW.format(0)} }}", "read by"),
+    "narrow_read": (f"if (t) return; {_NARROW.format('b')} atomicAdd(z + b, 1);", ""),
+    "one_value_again_racy": (SAME_AGAIN, "write by thread (0,0,0) of block (0,0,0)"),
     "matrix": (f"s[t] = s[t + 64] = t; __syncthreads(); {_MATRIX}", ""),
     "matrix_racy": (f"s[t] = s[t + 64] = t; {_MATRIX}", "(shared): "),
     "read_again_racy": (READ_AGAIN, "`s[5]` (shared): "),

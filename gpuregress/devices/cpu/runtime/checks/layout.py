@@ -28,7 +28,9 @@ SCOPES = {"cta": 0, "cluster": 1, "gpu": 2, "gl": 2, "sys": 3}
 HAS_EARLIER = 1 << 3
 """The cell has a list of writes, of which this is the newest one."""
 IN_FLIGHT = 1 << 4
-"""An asynchronous copy that has not arrived."""
+"""Of a write: an asynchronous copy that has not arrived."""
+NARROW = 1 << 4
+"""Of a strong reader, whose epoch does not tell its scope: that leaves out threads which can access the cell."""
 SAME_VALUE = 1 << 5
 """The write stored what memory held already; an atomic operation: it may change places with others of its kind."""
 
