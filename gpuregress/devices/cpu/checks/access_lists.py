@@ -398,7 +398,7 @@ class AccessLists:
         if place.space == "shared" and self._order.is_whole:
             is_other = b.icmp_unsigned("!=", b.and_(b.xor(newest.epoch, own), i64(_WARP_BITS)), i64(0))
         elif place.space == "global" and not self._order.orders_blocks:
-            is_other = b.icmp_unsigned("<", newest.epoch, place.turn)
+            is_other = self._is_of_another_block(b, place, newest.epoch)
         else:
             return
         with b.if_then(b.and_(is_usual, b.icmp_unsigned("!=", newest.partner, i64(0)))):
@@ -408,6 +408,18 @@ class AccessLists:
             b.store(b.or_(own, i64(_PAIR[slot.mark])), slot.epoch)
             b.store(newest.epoch, slot.word)
             b.ret_void()
+
+    def _is_of_another_block(self, b: ir.IRBuilder, place: ShadowPlace, other: ir.Value) -> ir.Value:
+        """Whether an epoch of this launch is of another block, and not of an earlier turn of the running one."""
+        launch = field(b, place.machine, "checks", POINTER)
+        is_earlier = b.icmp_unsigned("<", other, place.turn)
+        found = Cell(b, is_earlier)
+        has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
+        with b.if_then(b.and_(is_earlier, has_turns), likely=False):
+            whose = b.call(self._order.block_of(), (launch, b.lshr(other, i64(layout.STAMP_SHIFT))))
+            own = load_word(b, place.block(b), layout.BLOCK["number"])
+            found.set(b.icmp_unsigned("!=", whose, own), b)
+        return found.get(b)
 
     def _clear(self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot) -> None:
         """Forget a list; what is of an earlier launch has no nodes any more."""

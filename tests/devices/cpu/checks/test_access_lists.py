@@ -203,3 +203,26 @@ def test_nodes_are_used_again(tmp_path_factory: pytest.TempPathFactory) -> None:
     z = running.put("z", np.zeros(128, np.int32))
     assert not running.launch("turns", 1, 128, z).findings
     assert len(set(ints(z))) == 1
+
+
+def test_an_earlier_turn_of_a_block_is_no_other_block(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Two readers of one block, before and after it was suspended, do not stand for one of another block."""
+    text = """extern "C" __global__ void spins(int* z, volatile int* flag)
+    {
+        int v = 0, w = 0;
+        if (blockIdx.x < 2) {
+            if (blockIdx.x) asm volatile("ld.relaxed.gpu.b32 %0, [%1];" : "=r"(w) : "l"(z) : "memory");
+            asm volatile("ld.b32 %0, [%1];" : "=r"(v) : "l"(z) : "memory");
+        }
+        if (blockIdx.x == 2) *flag = 1;
+        if (blockIdx.x == 1) {
+            while (!*flag) {}
+            asm volatile("ld.b32 %0, [%1];" : "=r"(v) : "l"(z) : "memory");
+            asm volatile("st.b32 [%0], %1;" :: "l"(z), "r"(v + w + 1) : "memory");
+        }
+        z[1 + blockIdx.x] = v;
+    }"""
+    running = Running(tmp_path_factory.mktemp("spins"), text, is_small=True, checks=("races",))
+    z, flag = running.put("z", np.zeros(4, np.int32)), running.put("flag", np.zeros(1, np.int32))
+    (found,) = running.launch("spins", 3, 1, z, flag).findings
+    assert "read by thread (0,0,0) of block (0,0,0)" in found.message
