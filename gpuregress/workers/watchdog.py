@@ -82,6 +82,7 @@ class Watch:
             Phase.PREPARING: PREPARING_S,
             Phase.LAUNCHING: timeout,
             Phase.TRYING: min(timeout, TRYING_S),
+            Phase.WATCHING: timeout,
             Phase.REFERENCE: timeout,
             Phase.SAVING: SAVING_S,
             Phase.COMPUTING: timeout,

@@ -56,3 +56,10 @@ def test_code_that_is_not_optimised_is_tried_for_a_moment(timeout: float, limit:
     assert watch.step(100.0 + limit / 2) is Step.WAIT
     assert watch.step(100.0 + limit) is Step.TERMINATE
     assert watch.late is Phase.TRYING
+
+
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.IDLE])
+def test_every_phase_but_idleness_ends(phase: Phase) -> None:
+    watch = Watch(Phase.IDLE)
+    watch.enter(phase, 0.0, 5.0)
+    assert watch.deadline is not None

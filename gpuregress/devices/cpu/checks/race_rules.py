@@ -612,7 +612,7 @@ class RaceRules:
         wide: ir.Value = ir.Constant(I1, 1)
         if not is_other_write:
             wide = b.icmp_unsigned("==", b.and_(other, i64(layout.NARROW)), i64(0))
-        least = where.widest << layout.LEVEL_SHIFT
+        least = layout.SCOPES["cluster" if where.space == CLUSTER else "gpu"] << layout.LEVEL_SHIFT
         for epoch in (other, where.epoch) if is_other_write else (where.epoch,):
             scope = b.and_(epoch, i64(layout.LEVEL_MASK))
             wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(least)))

@@ -50,18 +50,11 @@ class ShadowPlace:
         """The same access at another address."""
         return replace(self, address=address)
 
-    @property
-    def widest(self) -> int:
-        """The least scope that has all threads which can access the space from other blocks; of `layout.SCOPES`."""
-        return layout.SCOPES["cluster" if self.space == CLUSTER else "gpu"]
-
     def reader(self, b: ir.IRBuilder) -> ir.Value:
         """The epoch of the access as a reader: without its scope, whose bits tell of other readers."""
-        narrow = b.icmp_unsigned(
-            "<", b.and_(self.epoch, i64(layout.LEVEL_MASK)), i64(self.widest << layout.LEVEL_SHIFT)
-        )
-        strong = b.icmp_unsigned("!=", b.and_(self.epoch, i64(layout.STRONG)), i64(0))
-        flag = b.select(b.and_(narrow, strong), i64(layout.NARROW), i64(0))
+        level = b.and_(self.epoch, i64(layout.STRONG | layout.LEVEL_MASK))
+        is_narrow = b.icmp_unsigned("==", level, i64(layout.STRONG | layout.SCOPES["cta"] << layout.LEVEL_SHIFT))
+        flag = b.select(is_narrow, i64(layout.NARROW), i64(0))
         return b.or_(b.and_(self.epoch, i64(~layout.LEVEL_MASK)), flag)
 
     def block(self, b: ir.IRBuilder) -> ir.Value:

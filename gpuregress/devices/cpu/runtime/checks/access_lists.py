@@ -76,12 +76,12 @@ def join(
     bare, in_use = known & ~bits, is_open & (known & bits != 0)
     heads = np.where(in_use, words >> _UPPER, np.uint64(0))
     pushed = np.flatnonzero(is_open & ~replaces)
-    first = shadow.take_nodes(len(pushed))
-    if first:
-        numbers = np.arange(first, first + len(pushed), dtype=np.uint64)
+    forget(shadow, np.where(is_open, np.uint64(0), known), words, mark)
+    numbers = shadow.take_nodes(len(pushed))
+    if len(numbers):
         masks = np.where(in_use, words & _LOWER, _lane_bit(bare))
-        shadow.nodes[first : first + len(pushed), 0] = bare[pushed]
-        shadow.nodes[first : first + len(pushed), 1] = masks[pushed] | heads[pushed] << _UPPER
+        shadow.nodes[numbers, 0] = bare[pushed]
+        shadow.nodes[numbers, 1] = masks[pushed] | heads[pushed] << _UPPER
         heads[pushed] = numbers
     own = np.uint64(epoch)
     newest[:] = own | np.where(heads != 0, np.uint64(_IN_USE[mark]), np.uint64(0))
@@ -90,6 +90,25 @@ def join(
         exposed = known & bits == bits
         exposed |= bare & np.uint64(WIDE) != np.uint64(WIDE)
         newest[(heads != 0) & exposed] |= np.uint64(layout.EXPOSED)
+
+
+def forget(shadow: ShadowMemory, newest: Words, words: Words, mark: int) -> None:
+    """Give back the nodes of cells whose accesses are forgotten; the caller changes the cells.
+
+    Args:
+        shadow: has the nodes.
+        newest: the newest access of each cell; 0 for one that stays.
+        words: the second plane's words.
+        mark: `layout.WRITE_LIST` or `layout.READER_LIST`.
+    """
+    marks = newest & np.uint64(mark)
+    in_use = (marks != 0) & (marks != np.uint64(_PAIRS[mark])) & (newest >= np.uint64(shadow.word("oldest")))
+    heads = words[in_use] >> _UPPER
+    heads = heads[heads != 0]
+    while len(heads):
+        behind = shadow.nodes[heads, 1] >> _UPPER
+        shadow.release_nodes(heads)
+        heads = behind[behind != 0]
 
 
 def _lane_bit(epochs: Words | np.uint64) -> Words:

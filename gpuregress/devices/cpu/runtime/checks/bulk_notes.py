@@ -11,7 +11,7 @@ from collections.abc import Collection
 import numpy as np
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.checks.access_lists import Numbers, Words
+from gpuregress.devices.cpu.runtime.checks.access_lists import Numbers, Words, forget
 from gpuregress.devices.cpu.runtime.checks.deliveries import Deliveries
 from gpuregress.devices.cpu.runtime.checks.global_copies import CopiedCells, GlobalCopies, Places
 from gpuregress.devices.cpu.runtime.checks.running_block import (
@@ -50,8 +50,9 @@ class BulkNotes:
         if self._races:
             self._check_writes(first, plane, host, epoch)
             self._check_readers(first, plane, host, epoch)
-            first[:, WRITE] = epoch | layout.IN_FLIGHT
-            first[:, READER] = 0
+            for word, mark in ((WRITE, layout.WRITE_LIST), (READER, layout.READER_LIST)):
+                forget(self._block.shadow, first[:, word], plane[:, word], mark)
+            first[:, WRITE], first[:, READER] = epoch | layout.IN_FLIGHT, 0
 
     def in_shared(self, issuer: tuple[int, int], waiter: int, host: int, size: int) -> None:
         """A copy by a site and a thread has arrived in the running block's shared memory, because a thread waits."""

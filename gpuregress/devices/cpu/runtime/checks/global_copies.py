@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.checks.access_lists import WIDE, Numbers, Words, join
+from gpuregress.devices.cpu.runtime.checks.access_lists import WIDE, Numbers, Words, forget, join
 from gpuregress.devices.cpu.runtime.checks.running_block import (
     READER,
     STAMP_SHIFT,
@@ -153,6 +153,8 @@ class GlobalCopies:
     def _note_write(self, cells: CopiedCells) -> None:
         first, second = cells.planes
         if not cells.epoch & layout.STRONG:
+            for word, mark in ((WRITE, layout.WRITE_LIST), (READER, layout.READER_LIST)):
+                forget(self._shadow, first[cells.numbers, word], second[cells.numbers, word], mark)
             first[cells.numbers, WRITE], first[cells.numbers, READER] = cells.epoch, 0
             return
         # As a strong write of a thread, a reduction hides no other write, and no reader.

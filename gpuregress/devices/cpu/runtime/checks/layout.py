@@ -30,7 +30,7 @@ HAS_EARLIER = 1 << 3
 IN_FLIGHT = 1 << 4
 """Of a write: an asynchronous copy that has not arrived."""
 NARROW = 1 << 4
-"""Of a strong reader, whose epoch does not tell its scope: that leaves out threads which can access the cell."""
+"""Of a strong reader, whose epoch does not tell its scope: that is its block."""
 SAME_VALUE = 1 << 5
 """The write stored what memory held already; an atomic operation: it may change places with others of its kind."""
 

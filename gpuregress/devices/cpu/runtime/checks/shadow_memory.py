@@ -85,6 +85,7 @@ class ShadowMemory:
         self._heap: dict[int, tuple[int, int, _Words]] = {}
         self._turns = np.zeros(0, np.uint64)
         self.nodes = reserve(_NODES << layout.NODE_SHIFT).view(np.uint64).reshape(-1, 2)
+        self._released: list[_Words] = []
         self._set("nodes", self.nodes.ctypes.data)
         self._set("node_capacity", _NODES)
         self._set("heap", self._heap_table.ctypes.data)
@@ -121,6 +122,7 @@ class ShadowMemory:
         self._set("turn_capacity", len(self._turns))
         # Epochs of earlier launches have no nodes any more. Index 0 is that of no node.
         self._set("node_count", 1)
+        self._released = []
         for name in _OF_A_LAUNCH:
             self._set(name, 0)
         self.state[layout.MATRIX_ROWS // 8] = 0
@@ -207,14 +209,27 @@ class ShadowMemory:
         place = int(np.searchsorted(turns, np.uint64((stamp + 1) << layout.STAMP_SHIFT))) - 1
         return int(turns[place]) & 0xFFFF_FFFF if place >= 0 else -1
 
-    def take_nodes(self, count: int) -> int:
-        """The index of the first of some nodes of lists; 0 where there are none, or not so many, which is noted."""
+    def take_nodes(self, count: int) -> _Words:
+        """The indices of some nodes of lists; none where there are not so many, which is noted."""
+        parts, left = [np.zeros(0, np.uint64)], count
+        while left and self._released:
+            last = self._released.pop()
+            parts.append(last[:left])
+            if len(last) > left:
+                self._released.append(last[left:])
+            left -= len(parts[-1])
         first = self.word("node_count")
-        if first + count > _NODES:
+        if first + left > _NODES:
             self._set("lost_accesses", 1)
-            return 0
-        self._set("node_count", first + count)
-        return first if count else 0
+            self._released += parts
+            return parts[0]
+        self._set("node_count", first + left)
+        return np.concatenate([*parts, np.arange(first, first + left, dtype=np.uint64)])
+
+    def release_nodes(self, numbers: _Words) -> None:
+        """Take back nodes of lists that nothing refers to any more."""
+        if len(numbers):
+            self._released.append(numbers)
 
     def cells_of(self, region: Region) -> tuple[int, _Words, _Words] | None:
         """The log2 of the bytes of a region's granule, and both planes of its cells, two words each.

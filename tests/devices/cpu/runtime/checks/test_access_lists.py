@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.checks.access_lists import WIDE, accesses, join
+from gpuregress.devices.cpu.runtime.checks.access_lists import WIDE, accesses, forget, join
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 
 CELLS = 3
@@ -74,3 +74,19 @@ def test_a_plain_write_behind_a_strong_one_is_exposed() -> None:
     assert newest.tolist() == [strong | layout.WRITE_LIST]
     join(shadow, newest, words, layout.WRITE_LIST, (_epoch(103, 3, WIDE), np.array([False]), SINCE))
     assert int(newest[0]) & layout.WRITE_LIST == layout.WRITE_LIST
+
+
+def test_nodes_that_nothing_refers_to_are_used_again() -> None:
+    shadow = _launch()
+    newest, words = np.zeros(CELLS, np.uint64), np.zeros(CELLS, np.uint64)
+    keeps = np.zeros(CELLS, np.bool_)
+    for turn in range(5):
+        since = 100 * turn + 100 << layout.STAMP_SHIFT
+        for stamp in (1, 2, 3):
+            epoch = _epoch(100 * turn + 100 + stamp, stamp)
+            join(shadow, newest, words, layout.READER_LIST, (epoch, keeps, since))
+        assert len(accesses(shadow, newest, words, layout.READER_LIST)[1]) == 3
+        if turn % 2:
+            forget(shadow, newest, words, layout.READER_LIST)
+            newest[:] = 0
+    assert shadow.word("node_count") == 1 + 2 * CELLS
