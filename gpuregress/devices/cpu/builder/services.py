@@ -59,8 +59,8 @@ class Exits(Protocol):
     def note_effect(self, emitter: Services) -> None:
         """Note that a spinning thread has changed memory: its loop may end without another thread."""
 
-    def waits_so_far(self, emitter: Services) -> ir.Value:
-        """Return how often the thread has waited for others, steps of its warp excepted, i32."""
+    def last_meeting(self, emitter: Services) -> ir.Value:
+        """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""
 
 
 @dataclass(slots=True)

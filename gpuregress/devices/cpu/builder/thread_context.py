@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.structured import at, element
+from gpuregress.devices.cpu.builder.structured import at, element, i32
 from gpuregress.devices.cpu.builder.types import I8, I32, I64, width
 from gpuregress.devices.cpu.runtime.machine_layout import ROW
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
@@ -29,6 +29,14 @@ def row(builder: ir.IRBuilder, context: ir.Value, name: str, index: ir.Value) ->
     """A pointer to one thread's (or barrier's) element of a fixed row."""
     offset, type_ = LAYOUT[name]
     return element(builder, at(builder, context, offset), index, type_)
+
+
+def new_meetings(builder: ir.IRBuilder, context: ir.Value, count: int = 1) -> ir.Value:
+    """The first of some new numbers, i32, for waits of the block at which some threads have just met."""
+    pointer = row(builder, context, "meetings", i32(0))
+    last = builder.load(pointer, typ=I32)
+    builder.store(builder.add(last, i32(count)), pointer)
+    return builder.add(last, i32(1))
 
 
 class ThreadElements:

@@ -84,7 +84,7 @@ class FunctionExits:
     def note_effect(self, emitter: Services) -> None:
         """Do nothing: a called function waits for nobody."""
 
-    def waits_so_far(self, emitter: Services) -> ir.Value:
+    def last_meeting(self, emitter: Services) -> ir.Value:
         """Refuse; see `wait`."""
         _refuse(emitter)
 

@@ -20,7 +20,7 @@ ROWS: dict[str, tuple[int, int]] = {}
 
 def _place() -> int:
     position = 0
-    for name, size in (("state", 4), ("group", 4), ("ballot", 4), ("waits", 4), ("key", 8), ("post", 8), ("snap", 8)):
+    for name, size in (("state", 4), ("group", 4), ("ballot", 4), ("met", 4), ("key", 8), ("post", 8), ("snap", 8)):
         ROWS[name] = (position, size)
         position += ROW * size
     position = -(-position // 64) * 64
@@ -29,7 +29,7 @@ def _place() -> int:
     for name in ("arrived", "waiting", "counted", "votes", "expected"):
         ROWS[name] = (position, 4)
         position += -(-BARRIERS * 4 // 16) * 16
-    ROWS["left"] = (position, 4)
+    ROWS["left"], ROWS["meetings"] = (position, 4), (position + 4, 4)
     ROWS["joined"] = (position + 16, 4)
     return position + 16 + 4 * ROW
 

@@ -404,8 +404,8 @@ class Lockstep(BlockSchedule):
             self._interchange.leave(emitter.builder)
         emitter.builder.branch(self._end)
 
-    def waits_so_far(self, emitter: Services) -> ir.Value:
-        """Return how often the threads have waited for each other, steps of their warps excepted, i32."""
+    def last_meeting(self, emitter: Services) -> ir.Value:
+        """Return how often the threads have met, steps of their warps excepted, i32."""
         return self._wait_count.get(emitter.builder)
 
     def finish(self, emitter: Services) -> None:

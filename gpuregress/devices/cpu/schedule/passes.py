@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64
+from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import (
     ARRIVE,
     LAYOUT,
@@ -24,6 +24,7 @@ from gpuregress.devices.cpu.builder.thread_context import (
     STEP,
     YIELD,
     ThreadElements,
+    new_meetings,
     row,
 )
 from gpuregress.devices.cpu.builder.threads import dimension
@@ -117,7 +118,7 @@ class Passes(BlockSchedule):
         states = b.shl(b.zext(self.count, I64), i64(2))
         self.unit.fill(b, self.context, 0, states)
         if self.body.emitter.watched.reads:
-            self.unit.fill(b, row(b, self.context, "waits", i32(0)), 0, states)
+            self.unit.fill(b, row(b, self.context, "met", i32(0)), 0, states)
         counters = LAYOUT["arrived"][0]
         end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
         self.unit.fill(b, at(b, self.context, counters), 0, i64(end - counters))
@@ -221,6 +222,10 @@ class Passes(BlockSchedule):
         self._require_meeting(b)
         if self.unit.granules is not None:
             b.call(synchronization.block_barrier(self.unit.module), (self.view.machine,))
+        if self.body.emitter.watched.reads:
+            meeting = new_meetings(b, self.context)
+            with counted(b, self.count) as thread:
+                b.store(meeting, row(b, self.context, "met", thread))
         self.flip.set(i32(-1), b)
         b.branch(pass_head)
         self._schedule(ir.IRBuilder(slow), pass_head, after)
@@ -347,8 +352,6 @@ class Passes(BlockSchedule):
             self.stall.note_arrival(b)
         state = number if kind == YIELD else ~number
         b.store(i32(state), self._elements.fixed(b, "state"))
-        if emitter.watched.reads and kind not in (STEP, YIELD, ARRIVE):
-            self.store(emitter, "waits", b.add(self.fetch(emitter, "waits"), i32(1)))
         # The scheduler must see the waits of a loop that spins: it may suspend the block there.
         if kind == PLAIN_BARRIER and not steps:
             self.arrived.add(i32(1), b)
@@ -383,9 +386,9 @@ class Passes(BlockSchedule):
         if self.stall is not None:
             self.stall.note_change(emitter.builder)
 
-    def waits_so_far(self, emitter: Services) -> ir.Value:
-        """Return how often the thread has waited for others, steps of its warp excepted, i32."""
-        return self.fetch(emitter, "waits")
+    def last_meeting(self, emitter: Services) -> ir.Value:
+        """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""
+        return self.fetch(emitter, "met")
 
     def finish(self, emitter: Services) -> None:
         """The thread is done."""

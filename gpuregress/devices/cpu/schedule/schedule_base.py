@@ -107,8 +107,8 @@ class BlockSchedule(ABC):
         del emitter
 
     @abstractmethod
-    def waits_so_far(self, emitter: Services) -> ir.Value:
-        """Return how often the thread has waited for others, steps of its warp excepted, i32."""
+    def last_meeting(self, emitter: Services) -> ir.Value:
+        """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""
 
     def in_groups(self, b: ir.IRBuilder, number: ir.Value, count: ir.Value, group: int) -> ir.Value:
         """Return the `number`th of `count` threads, rows or lanes, where each group of them runs from last to first."""

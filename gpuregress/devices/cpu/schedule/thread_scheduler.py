@@ -30,6 +30,7 @@ from gpuregress.devices.cpu.builder.thread_context import (
     PLAIN_BARRIER,
     STEP,
     WARP,
+    new_meetings,
     row,
 )
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
@@ -141,6 +142,11 @@ class _Scheduler:
     def _release(self, thread: ir.Value) -> None:
         self._store("state", thread, self.builder.not_(self._load("state", thread)))
 
+    def _go_on(self, thread: ir.Value, meeting: ir.Value) -> None:
+        """Release a thread that has met others."""
+        self._store("met", thread, meeting)
+        self._release(thread)
+
     def _has(self, mask: ir.Value, lane: ir.Value) -> ir.Value:
         return self.builder.trunc(self.builder.lshr(mask, lane), I1)
 
@@ -201,12 +207,13 @@ class _Scheduler:
                 if self.mask_machine is not None:
                     arguments = (self.mask_machine, self.context, self.threads, base, match.get(), key)
                     b.call(absent_lanes(b.module), arguments)
-                self._complete_operation(base, lanes, match.get())
+                self._complete_operation(base, lanes, match.get(), match.get())
             todo.set(b.and_(todo.get(), b.not_(match.get())))
 
-    def _complete_operation(self, base: ir.Value, lanes: ir.Value, group: ir.Value) -> None:
+    def _complete_operation(self, base: ir.Value, lanes: ir.Value, group: ir.Value, meeting: ir.Value) -> None:
+        """Let the lanes of a mask go on; those of another one meet here, the others only go in step."""
         b = self.builder
-        ballot = Cell(b, i32(0))
+        ballot, number = Cell(b, i32(0)), new_meetings(b, self.context)
         ballot.set(i32(0))
         with counted(b, lanes) as lane:
             posted = self._load("post", b.add(base, lane))
@@ -217,7 +224,8 @@ class _Scheduler:
             self._store("snap", thread, self._load("post", thread))
             self._store("group", thread, group)
             self._store("ballot", thread, ballot.get())
-            self._release(thread)
+            meets = self._has(meeting, lane)
+            self._go_on(thread, b.select(meets, number, self._load("met", thread)))
         self.running.set_bits(group)
 
     def _converge(self, base: ir.Value, lanes: ir.Value) -> None:
@@ -237,7 +245,7 @@ class _Scheduler:
             with counted(b, lanes) as lane, b.if_then(self._has(able, lane)):
                 same = b.icmp_unsigned("==", self._rank(b.add(base, lane)), first.get())
                 group.set_bits(b.select(same, self._bit(lane), i32(0)))
-            self._complete_operation(base, lanes, group.get())
+            self._complete_operation(base, lanes, group.get(), self.converging.get())
 
     def _rank(self, thread: ir.Value) -> ir.Value:
         """The rank of the wait at which a thread stands; the number of a wait is the complement of the state."""
@@ -295,8 +303,9 @@ class _Scheduler:
                 self._store("arrived", number, i32(0))
         with b.if_then(b.icmp_unsigned("!=", opened.get(), i32(0))):
             self._require_meeting(opened.get())
+            first = new_meetings(b, self.context, BARRIERS)
             with counted(b, self.threads) as thread:
-                self._open_for(thread, opened.get())
+                self._open_for(thread, opened.get(), first)
             self.runnable.set(i32(1))
 
     def _tell_of_opening(self, number: ir.Value, everyone: ir.Value, come: ir.Value, expected: ir.Value) -> None:
@@ -323,7 +332,7 @@ class _Scheduler:
         with b.if_then(b.icmp_unsigned("!=", warp, i32(0)), likely=False):
             b.ret(b.add(warp, i32(DIVERGED - 1)))
 
-    def _open_for(self, thread: ir.Value, opened: ir.Value) -> None:
+    def _open_for(self, thread: ir.Value, opened: ir.Value, first: ir.Value) -> None:
         b = self.builder
         state = self._load("state", thread)
         with b.if_then(b.icmp_signed("<", state, i32(0))), b.if_then(self._is_barrier(self._kind(state))):
@@ -331,7 +340,7 @@ class _Scheduler:
             with b.if_then(self._has(opened, number)):
                 self._store("group", thread, self._load("waiting", number))
                 self._store("ballot", thread, self._load("votes", number))
-                self._release(thread)
+                self._go_on(thread, b.add(first, number))
 
 
 class _ClusterScheduler(_Scheduler):
@@ -348,7 +357,8 @@ class _ClusterScheduler(_Scheduler):
             came_at = b.lshr(self._load("cluster", thread), i32(1))
             with b.if_else(b.icmp_unsigned(">", self._load("phase", i32(0)), came_at)) as (opened, closed):
                 with opened:
-                    self._release(thread)
+                    # The number of the barrier's phase, counted down: the block's meetings are counted up.
+                    self._go_on(thread, b.not_(came_at))
                     self.running.set_bits(bit)
                 with closed:
                     self.at_cluster.set(i32(1))

@@ -1,8 +1,9 @@
 """Detection of values that lanes of a warp exchange through memory with no wait between.
 
-The last writes are kept in a hash table: who wrote, and how often its threads had waited. A read that finds another
-lane of its warp there, which has waited as often, is an exchange; the first one is recorded in the machine. Only the
-pairs of a write and a read count that the analysis has found (`analysis.lanes.dependence`).
+The last writes are kept in a hash table: who wrote, and at which wait it had last met others. A read that finds
+another lane of its warp there, which has met others at the same wait and at none since, is an exchange; the first one
+is recorded in the machine. Only the pairs of a write and a read count that the analysis has found
+(`analysis.lanes.dependence`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from gpuregress.devices.cpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCH
 
 _STEP = 4
 _ARGUMENTS = (POINTER, I64, I64, I64)
-_WAITS_SHIFT, _BLOCK_SHIFT, _WARP_SHIFT, _CLASS_SHIFT = 10, 36, 5, 32
+_MEETING_SHIFT, _BLOCK_SHIFT, _WARP_SHIFT, _CLASS_SHIFT = 10, 36, 5, 32
+_MEETING_MASK = (1 << _BLOCK_SHIFT - _MEETING_SHIFT) - 1
 
 
 def watch(emitter: Services, instruction: Instruction) -> None:
@@ -45,13 +47,14 @@ def watch(emitter: Services, instruction: Instruction) -> None:
 
 
 def _tag(emitter: Services) -> ir.Value:
-    """The thread, how often it has waited, and its block, in one number; without the five low bits that of the warp."""
+    """The thread, its last meeting, and its block, in one number; without the five low bits that of the warp."""
     b, thread, view = emitter.builder, emitter.thread, emitter.view
     x, y, z = (thread.coordinate(b, f"ctaid_{axis}") for axis in "xyz")
     block = b.add(x, b.mul(dimension(view, "grid_x"), b.add(y, b.mul(dimension(view, "grid_y"), z))))
     number = b.zext(linear_thread(b, view, thread), I64)
-    waits = b.shl(b.zext(emitter.exits.waits_so_far(emitter), I64), i64(_WAITS_SHIFT))
-    return b.xor(b.shl(b.zext(block, I64), i64(_BLOCK_SHIFT)), b.or_(waits, number))
+    met = b.and_(b.zext(emitter.exits.last_meeting(emitter), I64), i64(_MEETING_MASK))
+    tag = b.or_(b.shl(met, i64(_MEETING_SHIFT)), number)
+    return b.or_(b.shl(b.zext(block, I64), i64(_BLOCK_SHIFT)), tag)
 
 
 def _entry(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
