@@ -101,6 +101,12 @@ class Unit:
         return build_resolve_own(self.module, self.resolve)
 
     @cached_property
+    def has_products(self) -> bool:
+        """Whether a kernel multiplies matrices in shared memory asynchronously (wgmma)."""
+        bodies = (function.body or () for function in self.functions.values())
+        return any(isinstance(item, Instruction) and item.opcode == "wgmma" for body in bodies for item in body)
+
+    @cached_property
     def _copies(self) -> list[tuple[str, ...]]:
         """The modifiers of all asynchronous copies of the module."""
         return [

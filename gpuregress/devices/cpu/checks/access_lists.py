@@ -30,11 +30,6 @@ _WARP_BITS = layout.THREAD_MASK & ~_LANE_BITS
 _KIND_BITS = (1 << layout.SITE_SHIFT) - 1 & ~layout.HAS_EARLIER
 """Flags that tell how strong an access is, and of what kind."""
 
-_WIDE = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
-"""Bits of a write that is strong for all threads of the device."""
-
-_PAIR = {layout.WRITE_LIST: layout.WRITE_PAIR, layout.READER_LIST: layout.READER_PAIR}
-
 PlaceOf: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value, ir.Value, str], ShadowPlace]
 """Makes the place of an access: (builder, machine, plane, address, epoch, space) → it."""
 
@@ -72,7 +67,7 @@ def opened(b: ir.IRBuilder, epoch: ir.Value, word: ir.Value, mark: int) -> Newes
         mark: the bits of the epoch that tell whether the second word is in use.
     """
     marks = b.and_(epoch, i64(mark))
-    is_pair = b.icmp_unsigned("==", marks, i64(_PAIR[mark]))
+    is_pair = b.icmp_unsigned("==", marks, i64(layout.PAIRS[mark]))
     alone = b.or_(is_pair, b.icmp_unsigned("==", marks, i64(0)))
     mask = b.select(alone, lane_bit(b, epoch), b.trunc(word, I32))
     head = b.select(alone, i32(0), b.trunc(b.lshr(word, i64(32)), I32))
@@ -336,6 +331,11 @@ class AccessLists:
         # What an access races with depends on how strong it is, so only one of its kind stands for another.
         differs = b.icmp_unsigned("!=", b.and_(b.xor(newest.epoch, own), i64(_KIND_BITS & ~mark)), i64(0))
         joins = b.or_(apart.get(b), differs)
+        if self._order.orders_blocks and place.space != "shared":
+            # A strong one of a block or cluster may race with accesses of a block that one of another does not.
+            weak = (layout.WIDE, layout.WIDE) if is_write else (layout.STRONG | layout.NARROW, layout.STRONG)
+            is_weak = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(weak[0])), i64(weak[1]))
+            joins = b.or_(joins, b.and_(is_weak, self._is_of_another_block(b, place, newest.epoch)))
         head = Cell(b, newest.head)
         with b.if_then(b.icmp_unsigned("!=", newest.partner, i64(0))):
             lane = lane_bit(b, newest.partner)
@@ -345,7 +345,7 @@ class AccessLists:
         if is_write and self._keeps_each:
             self._drop_exchanged(b, machine, head, (newest, own, exposed), apart.get(b))
         if is_write:
-            narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(_WIDE)), i64(_WIDE))
+            narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(layout.WIDE)), i64(layout.WIDE))
             exposed = b.or_(exposed, b.select(b.and_(joins, narrow), i64(layout.EXPOSED), i64(0)))
         slot.store(b, b.or_(own, exposed), bit, head.get(b))
 
@@ -368,7 +368,7 @@ class AccessLists:
         """
         newest, own, exposed = accesses
         both = b.and_(newest.epoch, own)
-        wide = b.icmp_unsigned("==", b.and_(both, i64(_WIDE)), i64(_WIDE))
+        wide = b.icmp_unsigned("==", b.and_(both, i64(layout.WIDE)), i64(layout.WIDE))
         commutes = b.icmp_unsigned("!=", b.and_(both, i64(layout.SAME_VALUE)), i64(0))
         drops = b.and_(b.and_(apart, wide), b.not_(commutes))
         with b.if_then(b.and_(drops, b.icmp_unsigned("==", exposed, i64(0)))):
@@ -390,8 +390,8 @@ class AccessLists:
             accesses: the newest one until now; the epoch of the access; the list's `layout.EXPOSED`.
         """
         newest, own, exposed = accesses
-        kind = layout.STRONG if slot.mark == layout.READER_LIST else _WIDE
-        usual = i64(0 if slot.mark == layout.READER_LIST else _WIDE)
+        kind = layout.STRONG if slot.mark == layout.READER_LIST else layout.WIDE
+        usual = i64(0 if slot.mark == layout.READER_LIST else layout.WIDE)
         is_usual = b.icmp_unsigned("==", b.and_(own, i64(kind)), usual)
         is_usual = b.and_(is_usual, b.icmp_unsigned("==", b.and_(newest.epoch, i64(kind)), usual))
         is_usual = b.and_(is_usual, b.icmp_unsigned("==", exposed, i64(0)))
@@ -405,7 +405,7 @@ class AccessLists:
             b.ret_void()
         with b.if_then(b.and_(is_usual, is_other)):
             b.call(self.free(), (place.machine, newest.head))
-            b.store(b.or_(own, i64(_PAIR[slot.mark])), slot.epoch)
+            b.store(b.or_(own, i64(layout.PAIRS[slot.mark])), slot.epoch)
             b.store(newest.epoch, slot.word)
             b.ret_void()
 
@@ -425,7 +425,9 @@ class AccessLists:
         """Forget a list; what is of an earlier launch has no nodes any more."""
         known = load_word(b, slot.epoch, 0)
         marks = b.and_(known, i64(slot.mark))
-        marked = b.and_(b.icmp_unsigned("!=", marks, i64(0)), b.icmp_unsigned("!=", marks, i64(_PAIR[slot.mark])))
+        marked = b.and_(
+            b.icmp_unsigned("!=", marks, i64(0)), b.icmp_unsigned("!=", marks, i64(layout.PAIRS[slot.mark]))
+        )
         launch = field(b, place.machine, "checks", POINTER)
         current = b.icmp_unsigned(">=", known, load_word(b, launch, layout.LAUNCH["oldest"]))
         with b.if_then(b.and_(marked, current)):
@@ -460,8 +462,9 @@ class _Slot:
             b.icmp_unsigned("==", mask, lane_bit(b, epoch)),
             b.icmp_unsigned("==", head, i32(0)),
         )
-        mark = i64(layout.HAS_EARLIER if self.mark == layout.WRITE_LIST else 1 << layout.LEVEL_SHIFT)
-        b.store(b.or_(epoch, b.select(alone, i64(0), mark)), self.epoch)
+        # Alone, the marks would be those of a pair: where there are no nodes left, nothing is behind it.
+        bare, marked = b.and_(epoch, i64(~self.mark)), b.or_(epoch, i64(layout.IN_USE[self.mark]))
+        b.store(b.select(alone, bare, marked), self.epoch)
         b.store(b.or_(b.zext(mask, I64), b.shl(b.zext(head, I64), i64(32))), self.word)
 
 

@@ -37,6 +37,7 @@ class AccessNote:
         commutes: whether it is an atomic operation that may change places with others of the module's usual kind.
         orders: whether it may order other accesses itself; those of mbarriers are told apart.
         is_data: whether it is checked as a plain access although it is volatile.
+        is_asynchronous: whether a wgmma reads.
     """
 
     instruction: Instruction
@@ -47,6 +48,7 @@ class AccessNote:
     commutes: bool = False
     orders: bool = True
     is_data: bool = False
+    is_asynchronous: bool = False
 
     @property
     def is_strong(self) -> bool:
@@ -84,8 +86,8 @@ class AccessNote:
         strong = layout.STRONG | self.scope << layout.LEVEL_SHIFT if self.is_strong else 0
         is_copy = self.instruction.opcode == "cp" and self.action == "write"
         copied = layout.IN_FLIGHT | layout.COPIED if is_copy else 0
-        copied |= layout.SAME_VALUE if self.commutes else 0
-        return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong | copied
+        kind = layout.SAME_VALUE if self.commutes else layout.ASYNCHRONOUS if self.is_asynchronous else 0
+        return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong | copied | kind
 
 
 def rules(emitter: Services) -> RaceRules:

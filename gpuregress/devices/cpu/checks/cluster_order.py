@@ -95,6 +95,24 @@ def peer(module: ir.Module) -> ir.Function:
     return function
 
 
+def is_one_cluster(module: ir.Module) -> ir.Function:
+    """`(machine, block's number, another's)` → whether both blocks are of one cluster; they may have exited."""
+    function, is_new = _function(module, "check.is_one_cluster", I1, (POINTER, I64, I64))
+    if not is_new:
+        return function
+    machine, *numbers = function.args
+    b = open_function(function)
+    left = list(numbers)
+    is_one: ir.Value = ir.Constant(I1, 1)
+    for axis in "xyz":
+        blocks, side = field(b, machine, f"grid_{axis}"), field(b, machine, f"cluster_{axis}")
+        one, other = (b.udiv(b.urem(number, blocks), side) for number in left)
+        is_one = b.and_(is_one, b.icmp_unsigned("==", one, other))
+        left = [b.udiv(number, blocks) for number in left]
+    b.ret(is_one)
+    return function
+
+
 def is_known(module: ir.Module) -> ir.Function:
     """`(machine, state of a block, its thread, stamp, thread)` → whether the running block's thread knows an access."""
     function, is_new = _function(module, "check.cluster_known", I1, (POINTER, POINTER, I32, I64, I32))

@@ -116,6 +116,41 @@ class HappensBefore:
         arguments = (machine, state, b.trunc(their, I32), stamp, b.trunc(own, I32))
         return b.not_(b.call(cluster_order.is_known(self._unit.module), arguments))
 
+    def least_scope(self, b: ir.IRBuilder, where: ShadowPlace, other: ir.Value) -> ir.Value:
+        """The number of the narrowest scope that includes the threads of an epoch and of an access, i64."""
+        is_near = b.icmp_unsigned(">=", other, where.turn)
+        least = Cell(b, b.select(is_near, i64(layout.SCOPES["cta"]), i64(layout.SCOPES["gpu"])))
+        asks = b.not_(is_near)
+        if not self._unit.clustered:
+            launch = field(b, where.machine, "checks", POINTER)
+            has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
+            asks = b.and_(asks, has_turns)
+        with b.if_then(asks):
+            least.set(b.call(self._least_scope(), (where.machine, other)), b)
+        return least.get(b)
+
+    def _least_scope(self) -> ir.Function:
+        """`(machine, epoch before the block's turn)` → the number of the narrowest scope that includes its thread."""
+        function, is_new = self._function("check.least_scope", I64, (POINTER, I64))
+        if not is_new:
+            return function
+        function.attributes.add("noinline")
+        machine, other = function.args
+        b = open_function(function)
+        launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+        with b.if_then(b.icmp_unsigned("<", other, load_word(b, launch, layout.LAUNCH["oldest"]))):
+            b.ret(i64(layout.SCOPES["gpu"]))
+        whose = b.call(self.block_of(), (launch, b.lshr(other, i64(layout.STAMP_SHIFT))))
+        number = load_word(b, block, layout.BLOCK["number"])
+        with b.if_then(b.icmp_unsigned("==", whose, number)):
+            b.ret(i64(layout.SCOPES["cta"]))
+        if self._unit.clustered:
+            is_one = b.call(cluster_order.is_one_cluster(self._unit.module), (machine, whose, number))
+            with b.if_then(is_one):
+                b.ret(i64(layout.SCOPES["cluster"]))
+        b.ret(i64(layout.SCOPES["gpu"]))
+        return function
+
     def block_of(self) -> ir.Function:
         """`(launch, stamp)` → the number of the block in whose turn the stamp is; by binary search."""
         function, is_new = self._function("check.block_of", I64, (POINTER, I64))

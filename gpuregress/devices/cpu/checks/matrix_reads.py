@@ -34,7 +34,7 @@ def row_check(emitter: Services, instruction: Instruction, site: int) -> tuple[i
     """
     if emitter.unit.granules is None or emitter.epoch is None:
         return None
-    made, epoch = rules(emitter), epoch_of(emitter, AccessNote(instruction, "read", "shared", _ROW.count, site))
+    made, epoch = rules(emitter), epoch_of(emitter, _note(instruction, site))
     function, is_new = made.function("check.matrix_row", ir.VoidType(), (POINTER, I64, I64))
     if is_new:
         function.attributes.add("noinline")
@@ -47,6 +47,10 @@ def row_check(emitter: Services, instruction: Instruction, site: int) -> tuple[i
             _keep_row(b, machine, address)
         b.ret_void()
     return function, epoch
+
+
+def _note(instruction: Instruction, site: int) -> AccessNote:
+    return AccessNote(instruction, "read", "shared", _ROW.count, site, is_asynchronous=True)
 
 
 def _keep_row(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> None:
@@ -66,8 +70,7 @@ def note_product(emitter: Services, instruction: Instruction, site: int) -> None
         site: its number.
     """
     if emitter.epoch is not None:
-        epoch = epoch_of(emitter, AccessNote(instruction, "read", "shared", _ROW.count, site))
-        _tell(emitter, layout.PRODUCT, epoch)
+        _tell(emitter, layout.PRODUCT, epoch_of(emitter, _note(instruction, site)))
 
 
 def note_commit(emitter: Services) -> None:

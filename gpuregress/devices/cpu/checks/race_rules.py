@@ -325,10 +325,9 @@ class RaceRules:
         """Whether a strong write changes nothing, because two of its kind stand for all of them already."""
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         limit = where.open if where.space == "shared" else where.oldest
-        wide = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
-        marks = b.and_(write, i64(wide | layout.WRITE_LIST))
-        holds = b.icmp_unsigned("==", marks, i64(wide | layout.WRITE_PAIR))
-        holds = b.and_(holds, b.icmp_unsigned("==", b.and_(where.epoch, i64(wide)), i64(wide)))
+        marks = b.and_(write, i64(layout.WIDE | layout.WRITE_LIST))
+        holds = b.icmp_unsigned("==", marks, i64(layout.WIDE | layout.WRITE_PAIR))
+        holds = b.and_(holds, b.icmp_unsigned("==", b.and_(where.epoch, i64(layout.WIDE)), i64(layout.WIDE)))
         holds = b.and_(holds, b.icmp_unsigned(">=", write, limit))
         return b.and_(holds, b.icmp_unsigned("<", reader, limit))
 
@@ -348,7 +347,8 @@ class RaceRules:
             holds = b.or_(holds, own)
         fine = b.icmp_unsigned("<", write, limit)
         if self._keeps_all:
-            listed = b.or_(b.and_(reader, i64(1 << layout.LEVEL_SHIFT)), b.and_(write, i64(layout.HAS_EARLIER)))
+            in_use = i64(layout.IN_USE[layout.READER_LIST]), i64(layout.IN_USE[layout.WRITE_LIST])
+            listed = b.or_(b.and_(reader, in_use[0]), b.and_(write, in_use[1]))
             holds = b.and_(holds, b.icmp_unsigned("==", listed, i64(0)))
         holds = b.and_(holds, fine)
         if (access.action == READ or access.reads) and self.uninitialized:
@@ -426,6 +426,10 @@ class RaceRules:
         level = b.and_(reader, i64(layout.LEVEL_MASK))
         if self._keeps_all:
             free = b.and_(where.is_ordered(b, reader), self._is_alone(b, reader, layout.LEVEL_MASK))
+            if self.unit.has_products and access.action == READ and not access.is_strong:
+                kinds = b.and_(b.xor(reader, epoch), i64(layout.ASYNCHRONOUS))
+                is_kind = b.icmp_unsigned("==", kinds, i64(0))
+                free = b.and_(free, b.or_(is_kind, where.is_all_old(b, reader)))
             if access.is_strong:
                 # A plain reader before a strong one is kept for strong writes of others, a strong one for plain ones.
                 free = b.and_(free, where.is_all_old(b, reader))
@@ -569,10 +573,9 @@ class RaceRules:
     @staticmethod
     def _races_with_no_write(b: ir.IRBuilder, newest: ir.Value, epoch: ir.Value) -> ir.Value:
         """Whether a strong access and all writes of a list are strong for each other, whichever threads they are of."""
-        wide = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
-        both = b.and_(b.and_(newest, epoch), i64(wide))
+        both = b.and_(b.and_(newest, epoch), i64(layout.WIDE))
         hidden = b.icmp_unsigned("!=", b.and_(newest, i64(layout.WRITE_LIST)), i64(layout.WRITE_LIST))
-        return b.and_(hidden, b.icmp_unsigned("==", both, i64(wide)))
+        return b.and_(hidden, b.icmp_unsigned("==", both, i64(layout.WIDE)))
 
     def _conflict(
         self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, other: ir.Value, *, is_other_write: bool
@@ -604,19 +607,26 @@ class RaceRules:
             self.report(b, where, kind, other)
         return apart
 
-    @staticmethod
-    def _is_exempt(b: ir.IRBuilder, where: ShadowPlace, other: ir.Value, *, is_other_write: bool) -> ir.Value:
+    def _is_exempt(self, b: ir.IRBuilder, where: ShadowPlace, other: ir.Value, *, is_other_write: bool) -> ir.Value:
         """Whether a strong access does not race with an earlier one, because that is strong for its thread, too."""
-        near = b.icmp_unsigned(">=", other, where.turn)
         both = b.icmp_unsigned("!=", b.and_(other, i64(layout.STRONG)), i64(0))
-        wide: ir.Value = ir.Constant(I1, 1)
-        if not is_other_write:
-            wide = b.icmp_unsigned("==", b.and_(other, i64(layout.NARROW)), i64(0))
-        least = layout.SCOPES["cluster" if where.space == CLUSTER else "gpu"] << layout.LEVEL_SHIFT
-        for epoch in (other, where.epoch) if is_other_write else (where.epoch,):
-            scope = b.and_(epoch, i64(layout.LEVEL_MASK))
-            wide = b.and_(wide, b.icmp_unsigned(">=", scope, i64(least)))
-        return b.and_(both, b.or_(near, wide))
+        if where.space == "shared":
+            return both
+        least = self._order.least_scope(b, where, other)
+        scope = b.lshr(b.and_(where.epoch, i64(layout.LEVEL_MASK)), i64(layout.LEVEL_SHIFT))
+        exempt = b.and_(both, b.icmp_unsigned(">=", scope, least))
+        return b.and_(exempt, b.icmp_unsigned(">=", self._scope_of(b, other, is_write=is_other_write), least))
+
+    @staticmethod
+    def _scope_of(b: ir.IRBuilder, strong: ir.Value, *, is_write: bool) -> ir.Value:
+        """The number of the scope of a strong access of a cell, i64."""
+        if is_write:
+            return b.lshr(b.and_(strong, i64(layout.LEVEL_MASK)), i64(layout.LEVEL_SHIFT))
+        is_narrow, is_of_cluster = (
+            b.icmp_unsigned("!=", b.and_(strong, i64(flag)), i64(0)) for flag in (layout.NARROW, layout.OF_CLUSTER)
+        )
+        narrow = b.select(is_of_cluster, i64(layout.SCOPES["cluster"]), i64(layout.SCOPES["cta"]))
+        return b.select(is_narrow, narrow, i64(layout.SCOPES["gpu"]))
 
     def _is_of_one_value(self, b: ir.IRBuilder, other: ir.Value, epoch: ir.Value) -> ir.Value:
         """Whether a plain write stores what memory held already, and an earlier write was no atomic operation."""

@@ -52,9 +52,10 @@ class ShadowPlace:
 
     def reader(self, b: ir.IRBuilder) -> ir.Value:
         """The epoch of the access as a reader: without its scope, whose bits tell of other readers."""
-        level = b.and_(self.epoch, i64(layout.STRONG | layout.LEVEL_MASK))
-        is_narrow = b.icmp_unsigned("==", level, i64(layout.STRONG | layout.SCOPES["cta"] << layout.LEVEL_SHIFT))
-        flag = b.select(is_narrow, i64(layout.NARROW), i64(0))
+        level, flag = b.and_(self.epoch, i64(layout.STRONG | layout.LEVEL_MASK)), i64(0)
+        for scope, flags in (("cta", layout.NARROW), ("cluster", layout.NARROW | layout.OF_CLUSTER)):
+            is_narrow = b.icmp_unsigned("==", level, i64(layout.STRONG | layout.SCOPES[scope] << layout.LEVEL_SHIFT))
+            flag = b.select(is_narrow, i64(flags), flag)
         return b.or_(b.and_(self.epoch, i64(~layout.LEVEL_MASK)), flag)
 
     def block(self, b: ir.IRBuilder) -> ir.Value:

@@ -18,7 +18,6 @@ from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import (
-    ARRIVE,
     LAYOUT,
     PLAIN_BARRIER,
     STEP,

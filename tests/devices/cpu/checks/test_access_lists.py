@@ -15,13 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpuregress.devices.cpu.runtime.checks import shadow_memory
 from gpuregress.devices.cpu.runtime.memory import Region
 from tests.devices.bench import as_bytes
 from tests.devices.cpu.running import Running, ints
 
 WARPS, LANES = 4, 4
 _MOST = 14
-READ, WRITE, ADD, LOOK, MEET_WARPS, MEET_LANES = range(6)
+READ, WRITE, ADD, LOOK, MEET_WARPS, MEET_LANES, ADD_IN_BLOCK, LOOK_IN_BLOCK = range(8)
+IN_BLOCK = {ADD_IN_BLOCK, LOOK_IN_BLOCK}
+STRONG = {ADD, LOOK} | IN_BLOCK
 _STEPS = """
     for (int k = 0; k < count; ++k) {
         int kind = steps[3 * k], who = steps[3 * k + 1], mask = steps[3 * k + 2];
@@ -37,7 +40,10 @@ _STEPS = """
 _STRONG = """
         if (kind == 2 && own) atomicAdd(&MEMORY[0], k);
         if (kind == 3 && own)
-            asm volatile("ld.relaxed.gpu.b32 %0, [%1];" : "=r"(looked) : "l"(&MEMORY[0]) : "memory");"""
+            asm volatile("ld.relaxed.gpu.b32 %0, [%1];" : "=r"(looked) : "l"(&MEMORY[0]) : "memory");
+        if (kind == 6 && own) atomicAdd_block(&MEMORY[0], k);
+        if (kind == 7 && own)
+            asm volatile("ld.relaxed.cta.b32 %0, [%1];" : "=r"(looked) : "l"(&MEMORY[0]) : "memory");"""
 _IN_PART = """
         if (kind == 4 && (mask >> warp & 1))
             asm volatile("bar.sync %0, %1;" :: "r"(who), "r"(32 * __popc(mask)) : "memory");
@@ -90,7 +96,7 @@ def histories(name: str) -> st.SearchStrategy[list[Step]]:
     """Programs of up to fourteen steps; each barrier of some warps has a number of its own."""
     _, waits, warps, has_strong = KERNELS[name]
     masks, everyone = st.integers(1, (1 << LANES) - 1), (1 << LANES) - 1
-    kinds = st.sampled_from([READ, READ, WRITE, *[ADD, LOOK] * has_strong])
+    kinds = st.sampled_from([READ, READ, WRITE, *[*STRONG] * has_strong])
     access = st.builds(Step, kinds, st.integers(0, WARPS - 1), st.just(1) | masks)
     groups = st.sets(st.integers(0, WARPS - 1), min_size=2).map(lambda found: sum(1 << warp for warp in found))
     if waits == _WHOLE:
@@ -105,8 +111,13 @@ def _numbered(history: list[Step]) -> list[Step]:
     return [Step(one.kind, k + 1, one.mask) if one.kind == MEET_WARPS else one for k, one in enumerate(history)]
 
 
-def has_race(history: list[Step]) -> bool:
-    """Whether two accesses of a history race, by the rules of `race_rules`: plain writes of one value do not occur."""
+def has_race(history: list[Step], warps: int = WARPS) -> bool:
+    """Whether two accesses of a history race, by the rules of `race_rules`: plain writes of one value do not occur.
+
+    Args:
+        history: the steps.
+        warps: of a block.
+    """
     threads = [(warp, lane) for warp in range(WARPS) for lane in range(LANES)]
     clocks = {thread: dict.fromkeys(threads, 0) for thread in threads}
     accesses: list[tuple[int, tuple[int, int], dict[tuple[int, int], int]]] = []
@@ -124,7 +135,8 @@ def has_race(history: list[Step]) -> bool:
             clocks[thread][thread] += 1
             accesses.append((step.kind, thread, dict(clocks[thread])))
     for (kind, thread, clock), (later, other, known) in combinations(accesses, 2):
-        conflicts = {kind, later} & {WRITE, ADD} and not {kind, later} <= {ADD, LOOK}
+        is_near = thread[0] // warps == other[0] // warps or not {kind, later} & IN_BLOCK
+        conflicts = {kind, later} - {READ, LOOK, LOOK_IN_BLOCK} and not ({kind, later} <= STRONG and is_near)
         if thread != other and conflicts and clock[thread] > known[thread]:
             return True
     return False
@@ -149,7 +161,7 @@ def test_a_race_is_found_wherever_there_is_one(watched: Watched, data: st.DataOb
     warps = KERNELS[name][2]
     report = program.launch(name, WARPS // warps, 32 * warps, steps, np.int32(len(history)), out, memory)
     messages = [finding.message for finding in report.findings]
-    assert bool(messages) == has_race(history), messages
+    assert bool(messages) == has_race(history, warps), messages
     assert not report.unwatched
 
 
@@ -158,6 +170,20 @@ def test_the_oracle_knows_a_third_reader() -> None:
     assert has_race(history)
     assert not has_race([*history[:3], Step(MEET_WARPS, 4, 0b1111), history[4]])
     assert not has_race([Step(ADD, 0, 1), Step(LOOK, 1, 1)])
+    assert [has_race([Step(ADD_IN_BLOCK, 0, 1), Step(LOOK, 1, 1)], warps) for warps in (1, 2)] == [True, False]
+
+
+def test_accesses_that_find_no_room_are_told(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shadow_memory, "_NODES", 1)
+    running = Running(tmp_path_factory.mktemp("full"), text("some_in_shared"), is_small=True, checks=("races",))
+    steps = [(WRITE, 0, 1), (MEET_WARPS, 1, 3), (ADD, 1, 1), (MEET_WARPS, 2, 6), (ADD, 2, 1), (READ, 0, 1)]
+    rows = running.put("steps", np.array(steps, np.int32))
+    out, memory = running.put("out", np.zeros(128, np.int32)), running.put("all", np.zeros(1, np.int32))
+    report = running.launch("some_in_shared", 1, 128, rows, np.int32(len(steps)), out, memory)
+    assert "concurrent accesses are not watched" in report.unwatched
+    assert [finding.count for finding in report.findings] == [1]
 
 
 @pytest.mark.parametrize(("count", "is_racy"), [(64, True), (128, False)])

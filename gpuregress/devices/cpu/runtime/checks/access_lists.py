@@ -16,10 +16,6 @@ Numbers = npt.NDArray[np.intp]
 _LANE_BITS = np.uint64(31 << layout.THREAD_SHIFT)
 _THREAD_SHIFT = np.uint64(layout.THREAD_SHIFT)
 _UPPER, _LOWER, _ONE = np.uint64(32), np.uint64(0xFFFF_FFFF), np.uint64(1)
-_PAIRS = {layout.WRITE_LIST: layout.WRITE_PAIR, layout.READER_LIST: layout.READER_PAIR}
-_IN_USE = {layout.WRITE_LIST: layout.HAS_EARLIER, layout.READER_LIST: 1 << layout.LEVEL_SHIFT}
-WIDE = layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
-"""Bits of a write that is strong for all threads of the device."""
 
 
 def accesses(shadow: ShadowMemory, newest: Words, words: Words, mark: int) -> tuple[Numbers, Words]:
@@ -36,7 +32,7 @@ def accesses(shadow: ShadowMemory, newest: Words, words: Words, mark: int) -> tu
     """
     marks = newest & np.uint64(mark)
     in_use = (marks != 0) & (newest >= np.uint64(shadow.word("oldest")))
-    is_pair = in_use & (marks == np.uint64(_PAIRS[mark]))
+    is_pair = in_use & (marks == np.uint64(layout.PAIRS[mark]))
     bare = np.where(in_use, newest & np.uint64(~mark & (1 << 64) - 1), newest)
     is_list = in_use & ~is_pair
     masks = np.where(is_list, words & _LOWER, _lane_bit(bare))
@@ -74,22 +70,29 @@ def join(
     known, bits = newest.copy(), np.uint64(mark)
     is_open = known >= np.uint64(since)
     bare, in_use = known & ~bits, is_open & (known & bits != 0)
+    pairs = np.flatnonzero(in_use & (known & bits == np.uint64(layout.PAIRS[mark])))
+    in_use[pairs] = False
     heads = np.where(in_use, words >> _UPPER, np.uint64(0))
     pushed = np.flatnonzero(is_open & ~replaces)
     forget(shadow, np.where(is_open, np.uint64(0), known), words, mark)
-    numbers = shadow.take_nodes(len(pushed))
-    if len(numbers):
-        masks = np.where(in_use, words & _LOWER, _lane_bit(bare))
-        shadow.nodes[numbers, 0] = bare[pushed]
-        shadow.nodes[numbers, 1] = masks[pushed] | heads[pushed] << _UPPER
-        heads[pushed] = numbers
+    _push(shadow, heads, pairs, words[pairs], _lane_bit(words[pairs]))
+    _push(shadow, heads, pushed, bare[pushed], np.where(in_use, words & _LOWER, _lane_bit(bare))[pushed])
     own = np.uint64(epoch)
-    newest[:] = own | np.where(heads != 0, np.uint64(_IN_USE[mark]), np.uint64(0))
+    newest[:] = own | np.where(heads != 0, np.uint64(layout.IN_USE[mark]), np.uint64(0))
     words[:] = _lane_bit(own) | heads << _UPPER
     if mark == layout.WRITE_LIST:
         exposed = known & bits == bits
-        exposed |= bare & np.uint64(WIDE) != np.uint64(WIDE)
+        exposed |= bare & np.uint64(layout.WIDE) != np.uint64(layout.WIDE)
         newest[(heads != 0) & exposed] |= np.uint64(layout.EXPOSED)
+
+
+def _push(shadow: ShadowMemory, heads: Words, cells: Numbers, epochs: Words, masks: Words) -> None:
+    """Put accesses before the lists of some cells."""
+    numbers = shadow.take_nodes(len(cells))
+    if len(numbers):
+        shadow.nodes[numbers, 0] = epochs
+        shadow.nodes[numbers, 1] = masks | heads[cells] << _UPPER
+        heads[cells] = numbers
 
 
 def forget(shadow: ShadowMemory, newest: Words, words: Words, mark: int) -> None:
@@ -102,7 +105,7 @@ def forget(shadow: ShadowMemory, newest: Words, words: Words, mark: int) -> None
         mark: `layout.WRITE_LIST` or `layout.READER_LIST`.
     """
     marks = newest & np.uint64(mark)
-    in_use = (marks != 0) & (marks != np.uint64(_PAIRS[mark])) & (newest >= np.uint64(shadow.word("oldest")))
+    in_use = (marks != 0) & (marks != np.uint64(layout.PAIRS[mark])) & (newest >= np.uint64(shadow.word("oldest")))
     heads = words[in_use] >> _UPPER
     heads = heads[heads != 0]
     while len(heads):

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.checks.access_lists import WIDE, Numbers, Words, forget, join
+from gpuregress.devices.cpu.runtime.checks.access_lists import Numbers, Words, forget, join
 from gpuregress.devices.cpu.runtime.checks.running_block import (
     READER,
     STAMP_SHIFT,
@@ -93,7 +93,7 @@ class GlobalCopies:
                 self._report(layout.UNINITIALIZED, cells.address(int(number)), epoch, 0)
         if not self._races or self._shadow.is_race_free(region):
             return None
-        self._check_writes(cells)
+        self._check(cells, *self._accesses(cells, layout.WRITE_LIST))
         self._check_proxies(cells)
         is_free = ~self._block.unordered_anywhere(cells.readers, layout.epoch_thread(epoch))
         self._block.note_reader(cells.planes, cells.numbers, epoch, is_free, self._shadow.word("oldest"))
@@ -101,7 +101,7 @@ class GlobalCopies:
 
     def end_read(self, cells: CopiedCells) -> None:
         """Report what was written since the issue of a copy that has read it."""
-        self._report_late(cells, cells.written)
+        self._report_late(cells, *self._accesses(cells, layout.WRITE_LIST))
 
     def write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> CopiedCells | None:
         """Check the target of a copy at its issue; None where it is not watched."""
@@ -113,8 +113,8 @@ class GlobalCopies:
             for number in np.flatnonzero(cells.written == _UNWRITTEN)[:1]:
                 self._report(layout.UNINITIALIZED, cells.address(int(number)), epoch, 0)
         if self._races and not self._shadow.is_race_free(region):
-            self._check_writes(cells)
-            self._check_readers(cells)
+            for mark in (layout.WRITE_LIST, layout.READER_LIST):
+                self._check(cells, *self._racing(cells, mark))
             self._note_write(cells)
         return cells
 
@@ -123,13 +123,9 @@ class GlobalCopies:
         if not self._races or self._shadow.is_race_free(cells.region):
             cells.planes[0][cells.numbers, WRITE] = 1  # as before the launch
             return
-        written, readers = cells.written, cells.readers
-        if cells.epoch & layout.STRONG:
-            readers = np.where(readers & np.uint64(layout.STRONG) != 0, _UNWRITTEN, readers)
-            self._report_late(cells, np.where(self._is_strong(written), _UNWRITTEN, written))
-        else:
-            self._report_late(cells, written)
-        self._report_late(cells, readers)
+        written = cells.written
+        for mark in (layout.WRITE_LIST, layout.READER_LIST):
+            self._report_late(cells, *self._racing(cells, mark))
         now = self._block.begin(layout.epoch_site(cells.epoch), layout.epoch_thread(cells.epoch))
         still = written & np.uint64(_BARE) == np.uint64(cells.epoch)
         marks = written[still] & np.uint64(layout.WRITE_LIST)
@@ -165,21 +161,24 @@ class GlobalCopies:
 
     # --- order --------------------------------------------------------------------------------------------------------
 
-    def _check_writes(self, cells: CopiedCells) -> None:
-        second = cells.planes[1][cells.numbers, WRITE]
-        numbers, epochs = self._block.accesses(cells.written, second, layout.WRITE_LIST)
-        if cells.epoch & layout.STRONG:
-            weak = ~self._is_strong(epochs)
-            numbers, epochs = numbers[weak], epochs[weak]
-        self._check(cells, numbers, epochs)
+    def _accesses(self, cells: CopiedCells, mark: int) -> tuple[Numbers, Words]:
+        """The writes of the cells, or their readers: the index of a cell for each, and the epochs."""
+        word = WRITE if mark == layout.WRITE_LIST else READER
+        first, second = (plane[cells.numbers, word] for plane in cells.planes)
+        return self._block.accesses(first, second, mark)
 
-    def _check_readers(self, cells: CopiedCells) -> None:
-        second = cells.planes[1][cells.numbers, READER]
-        numbers, epochs = self._block.accesses(cells.readers, second, layout.READER_LIST)
-        if cells.epoch & layout.STRONG:
-            weak = epochs & np.uint64(layout.STRONG) == 0
-            numbers, epochs = numbers[weak], epochs[weak]
-        self._check(cells, numbers, epochs)
+    def _racing(self, cells: CopiedCells, mark: int) -> tuple[Numbers, Words]:
+        """Those of the accesses that race with a write of the copy where nothing orders them.
+
+        A reduction does not race with what is strong for all threads of the device.
+        """
+        numbers, epochs = self._accesses(cells, mark)
+        if not cells.epoch & layout.STRONG:
+            return numbers, epochs
+        flags = layout.WIDE if mark == layout.WRITE_LIST else layout.STRONG | layout.NARROW
+        strong = layout.WIDE if mark == layout.WRITE_LIST else layout.STRONG
+        weak = epochs & np.uint64(flags) != np.uint64(strong)
+        return numbers[weak], epochs[weak]
 
     def _check(self, cells: CopiedCells, numbers: Numbers, others: Words) -> None:
         """Report accesses that no barrier orders before a copy; what takes reports knows of fences and releases."""
@@ -197,14 +196,8 @@ class GlobalCopies:
             if not is_apart and not int(written[number]) & (layout.STRONG | layout.COPIED):
                 self._report(layout.UNFENCED, cells.address(number), cells.epoch, int(written[number]))
 
-    def _report_late(self, cells: CopiedCells, others: Words) -> None:
+    def _report_late(self, cells: CopiedCells, numbers: Numbers, others: Words) -> None:
         """Report accesses behind the issue of a copy that ends now."""
         recent = (others >> STAMP_SHIFT > layout.epoch_stamp(cells.epoch)) & (others >= self._shadow.word("oldest"))
-        for number in distinct(others, np.flatnonzero(recent)):
-            self._report(layout.UNARRIVED, cells.address(number), int(others[number]), cells.epoch)
-
-    @staticmethod
-    def _is_strong(written: Words) -> npt.NDArray[np.bool_]:
-        """Whether writes are strong for all threads of the device."""
-        result: npt.NDArray[np.bool_] = written & np.uint64(WIDE) == np.uint64(WIDE)
-        return result
+        for at in distinct(others, np.flatnonzero(recent)):
+            self._report(layout.UNARRIVED, cells.address(int(numbers[at])), int(others[at]), cells.epoch)

@@ -17,7 +17,8 @@ strong for few threads. Alone: see `WRITE_PAIR`."""
 STRONG = 1
 """The access is atomic, volatile, or ordered: PTX calls it strong."""
 LEVEL_SHIFT = 1
-"""Two bits. Of a reader's epoch: how far the other reader of the cell is; of a strong access: its scope."""
+"""Two bits. Of a strong write: its scope; of a reader: a mark of `READER_LIST`, or, in programs that keep two readers
+alone, how far the other one is."""
 LEVEL_MASK = 3 << LEVEL_SHIFT
 COPIED = 1 << LEVEL_SHIFT
 """Of a plain write: a copy of cp.async, which needs no fence between the proxies."""
@@ -30,7 +31,11 @@ HAS_EARLIER = 1 << 3
 IN_FLIGHT = 1 << 4
 """Of a write: an asynchronous copy that has not arrived."""
 NARROW = 1 << 4
-"""Of a strong reader, whose epoch does not tell its scope: that is its block."""
+"""Of a strong reader, whose epoch does not tell its scope: that is its block, or its cluster."""
+OF_CLUSTER = 1 << 5
+"""With `NARROW`: it is the cluster."""
+ASYNCHRONOUS = 1 << 5
+"""Of a plain reader: a wgmma, which a wait of another thread may order where its own thread's reads are not."""
 SAME_VALUE = 1 << 5
 """The write stored what memory held already; an atomic operation: it may change places with others of its kind."""
 
@@ -43,6 +48,12 @@ WRITE_PAIR, READER_PAIR = EXPOSED, 2 << LEVEL_SHIFT
 plane's word is the epoch of the other one. The kind is strong writes for all threads of the device, or plain reads."""
 WRITE_LIST, READER_LIST = HAS_EARLIER | EXPOSED, LEVEL_MASK
 """Marks of the newest write and of the newest reader, which say that the second plane's word is in use."""
+PAIRS = {WRITE_LIST: WRITE_PAIR, READER_LIST: READER_PAIR}
+"""Marks of a list → those that say that it is a pair."""
+IN_USE = {WRITE_LIST: HAS_EARLIER, READER_LIST: 1 << LEVEL_SHIFT}
+"""Marks of a list → the bit that is set where it is no pair."""
+WIDE = STRONG | SCOPES["gpu"] << LEVEL_SHIFT
+"""Bits of a write that is strong for all threads of the device."""
 NODE_SHIFT = 4
 """A node of a list of accesses has an epoch, a mask of lanes (32 bits), and the index of the node behind it (32)."""
 

@@ -145,7 +145,7 @@ class MatrixReads:
         planes, replaced = self._block.planes(), np.array([read.epoch for read in complete], np.uint64)
         for read in complete:
             self._report_late_writes(planes, read)
-            until = now | layout.epoch_site(read.epoch) << layout.SITE_SHIFT
+            until = now | layout.epoch_site(read.epoch) << layout.SITE_SHIFT | layout.ASYNCHRONOUS
             group.readers[_key(until)] = read.product
             readers = planes[0][read.cells, READER]
             is_free = readers < self._block.word("open")

@@ -16,16 +16,19 @@ BODIES = {
     "own_bytes": ("((volatile char*)box)[t] = t; y[t] = ((volatile char*)box)[t + y[t]];", False),
     "overwritten": ("volatile int* b = box; b[t ^ 1] = 1; b[t] = 2; y[t] = b[t + y[t]];", False),
     "behind_waits_of_some": (
-        "for (int k = y[t]; k < 2; ++k) {"
-        "  if (k == 0 && t == 0) __syncwarp(1);"
-        "  if (k == 0) atomicExch(box + t, t);"
-        "  if (k == 1) y[t] = ((volatile int*)box)[t ^ 1];"
-        "  __syncthreads(); }",
+        """for (int k = y[t]; k < 2; ++k) {
+            if (k == 0 && t == 0) __syncwarp(1);
+            if (k == 0) atomicExch(box + t, t);
+            if (k == 1) y[t] = ((volatile int*)box)[t ^ 1];
+            __syncthreads();
+        }""",
         False,
     ),
     "of_lanes_that_met": (
-        "if (t == 0) __syncwarp(1); __syncwarp(3u << t / 2 * 2); atomicExch(box + t, t);"
-        "y[t] = ((volatile int*)box)[t ^ 1];",
+        """if (t == 0) __syncwarp(1);
+        __syncwarp(3u << t / 2 * 2);
+        atomicExch(box + t, t);
+        y[t] = ((volatile int*)box)[t ^ 1];""",
         True,
     ),
     "behind_a_barrier": ("volatile int* b = box; b[t] = 1; __syncthreads(); y[t] = b[t ^ 1];", False),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.checks.access_lists import WIDE, accesses, forget, join
+from gpuregress.devices.cpu.runtime.checks.access_lists import accesses, forget, join
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 
 CELLS = 3
@@ -60,6 +60,14 @@ def test_a_pair_is_two_accesses() -> None:
     assert sorted(accesses(_launch(), newest, words, layout.READER_LIST)[1].tolist()) == [one, other]
 
 
+def test_what_joins_a_pair_is_a_third_access() -> None:
+    one, other, third = _epoch(101, 3), _epoch(102, 40), _epoch(103, 7)
+    shadow = _launch()
+    newest, words = np.array([other | layout.READER_PAIR], np.uint64), np.array([one], np.uint64)
+    join(shadow, newest, words, layout.READER_LIST, (third, np.array([False]), SINCE))
+    assert sorted(accesses(shadow, newest, words, layout.READER_LIST)[1].tolist()) == [one, other, third]
+
+
 def test_lanes_of_a_node_are_accesses_of_their_own() -> None:
     newest = np.array([_epoch(101, 34) | 1 << layout.LEVEL_SHIFT], np.uint64)
     words = np.array([0b110], np.uint64)
@@ -69,10 +77,10 @@ def test_lanes_of_a_node_are_accesses_of_their_own() -> None:
 
 def test_a_plain_write_behind_a_strong_one_is_exposed() -> None:
     newest, words = np.array([_epoch(101, 1)], np.uint64), np.zeros(1, np.uint64)
-    shadow, strong = _launch(), _epoch(102, 2, WIDE)
+    shadow, strong = _launch(), _epoch(102, 2, layout.WIDE)
     join(shadow, newest, words, layout.WRITE_LIST, (strong, np.array([False]), SINCE))
     assert newest.tolist() == [strong | layout.WRITE_LIST]
-    join(shadow, newest, words, layout.WRITE_LIST, (_epoch(103, 3, WIDE), np.array([False]), SINCE))
+    join(shadow, newest, words, layout.WRITE_LIST, (_epoch(103, 3, layout.WIDE), np.array([False]), SINCE))
     assert int(newest[0]) & layout.WRITE_LIST == layout.WRITE_LIST
 
 
