@@ -209,6 +209,24 @@ class AccessLists:
         b.ret_void()
         return function
 
+    def forget(self) -> ir.Function:
+        """`(machine, cell, plane)`: of a cell whose accesses are all ordered, only the newest ones stay."""
+        function, is_new = self._declared("check.list.forget", ir.VoidType(), (POINTER, POINTER, I64))
+        if not is_new:
+            return function
+        machine, cell, plane = function.args
+        b = open_function(function)
+        second = at(b, cell, plane)
+        for slot in (
+            _Slot(cell, second, layout.WRITE_LIST),
+            _Slot(at(b, cell, 8), at(b, second, 8), layout.READER_LIST),
+        ):
+            known = load_word(b, slot.epoch, 0)
+            self._free_list(b, machine, slot)
+            b.store(b.and_(known, i64(~slot.mark)), slot.epoch)
+        b.ret_void()
+        return function
+
     def is_repeated(self, b: ir.IRBuilder, epoch: ir.Value, newest: ir.Value, word: ir.Value, mark: int) -> ir.Value:
         """Whether the newest access is the same one, made by the thread already with no wait of its own since.
 
@@ -243,6 +261,37 @@ class AccessLists:
             slot = _Slot(cell, at(b, cell, place.plane), layout.WRITE_LIST)
             newest = opened(b, known, load_word(b, slot.word, 0), slot.mark)
             slot.store(b, place.epoch, b.or_(newest.mask, lane_bit(b, place.epoch)), newest.head)
+        return joins
+
+    def joins_pair(self, b: ir.IRBuilder, place: ShadowPlace, cell: ir.Value) -> ir.Value:
+        """Make a pair of the only write of a cell and a strong write, if the two stand for all; see `_pair`.
+
+        Args:
+            b: the builder.
+            place: of the strong write.
+            cell: a pointer to its cell.
+
+        Returns:
+            whether it has done so, i1.
+        """
+        known, reader = load_word(b, cell, 0), load_word(b, cell, 8)
+        if place.space == "shared" and self._order.is_whole:
+            joins = b.icmp_unsigned("!=", b.and_(b.xor(known, place.epoch), i64(_WARP_BITS)), i64(0))
+        elif place.space == "global" and not self._order.orders_blocks:
+            launch = field(b, place.machine, "checks", POINTER)
+            has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
+            joins = b.and_(b.icmp_unsigned("<", known, place.turn), b.not_(has_turns))
+        else:
+            return ir.Constant(I1, 0)
+        marks = b.and_(known, i64(layout.WIDE | layout.WRITE_LIST))
+        own = b.and_(place.epoch, i64(layout.WIDE))
+        for word in (marks, own):
+            joins = b.and_(joins, b.icmp_unsigned("==", word, i64(layout.WIDE)))
+        joins = b.and_(joins, b.not_(place.is_all_old(b, known)))
+        joins = b.and_(joins, place.is_all_old(b, reader))
+        with b.if_then(joins, likely=True):
+            b.store(b.or_(place.epoch, i64(layout.WRITE_PAIR)), cell)
+            b.store(known, at(b, cell, place.plane))
         return joins
 
     def note_read(self, space: str) -> ir.Function:
@@ -422,18 +471,21 @@ class AccessLists:
         return found.get(b)
 
     def _clear(self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot) -> None:
-        """Forget a list; what is of an earlier launch has no nodes any more."""
+        """Forget all accesses of a slot."""
+        self._free_list(b, place.machine, slot)
+        b.store(i64(0), slot.epoch)
+
+    def _free_list(self, b: ir.IRBuilder, machine: ir.Value, slot: _Slot) -> None:
+        """Give back the nodes of a list; what is of an earlier launch has none any more."""
         known = load_word(b, slot.epoch, 0)
         marks = b.and_(known, i64(slot.mark))
-        marked = b.and_(
-            b.icmp_unsigned("!=", marks, i64(0)), b.icmp_unsigned("!=", marks, i64(layout.PAIRS[slot.mark]))
-        )
-        launch = field(b, place.machine, "checks", POINTER)
+        is_pair = b.icmp_unsigned("==", marks, i64(layout.PAIRS[slot.mark]))
+        marked = b.and_(b.icmp_unsigned("!=", marks, i64(0)), b.not_(is_pair))
+        launch = field(b, machine, "checks", POINTER)
         current = b.icmp_unsigned(">=", known, load_word(b, launch, layout.LAUNCH["oldest"]))
         with b.if_then(b.and_(marked, current)):
             head = b.trunc(b.lshr(load_word(b, slot.word, 0), i64(32)), I32)
-            b.call(self.free(), (place.machine, head))
-        b.store(i64(0), slot.epoch)
+            b.call(self.free(), (machine, head))
 
     def _declared(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
         function, is_new = self._function(name, result, types)

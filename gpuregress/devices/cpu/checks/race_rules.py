@@ -80,7 +80,7 @@ class RaceRules:
     ) -> None:
         self.unit, self.races, self.uninitialized, self.conflicts = unit, races, uninitialized, conflicts
         self.flies = unit.has_copies or unit.has_bulk_copies
-        self._keeps_all = races and (conflicts or unit.orders_in_part or unit.has_strong_accesses)
+        self.keeps_all = races and (conflicts or unit.orders_in_part or unit.has_strong_accesses)
         self._order = HappensBefore(unit, self.function)
         self._lists = AccessLists(self.function, self._order, self._place, keeps_each=conflicts)
         self.shifts = {**shifts, CLUSTER: shifts["shared"]}
@@ -205,6 +205,7 @@ class RaceRules:
             fine: ir.Value = ir.Constant(I1, 1)
             for cell, _ in touched:
                 fine = b.and_(fine, self.is_untouched(b, access, cell, where, filled))
+                fine = b.and_(fine, b.not_(self.has_list(b, cell)))
             with b.if_then(fine, likely=True):
                 for cell, _ in touched:
                     self._note_alone(b, access, where, cell)
@@ -310,11 +311,12 @@ class RaceRules:
             return
         with b.if_else(self.is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
             with quickest:
+                self.forget_list(b, cell, where)
                 self._note_alone(b, access, where, cell)
             with other:
                 arguments = (where.machine, cell, where.plane, address, where.epoch, filled)
                 touched = self._touched(access, where.space)
-                if self._keeps_all and access.is_strong and access.action == WRITE:
+                if self.keeps_all and access.is_strong and access.action == WRITE:
                     with b.if_then(b.not_(self._has_pair(b, where, cell))):
                         b.call(touched, arguments)
                 else:
@@ -336,7 +338,7 @@ class RaceRules:
     ) -> ir.Value:
         """Whether a cell was not touched since the block's last barrier, or the launch's start, and may be read.
 
-        A thread may write what it has just read itself.
+        A thread may write what it has just read itself. Where `has_list`, the lists are to be forgotten.
         """
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         limit = where.open if where.space == "shared" else where.oldest
@@ -345,37 +347,65 @@ class RaceRules:
             rest = i64(~(layout.SITE_MASK | layout.SAME_VALUE))
             own = b.icmp_unsigned("==", b.and_(b.xor(reader, where.epoch), rest), i64(0))
             holds = b.or_(holds, own)
-        fine = b.icmp_unsigned("<", write, limit)
-        if self._keeps_all:
-            in_use = i64(layout.IN_USE[layout.READER_LIST]), i64(layout.IN_USE[layout.WRITE_LIST])
-            listed = b.or_(b.and_(reader, in_use[0]), b.and_(write, in_use[1]))
-            holds = b.and_(holds, b.icmp_unsigned("==", listed, i64(0)))
-        holds = b.and_(holds, fine)
+        holds = b.and_(holds, b.icmp_unsigned("<", write, limit))
         if (access.action == READ or access.reads) and self.uninitialized:
             holds = b.and_(holds, b.or_(filled, b.not_(self.is_void(b, write, where))))
         return holds
 
+    def has_list(self, b: ir.IRBuilder, cell: ir.Value) -> ir.Value:
+        """Whether a cell has a list of accesses, i1."""
+        if not self.keeps_all:
+            return ir.Constant(I1, 0)
+        marks = ((0, layout.IN_USE[layout.WRITE_LIST]), (8, layout.IN_USE[layout.READER_LIST]))
+        write, reader = (b.and_(load_word(b, cell, offset), i64(mark)) for offset, mark in marks)
+        return b.icmp_unsigned("!=", b.or_(write, reader), i64(0))
+
+    def forget_list(self, b: ir.IRBuilder, cell: ir.Value, where: ShadowPlace) -> None:
+        """Forget the lists of a cell that is untouched, if it has any."""
+        if self.keeps_all:
+            with b.if_then(self.has_list(b, cell), likely=False):
+                b.call(self._lists.forget(), (where.machine, cell, where.plane))
+
     def _touched(self, access: CellAccess, space: str) -> ir.Function:
         """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
         single = replace(access, count=1)
+        is_noted = self.keeps_all and single.is_strong and single.action == WRITE and not self.conflicts
+        return self._strong_write(single, space) if is_noted else self._touched_before(single, space)
+
+    def _strong_write(self, access: CellAccess, space: str) -> ir.Function:
+        """As `_touched`, for a strong write; most join a write that is there already."""
         types = (POINTER, POINTER, I64, I64, I64, I1)
-        function, is_new = self.function(f"{single.name(space)}.touched", ir.VoidType(), types)
+        function, is_new = self.function(f"{access.name(space)}.joins", ir.VoidType(), types)
+        if is_new:
+            # A function of its own: in one with more calls, LLVM would save the registers that those change.
+            function.attributes.add("noinline")
+            machine, cell, plane, address, epoch, _ = function.args
+            b = open_function(function)
+            where = self._place(b, machine, plane, address, epoch, space)
+            for joins in (self._lists.joins_pair, self._lists.joins_newest):
+                with b.if_then(joins(b, where, cell)):
+                    b.ret_void()
+            b.call(self._touched_before(access, space), function.args)
+            b.ret_void()
+        return function
+
+    def _touched_before(self, access: CellAccess, space: str) -> ir.Function:
+        types = (POINTER, POINTER, I64, I64, I64, I1)
+        function, is_new = self.function(f"{access.name(space)}.touched", ir.VoidType(), types)
         if is_new:
             # Out of line: what comes before it is so short that LLVM puts it where the access is.
             function.attributes.add("noinline")
             machine, cell, plane, address, epoch, filled = function.args
             b = open_function(function)
             where = self._place(b, machine, plane, address, epoch, space)
-            if self._keeps_all and single.is_strong and single.action == WRITE and not self.conflicts:
-                with b.if_then(self._lists.joins_newest(b, where, cell)):
-                    b.ret_void()
+            if self.keeps_all and access.is_strong and access.action == WRITE and not self.conflicts:
                 write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
                 # Nothing that a strong write races with: it only has to be noted.
                 free = b.and_(self._races_with_no_write(b, write, epoch), where.is_all_old(b, reader))
                 with b.if_then(b.and_(free, b.not_(where.is_all_old(b, write)))):
-                    b.call(self._note_of(single, space), (machine, cell, plane, address, epoch))
+                    b.call(self._note_of(access, space), (machine, cell, plane, address, epoch))
                     b.ret_void()
-            self._touched_cell(b, single, cell, where, address, filled)
+            self._touched_cell(b, access, cell, where, address, filled)
             b.ret_void()
         return function
 
@@ -416,7 +446,7 @@ class RaceRules:
         fine = where.is_all_old(b, write) if is_update else where.is_ordered(b, write)
         if access.is_incoherent:
             fine = b.icmp_unsigned("<", write, where.oldest)
-        if self._keeps_all:
+        if self.keeps_all:
             fine = b.and_(fine, self._is_alone(b, write, layout.WRITE_LIST))
         if (access.action == READ or access.reads) and self.uninitialized:
             void = b.and_(self.is_void(b, write, where), b.not_(filled))
@@ -424,7 +454,7 @@ class RaceRules:
         if self.flies and where.space != "global":
             fine = b.and_(fine, b.not_(_is_in_flight(b, write, where.oldest)))
         level = b.and_(reader, i64(layout.LEVEL_MASK))
-        if self._keeps_all:
+        if self.keeps_all:
             free = b.and_(where.is_ordered(b, reader), self._is_alone(b, reader, layout.LEVEL_MASK))
             if self.unit.has_products and access.action == READ and not access.is_strong:
                 kinds = b.and_(b.xor(reader, epoch), i64(layout.ASYNCHRONOUS))
@@ -481,7 +511,7 @@ class RaceRules:
             with b.if_then(void, likely=False):
                 self.report(b, where, i64(layout.UNINITIALIZED), i64(0))
         is_write = access.action == WRITE
-        if self._keeps_all:
+        if self.keeps_all:
             if access.is_strong == is_write:
                 mark, place = (layout.WRITE_LIST, 0) if is_write else (layout.READER_LIST, 8)
                 word = load_word(b, second, place)

@@ -128,6 +128,7 @@ class RowRules:
 
             # As a rule it is so, and tells it in a fourth of the steps.
             with b.if_then(self._all(b, access, first, where, count, is_untouched), likely=True):
+                self._forget_lists(b, access, first, where, count)
                 b.ret(yes)
         b.ret(self._all(b, access, first, where, count, is_quick))
         return function
@@ -181,6 +182,17 @@ class RowRules:
                 fails = b.not_(holds(b, cell, place))
                 bad.set(b.or_(bad.get(b), b.zext(fails, I64)), b)
         return b.icmp_unsigned("==", bad.get(b), i64(0))
+
+    def _forget_lists(
+        self, b: ir.IRBuilder, access: RowAccess, first: ir.Value, where: ShadowPlace, count: ir.Value
+    ) -> None:
+        """Forget the lists of a row's cells, all of which are untouched."""
+        if not self._rules.keeps_all:
+            return
+        has_none = self._all(b, access, first, where, count, lambda b, cell, _: b.not_(self._rules.has_list(b, cell)))
+        with b.if_then(b.not_(has_none), likely=False), counted(b, count) as lane:
+            for cell in self._cells(b, access, first, lane):
+                self._rules.forget_list(b, cell, where)
 
     def _cells(self, b: ir.IRBuilder, access: RowAccess, first: ir.Value, lane: ir.Value) -> list[ir.Value]:
         """Pointers to the cells of one thread."""
