@@ -25,8 +25,10 @@ CROWDED: dict[str, str] = {}
 UNTESTED = {
     "toolchain/__init__.py": "tests/toolchain/machine_code/test_linked_programs.py: its own path would be test_.py",
     "__init__.py": "tests/integration/test_public_names.py: its own path would be tests/test_.py",
-    "devices/cpu/checks/happens_before.py": "tests/devices/cpu/checks/test_access_lists.py: by histories of accesses",
-    "devices/cpu/checks/shadow_place.py": "tests/devices/cpu/checks/test_access_lists.py: by histories of accesses",
+    **dict.fromkeys(
+        (f"devices/cpu/checks/cells/{name}.py" for name in ("cell_rules", "happens_before", "shadow_place")),
+        "tests/devices/cpu/checks/cells/test_access_lists.py: by histories of accesses",
+    ),
     "devices/cpu/isa/texture/sampling.py": "tests/devices/texture_contract.py, the same on every device",
     "devices/cpu/isa/texture/texel.py": "tests/devices/texture_contract.py, the same on every device",
     "devices/cpu/isa/texture/textures.py": "tests/devices/texture_contract.py, the same on every device",

@@ -12,7 +12,8 @@ from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.threads import linear_thread
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.checks import cluster_order, synchronization
-from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, RaceRules
+from gpuregress.devices.cpu.checks.cells.cell_access import READ, WRITE, CellAccess
+from gpuregress.devices.cpu.checks.race_rules import RaceRules
 from gpuregress.devices.cpu.checks.region_flags import RegionFlags, is_quiet_address
 from gpuregress.devices.cpu.ptx.opcode_table import info
 from gpuregress.devices.cpu.ptx.tree import Instruction

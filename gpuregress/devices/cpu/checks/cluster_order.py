@@ -11,18 +11,8 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.structured import at, counted, element, i32, i64, open_function
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.checks.subroutines import subroutine
 from gpuregress.devices.cpu.runtime.checks import layout
-
-
-def _function(module: ir.Module, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
-    declared = module.globals.get(name)
-    if declared is not None:
-        return declared, False
-    function = ir.Function(module, ir.FunctionType(result, types), name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    function.attributes.add("nounwind")
-    return function, True
 
 
 def _stamp(b: ir.IRBuilder, machine: ir.Value) -> ir.Value:
@@ -41,7 +31,7 @@ def arrival(module: ir.Module) -> ir.Function:
 
     `steps` counts the thread's arrivals and waits before this one.
     """
-    function, is_new = _function(module, "check.cluster_arrival", ir.VoidType(), (POINTER, I32, I32, I1))
+    function, is_new = subroutine(module, "check.cluster_arrival", ir.VoidType(), (POINTER, I32, I32, I1))
     if not is_new:
         return function
     machine, thread, steps, releases = function.args
@@ -65,7 +55,7 @@ def arrival(module: ir.Module) -> ir.Function:
 
 def passage(module: ir.Module) -> ir.Function:
     """`(machine, thread, steps)`: a thread has waited at the cluster's barrier."""
-    function, is_new = _function(module, "check.cluster_passage", ir.VoidType(), (POINTER, I32, I32))
+    function, is_new = subroutine(module, "check.cluster_passage", ir.VoidType(), (POINTER, I32, I32))
     if is_new:
         machine, thread, steps = function.args
         b = open_function(function)
@@ -78,7 +68,7 @@ def passage(module: ir.Module) -> ir.Function:
 
 def peer(module: ir.Module) -> ir.Function:
     """`(machine, block's number)` → the state of a block of the running one's cluster; null where it is another's."""
-    function, is_new = _function(module, "check.peer", POINTER, (POINTER, I64))
+    function, is_new = subroutine(module, "check.peer", POINTER, (POINTER, I64))
     if not is_new:
         return function
     machine, number = function.args
@@ -97,7 +87,7 @@ def peer(module: ir.Module) -> ir.Function:
 
 def is_one_cluster(module: ir.Module) -> ir.Function:
     """`(machine, block's number, another's)` → whether both blocks are of one cluster; they may have exited."""
-    function, is_new = _function(module, "check.is_one_cluster", I1, (POINTER, I64, I64))
+    function, is_new = subroutine(module, "check.is_one_cluster", I1, (POINTER, I64, I64))
     if not is_new:
         return function
     machine, *numbers = function.args
@@ -115,7 +105,7 @@ def is_one_cluster(module: ir.Module) -> ir.Function:
 
 def is_known(module: ir.Module) -> ir.Function:
     """`(machine, state of a block, its thread, stamp, thread)` → whether the running block's thread knows an access."""
-    function, is_new = _function(module, "check.cluster_known", I1, (POINTER, POINTER, I32, I64, I32))
+    function, is_new = subroutine(module, "check.cluster_known", I1, (POINTER, POINTER, I32, I64, I32))
     if not is_new:
         return function
     machine, state, their, stamp, own = function.args

@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.builder.heap.records import Record, place
 from gpuregress.devices.cpu.builder.structured import at, i64, open_function
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I64, POINTER
+from gpuregress.devices.cpu.checks.subroutines import subroutine
 from gpuregress.devices.cpu.ptx.tree import Call, Function, Symbol
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.heap.size_classes import CLASS, CLASS_SHIFT, HEADER_BYTES
@@ -52,7 +53,7 @@ def class_number(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
 
 def heap_cell(unit: Unit) -> ir.Function:
     """`(machine, address)` → the host address of the cell; 0 where the memory has none."""
-    function, is_new = _function(unit.module, "check.heap_cell", I64, (POINTER, I64))
+    function, is_new = subroutine(unit.module, "check.heap_cell", I64, (POINTER, I64))
     if not is_new:
         return function
     assert unit.granules is not None
@@ -77,7 +78,7 @@ def heap_cell(unit: Unit) -> ir.Function:
 
 def begin_allocation(unit: Unit) -> ir.Function:
     """`(machine, address, bytes)`: malloc has returned an address, or 0."""
-    function, is_new = _function(unit.module, "check.begin_allocation", ir.VoidType(), (POINTER, I64, I64))
+    function, is_new = subroutine(unit.module, "check.begin_allocation", ir.VoidType(), (POINTER, I64, I64))
     if not is_new:
         return function
     assert unit.granules is not None
@@ -96,14 +97,3 @@ def begin_allocation(unit: Unit) -> ir.Function:
         unit.fill(b, b.inttoptr(start, POINTER), 0, b.shl(count, i64(layout.CELL_SHIFT)))
     b.ret_void()
     return function
-
-
-def _function(module: ir.Module, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
-    declared = module.globals.get(name)
-    if declared is not None:
-        return declared, False
-    function = ir.Function(module, ir.FunctionType(result, types), name)
-    function.linkage = "internal"
-    for attribute in ("noinline", "nounwind"):
-        function.attributes.add(attribute)
-    return function, True

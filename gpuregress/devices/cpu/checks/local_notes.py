@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64, open_function
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
 from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.devices.cpu.checks.shadow_place import ShadowPlace
+from gpuregress.devices.cpu.checks.cells.shadow_place import ShadowPlace
 from gpuregress.devices.cpu.ptx.tree import Function
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW, REGION_SHIFT
@@ -81,6 +81,6 @@ def _report(emitter: Services) -> ir.Function:
         machine, offset, epoch = function.args
         b, none = open_function(function), i64(0)
         where = ShadowPlace(machine, none, b.add(offset, i64(LOCAL_WINDOW)), epoch, none, none, none, "local")
-        made.report(b, where, i64(layout.UNINITIALIZED), none)
+        made.cells.report(b, where, i64(layout.UNINITIALIZED), none)
         b.ret_void()
     return function

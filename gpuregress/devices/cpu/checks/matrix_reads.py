@@ -15,8 +15,9 @@ from gpuregress.devices.cpu.builder.structured import at, element, entry_alloca,
 from gpuregress.devices.cpu.builder.threads import linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.checks.access_notes import AccessNote, begin_epoch, epoch_of, rules
-from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess, RaceRules
-from gpuregress.devices.cpu.checks.shadow_place import load_word
+from gpuregress.devices.cpu.checks.cells.cell_access import READ, CellAccess
+from gpuregress.devices.cpu.checks.cells.shadow_place import load_word
+from gpuregress.devices.cpu.checks.race_rules import RaceRules
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import CHECK_MATRIX, SHARED_WINDOW
@@ -115,4 +116,4 @@ def _check_proxies(b: ir.IRBuilder, made: RaceRules, machine: ir.Value, address:
         fenced = b.load(element(b, fences, thread, I32), typ=I32)
         is_late = b.icmp_unsigned(">", b.trunc(b.lshr(write, i64(layout.STAMP_SHIFT)), I32), fenced)
         with b.if_then(b.and_(is_own, is_late), likely=False):
-            made.report(b, where.at_address(place), i64(layout.UNFENCED), write)
+            made.cells.report(b, where.at_address(place), i64(layout.UNFENCED), write)

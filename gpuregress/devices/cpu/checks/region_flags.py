@@ -10,7 +10,7 @@ from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I64, POINTER
-from gpuregress.devices.cpu.checks.shadow_place import has_flags, load_word, region_row
+from gpuregress.devices.cpu.checks.cells.shadow_place import has_flags, load_word, region_row
 from gpuregress.devices.cpu.ptx.tree import Address
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT

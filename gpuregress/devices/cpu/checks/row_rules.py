@@ -1,7 +1,7 @@
 """Happens-before check of a row of threads, as subroutines of the module.
 
 The threads access memory with a stride. A loop examines the cells of all of them before it changes any. If the quick
-way of `race_rules` does not suffice for each, nothing is changed, and the threads run one by one in the code that
+way of `cell_rules` does not suffice for each, nothing is changed, and the threads run one by one in the code that
 checks each access.
 """
 
@@ -15,8 +15,9 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i64, open_function
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
-from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, RaceRules
-from gpuregress.devices.cpu.checks.shadow_place import ShadowPlace, has_flags, load_word
+from gpuregress.devices.cpu.checks.cells.cell_access import READ, WRITE, CellAccess
+from gpuregress.devices.cpu.checks.cells.shadow_place import ShadowPlace, has_flags, load_word
+from gpuregress.devices.cpu.checks.race_rules import RaceRules
 from gpuregress.devices.cpu.runtime.checks import layout
 
 CellTest: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ShadowPlace], ir.Value]
@@ -75,7 +76,7 @@ class RowRules:
             bad = Cell(b, i64(0))
             with counted(b, count) as number:
                 write = b.load(at(b, first, b.mul(number, distance)), typ=I64)
-                void = self._rules.is_void(b, write, where)
+                void = self._rules.cells.is_void(b, write, where)
                 bad.set(b.or_(bad.get(b), b.zext(void, I64)), b)
             b.ret(b.icmp_unsigned("==", bad.get(b), i64(0)))
         return function
@@ -116,15 +117,15 @@ class RowRules:
             for action in actions:
                 is_stale = access.is_incoherent and action == READ
                 single = CellAccess(action, is_strong=False, reads=False, count=access.count, is_incoherent=is_stale)
-                answer = b.and_(answer, self._rules.quick(b, single, cell, place, filled)[0])
+                answer = b.and_(answer, self._rules.cells.quick(b, single, cell, place, filled)[0])
             return answer
 
-        if access.space == "global" or not self._rules.flies:
+        if access.space == "global" or not self._rules.cells.flies:
             reads = access.reads_first or not access.writes
 
             def is_untouched(b: ir.IRBuilder, cell: ir.Value, place: ShadowPlace) -> ir.Value:
                 single = CellAccess(READ, is_strong=False, reads=False, count=access.count)
-                return self._rules.is_untouched(b, single, cell, place, filled if reads else yes)
+                return self._rules.cells.is_untouched(b, single, cell, place, filled if reads else yes)
 
             # As a rule it is so, and tells it in a fourth of the steps.
             with b.if_then(self._all(b, access, first, where, count, is_untouched), likely=True):
@@ -166,7 +167,7 @@ class RowRules:
                     b.store(own if access.reads_last else i64(0), at(b, cell, 8))
                     continue
                 single = CellAccess(READ, is_strong=False, reads=False, count=access.count)
-                _, noted, reader = self._rules.quick(b, single, cell, where.of_thread(own), ir.Constant(I1, 1))
+                _, noted, reader = self._rules.cells.quick(b, single, cell, where.of_thread(own), ir.Constant(I1, 1))
                 b.store(b.select(noted, reader, own), at(b, cell, 8))
         b.ret_void()
         return function
@@ -187,12 +188,13 @@ class RowRules:
         self, b: ir.IRBuilder, access: RowAccess, first: ir.Value, where: ShadowPlace, count: ir.Value
     ) -> None:
         """Forget the lists of a row's cells, all of which are untouched."""
-        if not self._rules.keeps_all:
+        if not self._rules.cells.keeps_all:
             return
-        has_none = self._all(b, access, first, where, count, lambda b, cell, _: b.not_(self._rules.has_list(b, cell)))
+        has_list = self._rules.cells.has_list
+        has_none = self._all(b, access, first, where, count, lambda b, cell, _: b.not_(has_list(b, cell)))
         with b.if_then(b.not_(has_none), likely=False), counted(b, count) as lane:
             for cell in self._cells(b, access, first, lane):
-                self._rules.forget_list(b, cell, where)
+                self._rules.cells.forget_list(b, cell, where)
 
     def _cells(self, b: ir.IRBuilder, access: RowAccess, first: ir.Value, lane: ir.Value) -> list[ir.Value]:
         """Pointers to the cells of one thread."""
@@ -202,4 +204,4 @@ class RowRules:
         return [at(b, start, index << layout.CELL_SHIFT) for index in range(max(1, access.count >> shift))]
 
     def _is_written(self, b: ir.IRBuilder, cell: ir.Value, where: ShadowPlace) -> ir.Value:
-        return b.not_(self._rules.is_void(b, load_word(b, cell, 0), where))
+        return b.not_(self._rules.cells.is_void(b, load_word(b, cell, 0), where))

@@ -14,19 +14,9 @@ from gpuregress.devices.cpu.builder.python_calls import raw_call
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.checks.subroutines import subroutine
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS, CHECK_ORDER
-
-
-def _function(module: ir.Module, name: str, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
-    declared = module.globals.get(name)
-    if declared is not None:
-        return declared, False
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), types), name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    function.attributes.add("nounwind")
-    return function, True
 
 
 def _load(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
@@ -53,7 +43,7 @@ def now(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> ir.Value:
 
 def begin_turn(unit: Unit) -> ir.Function:
     """`(machine, block's number, whether it goes on)`: a block begins, or goes on after others have run."""
-    function, is_new = _function(unit.module, "check.begin_turn", (POINTER, I64, I1))
+    function, is_new = subroutine(unit.module, "check.begin_turn", ir.VoidType(), (POINTER, I64, I1))
     if not is_new:
         return function
     machine, number, goes_on = function.args
@@ -94,7 +84,7 @@ def begin_turn(unit: Unit) -> ir.Function:
 
 def block_barrier(module: ir.Module) -> ir.Function:
     """`(machine)`: all threads of the block have met at a barrier."""
-    function, is_new = _function(module, "check.block_barrier", (POINTER,))
+    function, is_new = subroutine(module, "check.block_barrier", ir.VoidType(), (POINTER,))
     if not is_new:
         return function
     (machine,) = function.args
@@ -118,7 +108,7 @@ def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
         restamps: whether its thread waited for it, and so has written it now.
     """
     name = f"check.copy_arrival{'.now' if restamps else ''}"
-    function, is_new = _function(unit.module, name, (POINTER, I64, I64))
+    function, is_new = subroutine(unit.module, name, ir.VoidType(), (POINTER, I64, I64))
     if not is_new:
         return function
     assert unit.granules is not None
@@ -141,7 +131,7 @@ def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
 
 def order(module: ir.Module) -> ir.Function:
     """`(machine, bits, address, epoch, scope)`: a strong access or a fence, which Python follows."""
-    function, is_new = _function(module, "check.order", (POINTER, I64, I64, I64, I64))
+    function, is_new = subroutine(module, "check.order", ir.VoidType(), (POINTER, I64, I64, I64, I64))
     if not is_new:
         return function
     machine, *words = function.args
@@ -181,7 +171,7 @@ def _known(b: ir.IRBuilder, block: ir.Value, base: int, row: ir.Value, column: i
 
 def warp_barriers(module: ir.Module) -> ir.Function:
     """`(machine, threads)`: all lanes of each warp have met at a barrier of their warp."""
-    function, is_new = _function(module, "check.warp_barriers", (POINTER, I32))
+    function, is_new = subroutine(module, "check.warp_barriers", ir.VoidType(), (POINTER, I32))
     if not is_new:
         return function
     machine, threads = function.args
@@ -196,7 +186,7 @@ def warp_barriers(module: ir.Module) -> ir.Function:
 
 def lane_barrier(module: ir.Module) -> ir.Function:
     """`(machine, first thread of the warp, lanes as bits, all that the warp has left)`: some lanes have met."""
-    function, is_new = _function(module, "check.lane_barrier", (POINTER, I32, I32, I32))
+    function, is_new = subroutine(module, "check.lane_barrier", ir.VoidType(), (POINTER, I32, I32, I32))
     if not is_new:
         return function
     machine, base, group, live = function.args
@@ -223,7 +213,7 @@ def lane_barrier(module: ir.Module) -> ir.Function:
 
 def arrival(module: ir.Module) -> ir.Function:
     """`(machine, barrier, warp)`: a warp has arrived at a barrier and goes on."""
-    function, is_new = _function(module, "check.arrival", (POINTER, I32, I32))
+    function, is_new = subroutine(module, "check.arrival", ir.VoidType(), (POINTER, I32, I32))
     if not is_new:
         return function
     machine, number, warp = function.args
@@ -237,7 +227,7 @@ def arrival(module: ir.Module) -> ir.Function:
 
 def clear_waiting(module: ir.Module) -> ir.Function:
     """`(machine)`: the scheduler begins to count who waits at which barrier."""
-    function, is_new = _function(module, "check.clear_waiting", (POINTER,))
+    function, is_new = subroutine(module, "check.clear_waiting", ir.VoidType(), (POINTER,))
     if is_new:
         b = open_function(function)
         block = field(b, function.args[0], "block_checks", POINTER)
@@ -249,7 +239,7 @@ def clear_waiting(module: ir.Module) -> ir.Function:
 
 def waiting(module: ir.Module) -> ir.Function:
     """`(machine, barrier, warp)`: threads of a warp wait at a barrier."""
-    function, is_new = _function(module, "check.waiting", (POINTER, I32, I32))
+    function, is_new = subroutine(module, "check.waiting", ir.VoidType(), (POINTER, I32, I32))
     if is_new:
         machine, number, warp = function.args
         b = open_function(function)
@@ -262,7 +252,7 @@ def waiting(module: ir.Module) -> ir.Function:
 
 def named_barrier(module: ir.Module) -> ir.Function:
     """`(machine, barrier, whether all threads of the block wait there)`: a barrier opens."""
-    function, is_new = _function(module, "check.named_barrier", (POINTER, I32, I1))
+    function, is_new = subroutine(module, "check.named_barrier", ir.VoidType(), (POINTER, I32, I1))
     if not is_new:
         return function
     machine, number, everyone = function.args

@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, i64, open_function
 from gpuregress.devices.cpu.builder.types import I64, POINTER
 from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess
+from gpuregress.devices.cpu.checks.cells.cell_access import READ, CellAccess
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.runtime.checks import texels
 

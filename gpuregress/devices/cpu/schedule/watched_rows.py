@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.checks import synchronization
 from gpuregress.devices.cpu.checks.access_notes import UNSHARED, AccessNote, rules
-from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess
+from gpuregress.devices.cpu.checks.cells.cell_access import READ, CellAccess
 from gpuregress.devices.cpu.checks.region_flags import RegionFlags, flags_of
 from gpuregress.devices.cpu.checks.row_rules import RowAccess, RowRules
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, access_site

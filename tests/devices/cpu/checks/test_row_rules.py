@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.builder.translation_unit import Unit
-from gpuregress.devices.cpu.checks.race_rules import READ, WRITE, CellAccess, RaceRules
+from gpuregress.devices.cpu.checks.cells.cell_access import READ, WRITE, CellAccess
+from gpuregress.devices.cpu.checks.race_rules import RaceRules
 from gpuregress.devices.cpu.checks.row_rules import RowAccess, RowRules
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.runtime import llvm_backend

@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I16, I64, POINTER, convert
 from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.devices.cpu.checks.race_rules import READ, CellAccess
+from gpuregress.devices.cpu.checks.cells.cell_access import READ, CellAccess
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Place, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of

@@ -112,7 +112,7 @@ def _numbered(history: list[Step]) -> list[Step]:
 
 
 def has_race(history: list[Step], warps: int = WARPS) -> bool:
-    """Whether two accesses of a history race, by the rules of `race_rules`: plain writes of one value do not occur.
+    """Whether two accesses of a history race, by the rules of `conflict_rules`: plain writes of one value do not occur.
 
     Args:
         history: the steps.

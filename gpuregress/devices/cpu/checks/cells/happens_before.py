@@ -7,9 +7,6 @@ are left to Python (`runtime.checks.causality`), which is asked of the pairs tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field
@@ -17,11 +14,9 @@ from gpuregress.devices.cpu.builder.structured import Cell, at, element, i64, op
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.checks import cluster_order
-from gpuregress.devices.cpu.checks.shadow_place import CLUSTER, ShadowPlace, load_word
+from gpuregress.devices.cpu.checks.cells.shadow_place import CLUSTER, ShadowPlace, load_word
+from gpuregress.devices.cpu.checks.subroutines import subroutine
 from gpuregress.devices.cpu.runtime.checks import layout
-
-Declare: TypeAlias = Callable[[str, ir.Type, tuple[ir.Type, ...]], tuple[ir.Function, bool]]
-"""Declares a private function of the module: (name, result, types) → it, and whether it is new."""
 
 
 class HappensBefore:
@@ -29,11 +24,10 @@ class HappensBefore:
 
     Args:
         unit: the module.
-        function: declares its functions.
     """
 
-    def __init__(self, unit: Unit, function: Declare) -> None:
-        self._unit, self._function = unit, function
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
         self.orders_blocks = unit.synchronizes or unit.clustered or unit.has_bulk_copies
         """Whether blocks of a launch may be ordered."""
         self.orders_lanes_of_others = unit.clustered
@@ -49,10 +43,9 @@ class HappensBefore:
 
     def unordered(self, space: str) -> ir.Function:
         """`(machine, earlier epoch, epoch)` → whether no barrier of the block orders the two."""
-        function, is_new = self._function(f"check.unordered.{space}", I1, (POINTER, I64, I64))
+        function, is_new = subroutine(self._unit.module, f"check.unordered.{space}", I1, (POINTER, I64, I64))
         if not is_new:
             return function
-        function.attributes.add("noinline")
         machine, other, epoch = function.args
         b = open_function(function)
         no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
@@ -131,10 +124,9 @@ class HappensBefore:
 
     def _least_scope(self) -> ir.Function:
         """`(machine, epoch before the block's turn)` → the number of the narrowest scope that includes its thread."""
-        function, is_new = self._function("check.least_scope", I64, (POINTER, I64))
+        function, is_new = subroutine(self._unit.module, "check.least_scope", I64, (POINTER, I64))
         if not is_new:
             return function
-        function.attributes.add("noinline")
         machine, other = function.args
         b = open_function(function)
         launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
@@ -153,7 +145,7 @@ class HappensBefore:
 
     def block_of(self) -> ir.Function:
         """`(launch, stamp)` → the number of the block in whose turn the stamp is; by binary search."""
-        function, is_new = self._function("check.block_of", I64, (POINTER, I64))
+        function, is_new = subroutine(self._unit.module, "check.block_of", I64, (POINTER, I64))
         if not is_new:
             return function
         launch, stamp = function.args

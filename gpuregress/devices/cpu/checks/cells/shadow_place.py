@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field
-from gpuregress.devices.cpu.builder.structured import at, i64
+from gpuregress.devices.cpu.builder.structured import at, element, i64
 from gpuregress.devices.cpu.builder.types import I64, POINTER
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.machine_layout import GATHER, REGION_SHIFT, SLOT_BITS
+from gpuregress.devices.cpu.runtime.machine_layout import CLUSTER_SHIFT, GATHER, REGION_SHIFT, SLOT_BITS
 
 CLUSTER = "cluster"
 """The shared memory of a cluster's blocks, which has cells of its own rules: a name beside those of state spaces."""
@@ -84,6 +84,28 @@ class ShadowPlace:
     def is_ordered(self, b: ir.IRBuilder, other: ir.Value) -> ir.Value:
         """Whether an epoch is ordered before the access, as far as that is quick to tell."""
         return b.or_(self.is_old(b, other), self.is_of_thread(b, other))
+
+
+def shadow_place(
+    b: ir.IRBuilder, machine: ir.Value, plane: ir.Value, address: ir.Value, epoch: ir.Value, space: str
+) -> ShadowPlace:
+    """The place of an access; see the attributes of `ShadowPlace`."""
+    block, launch = field(b, machine, "block_checks", POINTER), field(b, machine, "checks", POINTER)
+    if space == "shared":
+        start, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("start", "open"))
+        return ShadowPlace(machine, plane, address, epoch, start, start, open_, space)
+    turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
+    if space == CLUSTER:
+        oldest = load_word(b, owner(b, machine, address), layout.BLOCK["start"])
+    else:
+        oldest = load_word(b, launch, layout.LAUNCH["oldest"])
+    return ShadowPlace(machine, plane, address, epoch, oldest, turn, open_, space)
+
+
+def owner(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
+    """The state of the block of the cluster whose shared memory an address is in."""
+    states = field(b, machine, "cluster_checks", POINTER)
+    return b.load(element(b, states, b.lshr(address, i64(CLUSTER_SHIFT)), I64), typ=POINTER)
 
 
 def has_flags(b: ir.IRBuilder, tagged: ir.Value, flags: int) -> ir.Value:

@@ -1,7 +1,7 @@
 """Lists of the concurrent accesses of a shadow cell, as subroutines of the module.
 
 FastTrack keeps a vector of readers while reads are concurrent. Where accesses are plain, and every wait orders all
-threads of a block or all lanes of a warp, two readers stand for that vector (`race_rules`). Atomic operations do not
+threads of a block or all lanes of a warp, two readers stand for that vector (`cell_rules`). Atomic operations do not
 race with each other, and fences, mbarriers and barriers of some threads order some accesses and leave others. So
 programs that have any of these keep all concurrent accesses: the newest in the cell, with a word beside it in the
 second plane, and those before it as a list of nodes. A node stands for the lanes of a warp that accessed the cell
@@ -14,24 +14,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64, open_function, while_nonzero
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
-from gpuregress.devices.cpu.checks.happens_before import Declare, HappensBefore
-from gpuregress.devices.cpu.checks.shadow_place import ShadowPlace, load_word
+from gpuregress.devices.cpu.checks.cells.happens_before import HappensBefore
+from gpuregress.devices.cpu.checks.cells.shadow_place import ShadowPlace, load_word, shadow_place
+from gpuregress.devices.cpu.checks.subroutines import subroutine
 from gpuregress.devices.cpu.runtime.checks import layout
 
 _LANE_BITS = 31 << layout.THREAD_SHIFT
 _WARP_BITS = layout.THREAD_MASK & ~_LANE_BITS
 _KIND_BITS = (1 << layout.SITE_SHIFT) - 1 & ~layout.HAS_EARLIER
 """Flags that tell how strong an access is, and of what kind."""
-
-PlaceOf: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value, ir.Value, str], ShadowPlace]
-"""Makes the place of an access: (builder, machine, plane, address, epoch, space) → it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +87,13 @@ class AccessLists:
     """The subroutines of one module.
 
     Args:
-        function: declares functions of the module.
+        unit: the module.
         order: tells whether accesses are ordered.
-        place_of: makes the place of an access.
         keeps_each: whether no access may stand for those of other warps or blocks, because each pair is asked for.
     """
 
-    def __init__(self, function: Declare, order: HappensBefore, place_of: PlaceOf, *, keeps_each: bool = False) -> None:
-        self._function, self._order, self._place_of, self._keeps_each = function, order, place_of, keeps_each
+    def __init__(self, unit: Unit, order: HappensBefore, *, keeps_each: bool = False) -> None:
+        self._module, self._order, self._keeps_each = unit.module, order, keeps_each
 
     @contextmanager
     def each(self, b: ir.IRBuilder, machine: ir.Value, newest: Newest) -> Iterator[tuple[ir.Value, ir.Value]]:
@@ -124,7 +121,7 @@ class AccessLists:
 
         It takes the place of an earlier one of its warp, if that is of the same kind and of no further lanes.
         """
-        function, is_new = self._declared("check.list.push", I32, (POINTER, I32, I64, I32))
+        function, is_new = subroutine(self._module, "check.list.push", I32, (POINTER, I32, I64, I32))
         if not is_new:
             return function
         machine, head, epoch, mask = function.args
@@ -168,7 +165,7 @@ class AccessLists:
 
     def _allocate(self) -> ir.Function:
         """`(machine)` → the index of a free node; 0 where there is none, which is noted."""
-        function, is_new = self._declared("check.list.allocate", I32, (POINTER,))
+        function, is_new = subroutine(self._module, "check.list.allocate", I32, (POINTER,))
         if not is_new:
             return function
         (machine,) = function.args
@@ -191,7 +188,7 @@ class AccessLists:
 
     def free(self) -> ir.Function:
         """`(machine, head)`: the nodes of a list are free."""
-        function, is_new = self._declared("check.list.free", ir.VoidType(), (POINTER, I32))
+        function, is_new = subroutine(self._module, "check.list.free", ir.VoidType(), (POINTER, I32))
         if not is_new:
             return function
         machine, head = function.args
@@ -211,7 +208,7 @@ class AccessLists:
 
     def forget(self) -> ir.Function:
         """`(machine, cell, plane)`: of a cell whose accesses are all ordered, only the newest ones stay."""
-        function, is_new = self._declared("check.list.forget", ir.VoidType(), (POINTER, POINTER, I64))
+        function, is_new = subroutine(self._module, "check.list.forget", ir.VoidType(), (POINTER, POINTER, I64))
         if not is_new:
             return function
         machine, cell, plane = function.args
@@ -297,12 +294,12 @@ class AccessLists:
     def note_read(self, space: str) -> ir.Function:
         """`(machine, cell, plane, address, epoch)`: a cell of a space is read."""
         types = (POINTER, POINTER, I64, I64, I64)
-        function, is_new = self._declared(f"check.list.read.{space}", ir.VoidType(), types)
+        function, is_new = subroutine(self._module, f"check.list.read.{space}", ir.VoidType(), types)
         if not is_new:
             return function
         machine, cell, plane, address, epoch = function.args
         b = open_function(function)
-        place = self._place_of(b, machine, plane, address, epoch, space)
+        place = shadow_place(b, machine, plane, address, epoch, space)
         self._note(b, place, _Slot(at(b, cell, 8), at(b, at(b, cell, plane), 8), layout.READER_LIST))
         b.ret_void()
         return function
@@ -318,12 +315,12 @@ class AccessLists:
         """
         types = (POINTER, POINTER, I64, I64, I64)
         name = f"check.list.write.{space}{'.strong' * is_strong}"
-        function, is_new = self._function(name, ir.VoidType(), types)
+        function, is_new = subroutine(self._module, name, ir.VoidType(), types, may_be_inlined=True)
         if not is_new:
             return function
         machine, cell, plane, address, epoch = function.args
         b = open_function(function)
-        place = self._place_of(b, machine, plane, address, epoch, space)
+        place = shadow_place(b, machine, plane, address, epoch, space)
         second = at(b, cell, plane)
         slot = _Slot(cell, second, layout.WRITE_LIST)
         readers = _Slot(at(b, cell, 8), at(b, second, 8), layout.READER_LIST)
@@ -486,12 +483,6 @@ class AccessLists:
         with b.if_then(b.and_(marked, current)):
             head = b.trunc(b.lshr(load_word(b, slot.word, 0), i64(32)), I32)
             b.call(self.free(), (machine, head))
-
-    def _declared(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
-        function, is_new = self._function(name, result, types)
-        if is_new:
-            function.attributes.add("noinline")
-        return function, is_new
 
 
 @dataclass(frozen=True, slots=True)
