@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -19,19 +18,16 @@ from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.bulk import conversions, map_bytes, rules, tiles
 from gpuregress.devices.cpu.runtime.bulk.forms import BulkForm, form_of
 from gpuregress.devices.cpu.runtime.bulk.mbarrier_bits import with_bytes_done
-from gpuregress.devices.cpu.runtime.bulk.reductions import reduced
-from gpuregress.devices.cpu.runtime.bulk.tiles import CHUNK
+from gpuregress.devices.cpu.runtime.bulk.pending_copies import PendingLoad, PendingStore, StoreGroups
+from gpuregress.devices.cpu.runtime.bulk.tiles import CHUNK, Bytes
 from gpuregress.devices.cpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.devices.cpu.runtime.program import SharedVariable
 from gpuregress.errors import KernelFault
 from gpuregress.records import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, TensorMap
 
-Bytes = npt.NDArray[np.uint8]
 _TILE_ALIGNMENT = 128
 """Of a tensor copy's address in shared memory."""
-_PATTERN = 1024
-"""Bytes after which every swizzle repeats."""
 _BARRIER_BYTES = 8
 _MOST_RANKS = 16
 
@@ -51,100 +47,6 @@ class BadAccess(Exception):
         super().__init__()
         self.address, self.size, self.action, self.alignment = address, size, action, alignment
         self.is_far = is_far
-
-
-@dataclass(slots=True, eq=False)
-class _Load:
-    """A copy to shared memory that has been read and not arrived.
-
-    Attributes:
-        target: host address.
-        data: to be stored.
-        block: host address of the shared memory that it arrives in.
-        reduction: operation and type, or ("", "").
-        places: of its 16-byte chunks, counted from the target; None: in order.
-        is_store: whether it is an asynchronous store of registers.
-        reads: what is noted of its reads of global memory.
-        issuer: the site and the thread.
-    """
-
-    target: int
-    data: Bytes
-    block: int
-    reduction: tuple[str, str] = ("", "")
-    places: npt.NDArray[np.intp] | None = None
-    is_store: bool = False
-    reads: list[object] = field(default_factory=list)
-    issuer: tuple[int, int] = (0, 0)
-
-    @property
-    def extent(self) -> int:
-        """Bytes from the first to the last that is written."""
-        return len(self.data) if self.places is None else CHUNK * (int(self.places.max()) + 1)
-
-    def write(self) -> None:
-        operation, type_ = self.reduction
-        data = self.data
-        if self.places is not None:
-            memory = np.ctypeslib.as_array((ctypes.c_uint8 * self.extent).from_address(self.target))
-            memory.reshape(-1, CHUNK)[self.places] = data.reshape(-1, CHUNK)
-            return
-        if operation:
-            old = np.frombuffer(ctypes.string_at(self.target, len(data)), np.uint8)
-            data = reduced(old, data, operation, type_)
-        ctypes.memmove(self.target, data.ctypes.data, len(data))
-
-
-@dataclass(slots=True, eq=False)
-class _Store:
-    """A copy to global memory.
-
-    Attributes:
-        source: host memory that is read.
-        region: the target's.
-        places: slices, or offsets, of its bytes.
-        order: the source's byte that each of the target's comes from; None: in order.
-        reduction: operation and type, or ("", "").
-        data: what was read; None before.
-        issued: the bytes' host address, their number and the epoch of the issue, where it is noted.
-        written: what is noted of its write.
-    """
-
-    source: Bytes
-    region: Region
-    places: slice | npt.NDArray[np.int64]
-    order: npt.NDArray[np.int64] | None
-    reduction: tuple[str, str]
-    data: Bytes | None = None
-    issued: tuple[int, int, int] | None = None
-    written: object = None
-
-    @property
-    def size(self) -> int:
-        """Bytes that are written."""
-        return len(self.source) if self.order is None else self.order.size
-
-    def read(self) -> None:
-        if self.data is None:
-            self.data = self.source.copy() if self.order is None else self.source[self.order]
-
-    def write(self) -> None:
-        self.read()
-        assert self.data is not None
-        operation, type_ = self.reduction
-        data = self.data
-        if operation:
-            data = reduced(np.ascontiguousarray(self.region.data[self.places]), data, operation, type_)
-        self.region.data[self.places] = data
-        self.source = self.data
-
-
-@dataclass(slots=True)
-class _Groups:
-    """The stores of one thread: those of each group that is committed, and those that are not."""
-
-    committed: list[list[_Store]] = field(default_factory=list)
-    current: list[_Store] = field(default_factory=list)
 
 
 class Noted(Protocol):
@@ -206,8 +108,8 @@ class BulkCopies:
         self.moved: dict[int, int] = {}
         self._moving, self._issuer = -1, 0
         self._reads: list[object] = []
-        self._loads: dict[int, list[_Load]] = {}
-        self._groups: dict[tuple[int, int], _Groups] = {}
+        self._loads: dict[int, list[PendingLoad]] = {}
+        self._groups: dict[tuple[int, int], StoreGroups] = {}
         self.noted: Noted | None = None
         """What follows the copies for the dynamic checks."""
         self._at_once = machine.arrival == machine_layout.AT_ONCE
@@ -267,12 +169,12 @@ class BulkCopies:
         barrier += block - other
         self._count(len(data))
         reduction = (words[-2], type_) if words[0] == "red" else ("", "")
-        self._add(barrier, _Load(target, data, block, reduction, is_store=True, issuer=(site, 0)))
+        self._add(barrier, PendingLoad(target, data, block, reduction, is_store=True, issuer=(site, 0)))
 
     def _count(self, size: int) -> None:
         self.moved[self._moving] = self.moved.get(self._moving, 0) + size
 
-    def _add(self, barrier: int, load: _Load) -> None:
+    def _add(self, barrier: int, load: PendingLoad) -> None:
         self._loads.setdefault(barrier, []).append(load)
         self._machine.pending_loads += 1
         if self._at_once:
@@ -325,15 +227,15 @@ class BulkCopies:
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
-    def _groups_of(self, thread: int) -> _Groups:
-        return self._groups.setdefault((self._machine.shared, thread), _Groups())
+    def _groups_of(self, thread: int) -> StoreGroups:
+        return self._groups.setdefault((self._machine.shared, thread), StoreGroups())
 
-    def _read(self, store: _Store) -> None:
+    def _read(self, store: PendingStore) -> None:
         if store.data is None and store.issued is not None and self.noted is not None:
             self.noted.source_read(*store.issued)
         store.read()
 
-    def _perform(self, store: _Store) -> None:
+    def _perform(self, store: PendingStore) -> None:
         self._read(store)
         store.write()
         if self.noted is not None:
@@ -382,10 +284,10 @@ class BulkCopies:
 
     def _new_load(
         self, form: BulkForm, given: TensorMap | None, data: Bytes, ends: tuple[int, int]
-    ) -> tuple[int, _Load]:
+    ) -> tuple[int, PendingLoad]:
         """A copy, and the host address of the mbarrier that it signals."""
         target, barrier = ends
-        places, size = (None, len(data)) if given is None else _places(given, len(data), target)
+        places, size = (None, len(data)) if given is None else tiles.chunk_places(given, len(data), target)
         host, block = self._in_shared(target, size, "write", CHUNK if given is None else _TILE_ALIGNMENT)
         # That of the target's block, whichever the instruction names: measured.
         barrier = _moved(barrier, target - SHARED_WINDOW >> CLUSTER_SHIFT)
@@ -395,7 +297,7 @@ class BulkCopies:
             stored.reshape(-1, CHUNK)[places] = data.reshape(-1, CHUNK)
             data, places = stored, None
         self._count(len(data))
-        return signalled, _Load(host, data, block, (form.reduction, form.type), places)
+        return signalled, PendingLoad(host, data, block, (form.reduction, form.type), places)
 
     def _source(self, form: BulkForm, address: int, size: int) -> Bytes:
         if form.source == "shared":
@@ -457,7 +359,7 @@ class BulkCopies:
             _check_size(size, mnemonic)
             region, start = self._in_global(target, size, "write", CHUNK)
             memory = self._view_of_shared(source, size, CHUNK)
-            store = _Store(memory, region, slice(start, start + size), None, (form.reduction, form.type))
+            store = PendingStore(memory, region, slice(start, start + size), None, (form.reduction, form.type))
         self._count(store.size)
         if self.noted is not None:
             host, size = int(store.source.ctypes.data), store.source.nbytes
@@ -469,12 +371,12 @@ class BulkCopies:
         else:
             self._groups_of(issuer[1]).current.append(store)
 
-    def _tensor_store(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> _Store:
+    def _tensor_store(self, form: BulkForm, values: Iterator[int], mnemonic: str) -> PendingStore:
         given, origin, start = self._tensor(form, values, mnemonic)
         source = next(values)
         count, shift = given.unit, (0,) * (form.axes - 2)
         offsets = tiles.element_offsets(given, start, shift)
-        places, size = _places(given, len(offsets) * count, source)
+        places, size = tiles.chunk_places(given, len(offsets) * count, source)
         memory = self._view_of_shared(source, size, _TILE_ALIGNMENT)
         region, first = self._extent(origin, offsets, count, "write")
         whole = tiles.whole_chunks(given)
@@ -488,7 +390,7 @@ class BulkCopies:
         bytes_ = offsets[inside][:, None] + first + np.arange(count)
         if region is None:
             region = Region(0, "", 0, 1)
-        return _Store(memory, region, bytes_.reshape(-1), order.reshape(-1), (form.reduction, given.type))
+        return PendingStore(memory, region, bytes_.reshape(-1), order.reshape(-1), (form.reduction, given.type))
 
     # --- memory -------------------------------------------------------------------------------------------------------
 
@@ -592,11 +494,3 @@ def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> npt.NDArray[np
     for axis in axes:
         total = total[..., None] + axis
     return total.reshape(-1)
-
-
-def _places(given: TensorMap, size: int, address: int) -> tuple[npt.NDArray[np.intp] | None, int]:
-    """The places in shared memory of the chunks of `size` bytes, None: in order; and the bytes that they span."""
-    if given.swizzle == "none":
-        return None, size
-    row = tiles.row_bytes(given) // CHUNK if given.interleave == "none" else 0
-    return tiles.shared_places(size // CHUNK, row, address % _PATTERN, given.swizzle)

@@ -20,6 +20,8 @@ CHUNK = 16
 """Bytes that a swizzle moves together, and that a store writes as a whole."""
 _LINE_SHIFT = 7
 """The swizzle's pattern changes every 2^7 bytes."""
+_PATTERN = 1024
+"""Bytes after which every swizzle repeats."""
 _FAR = -(1 << 58)
 """Keeps a sum of offsets below 0, whatever else is added to it."""
 OUTSIDE = -1
@@ -148,3 +150,17 @@ def shared_places(count: int, row: int, phase: int, swizzle: str) -> tuple[npt.N
     moved = addresses ^ ((addresses >> _LINE_SHIFT & pattern - 1) * CHUNK)
     places = (moved - phase) // CHUNK
     return places, CHUNK * (int(places.max()) + 1)
+
+
+def chunk_places(given: TensorMap, size: int, address: int) -> tuple[npt.NDArray[np.intp] | None, int]:
+    """Return the places in shared memory of the chunks of a copy, None: in order; and the bytes that they span.
+
+    Args:
+        given: the map.
+        size: bytes of the copy.
+        address: where it begins in shared memory.
+    """
+    if given.swizzle == "none":
+        return None, size
+    row = row_bytes(given) // CHUNK if given.interleave == "none" else 0
+    return shared_places(size // CHUNK, row, address % _PATTERN, given.swizzle)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from gpuregress.devices.cpu.runtime.bulk.tiles import (
     OUTSIDE,
     box_counts,
+    chunk_places,
     element_offsets,
     row_bytes,
     shared_places,
@@ -50,6 +53,14 @@ def test_a_short_row_is_followed_by_a_gap() -> None:
     assert (places.tolist(), size) == (list(range(6)), 96)
     places, size = shared_places(3, 1, 128, "32B")
     assert (places.tolist(), size) == ([1, 3, 5], 96)
+
+
+def test_only_a_swizzle_moves_the_chunks_of_a_copy() -> None:
+    plain = TensorMap("uint8", (64, 8), (64,), (64, 2), (1, 1))
+    assert chunk_places(plain, 128, 0) == (None, 128)
+    places, size = chunk_places(dataclasses.replace(plain, swizzle="64B"), 128, 1024 + 128)
+    assert places is not None
+    assert (places.tolist(), size) == ([1, 0, 3, 2, 5, 4, 7, 6], 128)
 
 
 def test_images_of_pixels_have_steps() -> None:
