@@ -11,6 +11,7 @@ QUICK = {
     "blocks": ("blocks_stencil_in_place", "blocks_histogram", "blocks_flag_without_fence", "blocks_last_block"),
     "leaks": ("leaks_malloc", "leaks_one_thread"),
     "uninitialized": ("uninitialized_shared", "uninitialized_buffer"),
+    "remote_copies": ("remote_multicast_overwrites", "remote_copy_source", "remote_store_early", "remote_add_early"),
     "textures": ("textures_write_write", "textures_barrier", "textures_filtered", "textures_unwritten"),
     "warpgroups": ("warpgroups_operand", "warpgroups_proxy_early", "warpgroups_unwritten"),
     "barriers": ("barriers_half_of_a_warp", "barriers_two_numbers", "barriers_mbarrier_count", "barriers_two_locks"),

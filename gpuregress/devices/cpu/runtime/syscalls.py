@@ -115,15 +115,18 @@ class Syscalls:
     def _bulk_copy(self, number: int, arguments: int) -> int:
         """Run a call about bulk copies; an instruction has its site, thread, number of operands, and operands.
 
-        An asynchronous store has its site, the host addresses of target and mbarrier, number of values, and values.
+        An asynchronous store has its site, thread, the host addresses of target and mbarrier, number of values, and
+        values.
         """
         if number == BULK_END:
             self._bulk.end_block()
         elif number == BULK_ARRIVE:
             self._bulk.arrive(*(ctypes.c_uint64 * 2).from_address(arguments))
         elif number == BULK_SEND:
-            site, target, barrier, count = (ctypes.c_uint64 * 4).from_address(arguments)
-            self._bulk.send(site, target, barrier, tuple((ctypes.c_uint64 * count).from_address(arguments + 32)))
+            site, thread, target, barrier, count = (ctypes.c_uint64 * 5).from_address(arguments)
+            self._bulk.send(
+                site, thread, target, barrier, tuple((ctypes.c_uint64 * count).from_address(arguments + 40))
+            )
         else:
             site, thread, count = (ctypes.c_uint64 * 3).from_address(arguments)
             self._bulk.issue(site, thread, iter((ctypes.c_uint64 * count).from_address(arguments + 24)))

@@ -141,7 +141,8 @@ def _send(emitter: Services, instruction: Instruction, action: str) -> None:
     if type_name not in known.split():
         raise unsupported(instruction)
     count = lanes(instruction) * size(type_name)
-    target = host_pointer(emitter, MemoryAccess(instruction, address, space_of(instruction), count, action))
+    access = MemoryAccess(instruction, address, space_of(instruction), count, action)
+    target = host_pointer(emitter, access, is_watched=False)  # the checks follow it as a copy
     gate = mbarrier_pointer(emitter, instruction, barrier)
     bits = ir.IntType(8 * size(type_name))
     values = [convert(emitter.builder, emitter.read(item, type_name), bits) for item in elements(source)]

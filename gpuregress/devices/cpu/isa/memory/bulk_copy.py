@@ -69,13 +69,15 @@ def send(
     """
     b = emitter.builder
     site = i64(emitter.unit.site(instruction))
+    thread = b.zext(linear_thread(b, emitter.view, emitter.thread), I64)
     addresses = (b.ptrtoint(target, I64), b.ptrtoint(barrier, I64))
     wide = [value if value.type == I64 else b.zext(value, I64) for value in values]
-    slots = entry_alloca(b.function, ir.ArrayType(I64, 4 + len(wide)), align=8)
-    for index, value in enumerate((site, *addresses, i64(len(wide)), *wide)):
+    slots = entry_alloca(b.function, ir.ArrayType(I64, 5 + len(wide)), align=8)
+    for index, value in enumerate((site, thread, *addresses, i64(len(wide)), *wide)):
         b.store(value, at(b, slots, 8 * index))
     set_field(b, emitter.view.machine, "fault_site", site)
     call_python(emitter, BULK_SEND, slots)
+    begin_epoch(emitter.builder, emitter)
 
 
 def arrive(emitter: Services, pointer: ir.Value) -> None:

@@ -52,8 +52,8 @@ class BadAccess(Exception):
 class Noted(Protocol):
     """What follows the copies."""
 
-    def load_issued(self, site: int, thread: int, host: int, size: int) -> None:
-        """A copy to the running block's shared memory was issued."""
+    def load_issued(self, issuer: tuple[int, int], home: int, host: int, size: int, *, reduces: bool) -> int:
+        """A copy to the shared memory that begins at a host address was issued; return its epoch."""
 
     def store_issued(self, site: int, thread: int, host: int, size: int) -> int:
         """A copy from the running block's shared memory was issued; return what `source_read` is to be told."""
@@ -61,8 +61,11 @@ class Noted(Protocol):
     def source_read(self, host: int, size: int, epoch: int) -> None:
         """The source of such a copy was read."""
 
-    def in_shared(self, issuer: tuple[int, int], waiter: int, host: int, size: int) -> None:
-        """A copy by a site and a thread has written the running block's shared memory, because a thread waits."""
+    def source_copied(self, home: int, host: int, size: int, epoch: int) -> None:
+        """The source of a copy between blocks, in the shared memory that begins at a host address, was read."""
+
+    def in_shared(self, issued: int, waiter: int, host: int, size: int) -> None:
+        """The copy of an epoch has written the running block's shared memory, because a thread waits."""
 
     def global_read(self, site: int, thread: int, region: Region, places: slice | npt.NDArray[np.int64]) -> object:
         """A copy from a region was issued; return what `global_read_ended` is to be told."""
@@ -108,6 +111,7 @@ class BulkCopies:
         self.moved: dict[int, int] = {}
         self._moving, self._issuer = -1, 0
         self._reads: list[object] = []
+        self._sent: tuple[int, int, int, int] | None = None
         self._loads: dict[int, list[PendingLoad]] = {}
         self._groups: dict[tuple[int, int], StoreGroups] = {}
         self.noted: Noted | None = None
@@ -146,11 +150,12 @@ class BulkCopies:
         else:
             self._store(form, (site, thread), values, mnemonic)
 
-    def send(self, site: int, target: int, barrier: int, values: Sequence[int]) -> None:
+    def send(self, site: int, thread: int, target: int, barrier: int, values: Sequence[int]) -> None:
         """Execute one `st.async` or `red.async`, whose addresses have been checked.
 
         Args:
             site: its number.
+            thread: the running thread's number in its block.
             target: host address.
             barrier: host address of an mbarrier; that at the same place of the target's block is signalled.
             values: the elements' bits.
@@ -169,15 +174,20 @@ class BulkCopies:
         barrier += block - other
         self._count(len(data))
         reduction = (words[-2], type_) if words[0] == "red" else ("", "")
-        self._add(barrier, PendingLoad(target, data, block, reduction, is_store=True, issuer=(site, 0)))
+        self._add(barrier, PendingLoad(target, data, block, reduction, is_store=True, issuer=(site, thread)))
 
     def _count(self, size: int) -> None:
         self.moved[self._moving] = self.moved.get(self._moving, 0) + size
 
     def _add(self, barrier: int, load: PendingLoad) -> None:
+        is_far = load.block != self._machine.shared
+        if self.noted is not None:
+            reduces = bool(load.reduction[0])
+            load.issued = self.noted.load_issued(load.issuer, load.block, load.target, load.extent, reduces=reduces)
         self._loads.setdefault(barrier, []).append(load)
         self._machine.pending_loads += 1
-        if self._at_once:
+        # What is noted of an arrival in another block is a wait of its threads.
+        if self._at_once and not (is_far and self.noted is not None):
             self.arrive(barrier, load.issuer[1])
 
     def _check_cluster(self, mnemonic: str) -> None:
@@ -202,7 +212,9 @@ class BulkCopies:
             load.write()
             if self.noted is not None:
                 if load.block == self._machine.shared:
-                    self.noted.in_shared(load.issuer, waiter, load.target, load.extent)
+                    self.noted.in_shared(load.issued, waiter, load.target, load.extent)
+                if load.source is not None:
+                    self.noted.source_copied(*load.source)
                 for read in load.reads:
                     self.noted.global_read_ended(read)
             cell.value = with_bytes_done(cell.value, len(load.data))
@@ -277,9 +289,7 @@ class BulkCopies:
             ends = [(_moved(target, rank), _moved(barrier, rank)) for rank in ranks]
         for there, signal in ends:
             signalled, load = self._new_load(form, given, data, (there, signal))
-            load.issuer, load.reads, self._reads = issuer, self._reads, []
-            if self.noted is not None and load.block == self._machine.shared:
-                self.noted.load_issued(*issuer, load.target, load.extent)
+            load.issuer, load.reads, load.source, self._reads, self._sent = issuer, self._reads, self._sent, [], None
             self._add(signalled, load)
 
     def _new_load(
@@ -301,7 +311,9 @@ class BulkCopies:
 
     def _source(self, form: BulkForm, address: int, size: int) -> Bytes:
         if form.source == "shared":
-            host, _ = self._in_shared(address, size, "read", CHUNK, own=True)
+            host, home = self._in_shared(address, size, "read", CHUNK, own=True)
+            if self.noted is not None:
+                self._sent = home, host, size, self.noted.store_issued(self._moving, self._issuer, host, size)
             return np.frombuffer(ctypes.string_at(host, size), np.uint8)
         region, start = self._in_global(address, size, "read", CHUNK)
         self._note_read(region, slice(start, start + size))

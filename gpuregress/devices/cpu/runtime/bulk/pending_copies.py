@@ -26,6 +26,9 @@ class PendingLoad:
         is_store: whether it is an asynchronous store of registers.
         reads: what is noted of its reads of global memory.
         issuer: the site and the thread.
+        issued: the epoch of the issue, where it is noted.
+        source: of one between blocks, what is noted of its read: the host addresses of the shared memory and of the
+            bytes, their number and the epoch.
     """
 
     target: int
@@ -36,6 +39,8 @@ class PendingLoad:
     is_store: bool = False
     reads: list[object] = field(default_factory=list)
     issuer: tuple[int, int] = (0, 0)
+    issued: int = 0
+    source: tuple[int, int, int, int] | None = None
 
     @property
     def extent(self) -> int:

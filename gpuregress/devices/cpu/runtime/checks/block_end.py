@@ -34,11 +34,11 @@ class BlockEnd:
         for numbers, epochs in self._accesses():
             known = np.array([self._is_known(int(one)) for one in epochs], np.bool_)
             for number, epoch in zip(numbers[~known], epochs[~known], strict=True):
-                self._report(layout.ENDED, self._block.address(machine.shared, int(number)), int(epoch), now)
+                self._report(layout.ENDED, self._block.shared.address(machine.shared, int(number)), int(epoch), now)
 
     def _accesses(self) -> Iterator[tuple[Numbers, Words]]:
         """Cells with the epochs of other blocks' accesses, one cell for each epoch."""
-        first, second = self._block.planes()
+        first, second = self._block.shared.planes()
         for word, mark in ((WRITE, layout.WRITE_LIST), (READER, layout.READER_LIST)):
             yield self._of_others(*self._block.accesses(first[:, word], second[:, word], mark))
 

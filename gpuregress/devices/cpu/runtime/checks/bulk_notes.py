@@ -7,6 +7,7 @@ until its thread has waited for it. The rules of global memory are in `global_co
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,9 +21,27 @@ from gpuregress.devices.cpu.runtime.checks.running_block import (
     WRITE,
     Report,
     RunningBlock,
+    SharedCells,
     distinct,
 )
 from gpuregress.devices.cpu.runtime.memory import Region
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A stretch of shared memory.
+
+    Attributes:
+        cells: those of the whole memory.
+        host: host address of the stretch.
+        first: the first plane of its cells.
+        second: the second one.
+    """
+
+    cells: SharedCells
+    host: int
+    first: Words
+    second: Words
 
 
 class BulkNotes:
@@ -43,51 +62,70 @@ class BulkNotes:
 
     # --- copies to shared memory --------------------------------------------------------------------------------------
 
-    def load_issued(self, site: int, thread: int, host: int, size: int) -> None:
-        """A thread of the running block has issued a copy to the block's shared memory."""
-        epoch = self._block.begin(site, thread)
-        first, plane = self._block.cells(host, size)
+    def load_issued(self, issuer: tuple[int, int], home: int, host: int, size: int, *, reduces: bool) -> int:
+        """A copy by a site and a thread to shared memory of the cluster was issued: return its epoch.
+
+        Args:
+            issuer: the site and the thread.
+            home: host address of the shared memory, of the running block or another one of its cluster.
+            host: that of the first byte.
+            size: bytes.
+            reduces: whether it is a reduction: those that have not arrived do not race with each other.
+        """
+        epoch, cells = self._block.begin(*issuer), self._block.shared_at(home)
+        epoch |= layout.STRONG if reduces else 0
+        first, plane = cells.cells(host, size)
         if self._races:
-            self._check_writes(first, plane, host, epoch)
-            self._check_readers(first, plane, host, epoch)
+            stretch = _Stretch(cells, host, first, plane)
+            self._check_writes(stretch, epoch)
+            self._check_readers(stretch, epoch)
             for word, mark in ((WRITE, layout.WRITE_LIST), (READER, layout.READER_LIST)):
                 forget(self._block.shadow, first[:, word], plane[:, word], mark)
             first[:, WRITE], first[:, READER] = epoch | layout.IN_FLIGHT, 0
+        return epoch
 
-    def in_shared(self, issuer: tuple[int, int], waiter: int, host: int, size: int) -> None:
-        """A copy by a site and a thread has arrived in the running block's shared memory, because a thread waits."""
-        first, _ = self._block.cells(host, size)
-        site, thread = issuer
-        epoch = self._block.begin(site, waiter) | layout.DELIVERED
+    def in_shared(self, issued: int, waiter: int, host: int, size: int) -> None:
+        """The copy that was issued at an epoch is in the running block's shared memory, because a thread waits."""
+        first, _ = self._block.shared.cells(host, size)
+        epoch = self._block.begin(layout.epoch_site(issued), waiter) | layout.DELIVERED
         first[:, WRITE] = epoch if self._races else self._block.word("start")
-        self._deliveries.add(epoch, thread)
+        self._deliveries.add(epoch, issued)
 
     # --- copies from shared memory ------------------------------------------------------------------------------------
 
     def store_issued(self, site: int, thread: int, host: int, size: int) -> int:
         """A thread of the running block has issued a copy from the block's shared memory: return its epoch."""
-        epoch = self._block.begin(site, thread)
-        first, plane = self._block.cells(host, size)
+        epoch, cells = self._block.begin(site, thread), self._block.shared
+        first, plane = cells.cells(host, size)
         if self._uninitialized:
             for number in np.flatnonzero(first[:, WRITE] < self._block.word("start"))[:1]:
-                self._report(layout.UNINITIALIZED, self._block.address(host, int(number)), epoch, 0)
+                self._report(layout.UNINITIALIZED, cells.address(host, int(number)), epoch, 0)
         if self._races:
-            self._check_writes(first, plane, host, epoch)
-            self._check_proxies(first, host, epoch)
+            stretch = _Stretch(cells, host, first, plane)
+            self._check_writes(stretch, epoch)
+            self._check_proxies(stretch, epoch)
         return epoch
 
     def source_read(self, host: int, size: int, epoch: int) -> None:
         """The copy from shared memory that was issued at an epoch has been waited for."""
         if not self._races:
             return
-        first, plane = self._block.cells(host, size)
-        written = first[:, WRITE]
-        for number in distinct(written, np.flatnonzero(self._block.is_behind(written, epoch))):
-            self._report(layout.UNARRIVED, self._block.address(host, number), int(written[number]), epoch)
+        self.source_copied(self._block.machine.shared, host, size, epoch)
+        first, plane = self._block.shared.cells(host, size)
         # Whoever writes next must come behind the wait.
         now = self._block.begin(layout.epoch_site(epoch), layout.epoch_thread(epoch))
         is_free = first[:, READER] < self._block.word("open")
         self._block.note_reader((first, plane), np.arange(len(first)), now, is_free, self._block.word("open"))
+
+    def source_copied(self, home: int, host: int, size: int, epoch: int) -> None:
+        """The copy that was issued at an epoch, from the shared memory that begins at a host address, has arrived."""
+        if not self._races:
+            return
+        cells = self._block.shared_at(home)
+        written = cells.cells(host, size)[0][:, WRITE]
+        late = (written >> STAMP_SHIFT > layout.epoch_stamp(epoch)) & (written >= cells.word("start"))
+        for number in distinct(written, np.flatnonzero(late)):
+            self._report(layout.UNARRIVED, cells.address(host, number), int(written[number]), epoch)
 
     # --- global memory ------------------------------------------------------------------------------------------------
 
@@ -111,37 +149,37 @@ class BulkNotes:
 
     # --- order --------------------------------------------------------------------------------------------------------
 
-    def _check_writes(self, first: Words, plane: Words, host: int, epoch: int) -> None:
-        written = first[:, WRITE]
-        flying = (written & np.uint64(layout.IN_FLIGHT) != 0) & (written >= self._block.word("start"))
-        for number in distinct(written, np.flatnonzero(flying)):
-            self._report(layout.UNARRIVED, self._block.address(host, number), epoch, int(written[number]))
-        self._check(
-            self._block.accesses(np.where(flying, np.uint64(0), written), plane[:, WRITE], layout.WRITE_LIST),
-            host,
-            epoch,
-        )
+    def _check_writes(self, at: _Stretch, epoch: int) -> None:
+        written = at.first[:, WRITE]
+        flying = (written & np.uint64(layout.IN_FLIGHT) != 0) & (written >= at.cells.word("start"))
+        both_reduce = written & np.uint64(layout.STRONG & epoch) != 0
+        for number in distinct(written, np.flatnonzero(flying & ~both_reduce)):
+            self._report(layout.UNARRIVED, at.cells.address(at.host, number), epoch, int(written[number]))
+        landed = np.where(flying, np.uint64(0), written)
+        self._check(at, self._block.accesses(landed, at.second[:, WRITE], layout.WRITE_LIST), epoch)
 
-    def _check_proxies(self, first: Words, host: int, epoch: int) -> None:
+    def _check_proxies(self, at: _Stretch, epoch: int) -> None:
         """Report the ordered writes of the block that no fence between the proxies shows to a copy.
 
         What a bulk copy has written needs no fence, nor has CUTLASS one behind cp.async.
         """
-        written = first[:, WRITE]
+        written = at.first[:, WRITE]
         is_copy = (written & np.uint64(layout.STRONG) == 0) & (written & np.uint64(layout.LEVEL_MASK) != 0)
         ordered = (written > self._block.word("start")) & (written & np.uint64(layout.IN_FLIGHT) == 0) & ~is_copy
         ordered &= ~self._block.unordered(written, layout.epoch_thread(epoch))
         for number in distinct(written, np.flatnonzero(ordered)):
             if self._shadow.block_at(int(written[number] >> STAMP_SHIFT)) == self._block.word("number"):
-                self._report(layout.UNFENCED, self._block.address(host, number), epoch, int(written[number]))
+                self._report(layout.UNFENCED, at.cells.address(at.host, number), epoch, int(written[number]))
 
-    def _check_readers(self, first: Words, plane: Words, host: int, epoch: int) -> None:
-        readers = first[:, READER]
-        self._check(self._block.accesses(readers, plane[:, READER], layout.READER_LIST), host, epoch)
+    def _check_readers(self, at: _Stretch, epoch: int) -> None:
+        found = self._block.accesses(at.first[:, READER], at.second[:, READER], layout.READER_LIST)
+        self._check(at, found, epoch)
 
-    def _check(self, found: tuple[Numbers, Words], host: int, epoch: int) -> None:
+    def _check(self, at: _Stretch, found: tuple[Numbers, Words], epoch: int) -> None:
         """Report the accesses that no barrier orders before one; what takes reports knows of fences and releases."""
         numbers, epochs = found
-        apart = self._block.unordered(epochs, layout.epoch_thread(epoch))
+        recent = epochs >= at.cells.word("start")
+        numbers, epochs = numbers[recent], epochs[recent]
+        apart = self._block.unordered_anywhere(epochs, layout.epoch_thread(epoch))
         for number, other in zip(numbers[apart], epochs[apart], strict=True):
-            self._report(layout.RACE, self._block.address(host, int(number)), epoch, int(other))
+            self._report(layout.RACE, at.cells.address(at.host, int(number)), epoch, int(other))

@@ -28,16 +28,16 @@ class Deliveries:
 
     def __init__(self, block: RunningBlock, is_released: Callable[[Sequence[int], int], bool]) -> None:
         self._block, self._is_released = block, is_released
-        self._issuers: dict[int, int] = {}
+        self._issued: dict[int, int] = {}
         self._waits: dict[int, dict[int, list[int]]] = {}
 
-    def add(self, epoch: int, issuer: int) -> None:
-        """Note an arrival: its epoch, which has the thread that waits, and the thread that has issued the copy."""
-        self._issuers[epoch >> layout.SITE_SHIFT] = issuer
+    def add(self, epoch: int, issued: int) -> None:
+        """Note an arrival: its epoch, which has the thread that waits, and that of the copy's issue."""
+        self._issued[epoch >> layout.SITE_SHIFT] = issued
 
-    def issuer(self, epoch: int) -> int | None:
-        """The thread that has issued the copy of an arrival; None for other epochs."""
-        return self._issuers.get(epoch >> layout.SITE_SHIFT) if _is_arrival(epoch) else None
+    def issued(self, epoch: int) -> int | None:
+        """The epoch at which the copy of an arrival was issued; None for other epochs."""
+        return self._issued.get(epoch >> layout.SITE_SHIFT) if _is_arrival(epoch) else None
 
     def note_wait(self, thread: int) -> None:
         """Note that a wait of a thread at an mbarrier is over."""

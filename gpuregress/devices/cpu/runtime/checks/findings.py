@@ -171,7 +171,7 @@ class LaunchFindings:
                 self._found[key] = self._ended(address, later, self._access(other))
             else:
                 self._found[key] = self._race(
-                    kind, address, self._access(other), later, is_delivered=self.deliveries.issuer(other) is not None
+                    kind, address, self._access(other), later, is_delivered=self.deliveries.issued(other) is not None
                 )
 
     def _is_ordered(self, other: int, epoch: int) -> bool:
@@ -226,9 +226,9 @@ class LaunchFindings:
         return (CheckFinding("race", message, location=where, lines=", ".join(lines)),)
 
     def _access(self, epoch: int) -> _Access:
-        scene, issuer = self._scene(), self.deliveries.issuer(epoch)
-        number = layout.epoch_thread(epoch) if issuer is None else issuer
-        block = self._shadow.block_at(layout.epoch_stamp(epoch))
+        scene, issued = self._scene(), self.deliveries.issued(epoch)
+        epoch = epoch if issued is None else issued
+        number, block = layout.epoch_thread(epoch), self._shadow.block_at(layout.epoch_stamp(epoch))
         grid = (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
         site = scene.module.sites[layout.epoch_site(epoch)]
         return _Access(site, faults.coordinates(number, scene.block), faults.coordinates(block, grid), number)

@@ -69,7 +69,7 @@ class _Warpgroup:
         completed: the number of products that some thread has waited for.
         pending: reads of those behind.
         readers: stamp, thread and site of a reader in the cells → the last product that it stands for.
-        known: readers, each with a thread whose accesses come behind a wait for the reader's product.
+        known: readers, each with a block and a thread whose accesses come behind a wait for the reader's product.
     """
 
     issued: list[int] = field(default_factory=lambda: [0] * _WARPS)
@@ -79,7 +79,7 @@ class _Warpgroup:
     completed: int = 0
     pending: list[_Read] = field(default_factory=list)
     readers: dict[int, int] = field(default_factory=dict)
-    known: set[tuple[int, int]] = field(default_factory=set)
+    known: set[tuple[int, int, int]] = field(default_factory=set)
 
     def first_waits(self, product: int) -> list[int]:
         """The epochs at which threads have waited for a product."""
@@ -142,7 +142,7 @@ class MatrixReads:
         group.completed = max(group.completed, products)
         complete = [read for read in group.pending if read.product < products]
         group.pending = [read for read in group.pending if read.product >= products]
-        planes, replaced = self._block.planes(), np.array([read.epoch for read in complete], np.uint64)
+        planes, replaced = self._block.shared.planes(), np.array([read.epoch for read in complete], np.uint64)
         for read in complete:
             self._report_late_writes(planes, read)
             until = now | layout.epoch_site(read.epoch) << layout.SITE_SHIFT | layout.ASYNCHRONOUS
@@ -156,7 +156,7 @@ class MatrixReads:
         """Report the writes since a read that ends."""
         written = planes[0][read.cells, WRITE]
         for number in distinct(written, np.flatnonzero(self._block.is_behind(written, read.epoch))):
-            address = self._block.address(self._block.machine.shared, int(read.cells[number]))
+            address = self._block.shared.address(self._block.machine.shared, int(read.cells[number]))
             self._report(layout.UNARRIVED, address, int(written[number]), read.epoch)
 
     def is_complete(self, other: int, epoch: int) -> bool:
@@ -168,15 +168,15 @@ class MatrixReads:
         """
         number = self._block.shadow.block_at(layout.epoch_stamp(other))
         group = self._groups.get((number, layout.epoch_thread(other) // WARPGROUP))
-        if group is None or number != self._block.word("number"):
+        if group is None:
             return False
         product, thread = group.readers.get(_key(other)), layout.epoch_thread(epoch)
         if product is None:
             return False
-        known = (_key(other), thread)
+        known = (_key(other), self._block.word("number"), thread)
         if known not in group.known:
             waits = group.first_waits(product)
-            is_over = bool(waits) and not self._block.unordered(np.array(waits, np.uint64), thread).all()
+            is_over = bool(waits) and not self._block.unordered_anywhere(np.array(waits, np.uint64), thread).all()
             if not is_over and not self._is_released(waits, epoch):
                 return False
             group.known.add(known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from gpuregress.devices.cpu.runtime.checks import access_lists, layout
 from gpuregress.devices.cpu.runtime.checks.access_lists import Numbers, Words
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
-from gpuregress.devices.cpu.runtime.machine_layout import MAX_THREADS, SHARED_WINDOW, Machine
+from gpuregress.devices.cpu.runtime.machine_layout import CLUSTER_SHIFT, MAX_THREADS, SHARED_WINDOW, Machine
 
 Report = Callable[[int, int, int, int], None]
 """Takes a finding: kind, address, epoch of the access, epoch of the earlier one."""
@@ -19,6 +20,50 @@ WRITE, READER = 0, 1
 """Words of a cell in both planes."""
 STAMP_SHIFT = np.uint64(layout.STAMP_SHIFT)
 _SHORT = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCells:
+    """The cells of a block's shared memory.
+
+    Attributes:
+        state: host address of the block's state.
+        host: that of its shared memory.
+        window: the generic address of its first byte.
+        shift: log2 of the bytes of a granule.
+    """
+
+    state: int
+    host: int
+    window: int
+    shift: int
+
+    def word(self, name: str) -> int:
+        """A word of `layout.BLOCK`."""
+        return ctypes.c_uint64.from_address(self.state + layout.BLOCK[name]).value
+
+    def planes(self) -> tuple[Words, Words]:
+        """Both planes of all cells, two words each."""
+        return self._planes(self.word("cells"), self.word("plane") >> layout.CELL_SHIFT)
+
+    def cells(self, host: int, size: int) -> tuple[Words, Words]:
+        """Both planes of the cells of a stretch of the memory."""
+        offset = host - self.host
+        number = offset >> self.shift
+        count = (offset + size - 1 >> self.shift) + 1 - number
+        return self._planes(self.word("cells") + (number << layout.CELL_SHIFT), count)
+
+    def _planes(self, start: int, count: int) -> tuple[Words, Words]:
+        first, second = (
+            np.ctypeslib.as_array((ctypes.c_uint64 * (2 * count)).from_address(where)).reshape(count, 2)
+            for where in (start, start + self.word("plane"))
+        )
+        return first, second
+
+    def address(self, host: int, number: int) -> int:
+        """The generic address of a cell, counted from the cell of a host address."""
+        inside = (host - self.host >> self.shift) + number << self.shift
+        return self.window + max(inside, host - self.host)
 
 
 class RunningBlock:
@@ -45,29 +90,23 @@ class RunningBlock:
 
     # --- cells --------------------------------------------------------------------------------------------------------
 
-    def planes(self) -> tuple[Words, Words]:
-        """Both planes of the cells of the block's shared memory, two words each."""
-        return self._planes(self.word("cells"), self.word("plane") >> layout.CELL_SHIFT)
-
-    def cells(self, host: int, size: int) -> tuple[Words, Words]:
-        """Both planes of the cells of a stretch of the block's shared memory."""
-        offset = host - self.machine.shared
-        number = offset >> self.shift
-        count = (offset + size - 1 >> self.shift) + 1 - number
-        return self._planes(self.word("cells") + (number << layout.CELL_SHIFT), count)
-
-    def _planes(self, start: int, count: int) -> tuple[Words, Words]:
-        first, second = (
-            np.ctypeslib.as_array((ctypes.c_uint64 * (2 * count)).from_address(where)).reshape(count, 2)
-            for where in (start, start + self.word("plane"))
-        )
-        return first, second
-
-    def address(self, host: int, number: int) -> int:
-        """The generic address of a cell, counted from the cell of a host address."""
+    @property
+    def shared(self) -> SharedCells:
+        """The cells of the block's shared memory."""
         machine = self.machine
-        inside = (host - machine.shared >> self.shift) + number << self.shift
-        return int(SHARED_WINDOW + machine.shared_base + max(inside, host - machine.shared))
+        return SharedCells(machine.block_checks, machine.shared, SHARED_WINDOW + machine.shared_base, self.shift)
+
+    def shared_at(self, host: int) -> SharedCells:
+        """The cells of the shared memory that begins at a host address, of the block or another one of its cluster."""
+        machine = self.machine
+        if host == machine.shared:
+            return self.shared
+        hosts, states = (
+            list((ctypes.c_uint64 * machine.cluster_count).from_address(table))
+            for table in (machine.cluster_shared, machine.cluster_checks)
+        )
+        rank = hosts.index(host)
+        return SharedCells(states[rank], host, SHARED_WINDOW + (rank << CLUSTER_SHIFT), self.shift)
 
     def note_reader(
         self,
@@ -102,7 +141,7 @@ class RunningBlock:
         return (written >> STAMP_SHIFT > layout.epoch_stamp(epoch)) & (written >= self.word("start"))
 
     def unordered(self, others: Words, thread: int) -> npt.NDArray[np.bool_]:
-        """Whether no barrier of the block orders epochs before the running thread's next access.
+        """Whether no barrier orders epochs of the block before the running thread's next access.
 
         What other blocks of a cluster did counts as ordered.
         """
@@ -114,7 +153,10 @@ class RunningBlock:
         result: npt.NDArray[np.bool_] = (others >= max(self.word("start"), self.word("open"))) & (their != thread)
         result &= (stamps > warps) & ~(same_warp & (stamps <= lanes))
         if self.machine.cluster_count > 1:
-            result &= np.array([self.shadow.block_at(int(one)) == self.word("number") for one in stamps], np.bool_)
+            own, passed = self.word("number"), int(self._passed()[thread])
+            for number in np.flatnonzero(result):
+                whose = self.shadow.block_at(int(stamps[number]))
+                result[number] = whose == own and not self.has_met(own, int(others[number]), passed)
         return result
 
     def unordered_anywhere(self, others: Words, thread: int) -> npt.NDArray[np.bool_]:
@@ -131,10 +173,10 @@ class RunningBlock:
     # --- clusters -----------------------------------------------------------------------------------------------------
 
     def has_met(self, whose: int, epoch: int, passed: int | None = None) -> bool:
-        """Whether the cluster's barrier orders an access of another block of the cluster; see `checks.cluster_order`.
+        """Whether the cluster's barrier orders an access of a block of the cluster; see `checks.cluster_order`.
 
         Args:
-            whose: the number of the other block.
+            whose: the number of that block.
             epoch: of its access.
             passed: how often a thread of the running block has waited there; None: any thread.
         """

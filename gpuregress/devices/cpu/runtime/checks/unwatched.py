@@ -7,7 +7,6 @@ from collections.abc import Iterable
 HEAP = "memory from malloc"
 LATE_TURNS = "blocks after a million changes between blocks"
 LOST_ACCESSES = "more than four million concurrent accesses"
-REMOTE = "copies to shared memory of other blocks"
 CLOCKS = "clocks and active masks are read, which depend on the schedule"
 """No access to memory: a sentence of its own, for those who ask what a schedule can change."""
 _SUBJECTS = {"races": "races", "uninitialized": "unwritten reads"}

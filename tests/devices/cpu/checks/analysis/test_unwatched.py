@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.devices.cpu.checks.analysis.unwatched import unwatched
 from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS, REMOTE
+from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS, REMOTE
         ("activemask.b32 %r0;", (CLOCKS,)),
         ("cp.async.bulk.global.shared::cta.bulk_group [%a], [%r1], %r0;", ()),
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%a], %r0, [%r2];", ()),
-        ("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r3], 8, [%r2];", (REMOTE,)),
-        ("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r0, [%r2];", (REMOTE,)),
+        ("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r3], 8, [%r2];", ()),
+        ("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r0, [%r2];", ()),
         ("suld.b.1d.b32.trap %r0, [%a, {%r1}]; ld.local.u32 %r0, [%r1];", ()),
     ],
 )

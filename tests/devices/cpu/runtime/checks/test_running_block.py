@@ -38,16 +38,16 @@ def bench() -> _Bench:
 
 def test_the_cells_of_a_stretch_and_their_addresses(bench: _Bench) -> None:
     host = bench.shared.ctypes.data
-    whole, _ = bench.block.planes()
+    whole, _ = bench.block.shared.planes()
     assert len(whole) == 17
-    part, second = bench.block.cells(host + 9, 4)
+    part, second = bench.block.shared.cells(host + 9, 4)
     part[:, WRITE], second[:, WRITE] = 5, 6
     assert list(np.flatnonzero(whole[:, WRITE])) == [2, 3]
-    assert [bench.block.address(host + 9, number) - SHARED_WINDOW for number in (0, 1)] == [9, 12]
+    assert [bench.block.shared.address(host + 9, number) - SHARED_WINDOW for number in (0, 1)] == [9, 12]
 
 
 def test_a_reader_takes_the_place_of_older_ones_and_stands_beside_others(bench: _Bench) -> None:
-    first, second = planes = bench.block.planes()
+    first, second = planes = bench.block.shared.planes()
     old, kept, replaced = epoch(OPEN - 1, 3), epoch(OPEN + 1, 4), epoch(OPEN + 2, 5)
     first[:3, READER] = old, kept, replaced
     now, stands = epoch(OPEN + 9, 7), np.array([True, False, True])

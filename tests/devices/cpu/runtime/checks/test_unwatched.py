@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS, HEAP, REMOTE, note
+from gpuregress.devices.cpu.runtime.checks.unwatched import CLOCKS, HEAP, LATE_TURNS, note
 
 
 @pytest.mark.parametrize(
     ("parts", "checks", "expected"),
     [
         ((), ("races",), ""),
-        ((REMOTE,), (), ""),
-        ((REMOTE,), ("leaks", "barriers"), ""),
-        ((REMOTE,), ("races",), "races of copies to shared memory of other blocks are not watched"),
+        ((LATE_TURNS,), (), ""),
+        ((LATE_TURNS,), ("leaks", "barriers"), ""),
+        ((LATE_TURNS,), ("races",), "races of blocks after a million changes between blocks are not watched"),
         ((CLOCKS,), ("races",), ""),
         ((HEAP,), ("uninitialized",), "unwritten reads of memory from malloc are not watched"),
         (
-            (HEAP, REMOTE),
+            (HEAP, LATE_TURNS),
             ("races", "uninitialized"),
-            "races and unwritten reads of memory from malloc, copies to shared memory of other blocks are not watched",
+            f"races and unwritten reads of {HEAP}, {LATE_TURNS} are not watched",
         ),
     ],
 )
