@@ -29,7 +29,8 @@ from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Case, Observations, Outcome, Task, to_json
-from gpuregress.workers.pool import CaseNotCompiled, CaseStarted, TaskFeed, log_retry
+from gpuregress.workers import unfinished_cases
+from gpuregress.workers.pool import CaseNotCompiled, CaseStarted, TaskFeed
 
 MOST_LOSSES = 2
 """Hosts that a case may lose before it is an error."""
@@ -181,7 +182,7 @@ class ClusterPool:
 
     def again(self, task: Task, why: str) -> None:
         """Run a task once more; its launch under way is blamed for nothing."""
-        log_retry(task, why, task.first_launch)
+        unfinished_cases.log_retry(task, why, task.first_launch)
         self._waiting.append(_Waiting(task))
 
     def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:

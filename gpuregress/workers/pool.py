@@ -5,10 +5,8 @@ Each case has a time limit. After a fault its worker is replaced; a crash loses 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
-import resource
 import selectors
 import signal
 import time
@@ -18,14 +16,14 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from gpuregress.devices import slow_programs
-from gpuregress.errors import GpuregressError, HarnessError, StorageError
+from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, ScheduleRun, Task, from_json
-from gpuregress.records.instrumentation.schedules import EXPLANATION, WATCHED_SLOWDOWN
-from gpuregress.workers import exit_cause
+from gpuregress.records import Case, Outcome, Task, from_json
+from gpuregress.records.instrumentation.schedules import WATCHED_SLOWDOWN
+from gpuregress.workers import unfinished_cases
 from gpuregress.workers.channel import Message
-from gpuregress.workers.watchdog import LAUNCHES, Phase, Step
+from gpuregress.workers.watchdog import Phase, Step
 from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 _FAILED_STARTS = 2
@@ -218,7 +216,7 @@ class WorkerPool:
 
     def again(self, task: Task, why: str) -> None:
         """Run a task once more; its launch under way is blamed for nothing."""
-        log_retry(task, why, task.first_launch)
+        unfinished_cases.log_retry(task, why, task.first_launch)
         self._waiting.append(task)
 
     def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
@@ -253,7 +251,7 @@ class WorkerPool:
         if self._waiting and all(state.lost for state in self._slots):
             why = "; ".join(dict.fromkeys(state.lost for state in self._slots))
             while self._waiting:
-                yield _refused(self._waiting.popleft(), why)
+                yield unfinished_cases.refused(self._waiting.popleft(), why)
 
     def _worker_of(self, state: _SlotState) -> Worker:
         if state.worker is None:
@@ -333,14 +331,14 @@ class WorkerPool:
         self._selector.unregister(worker.channel)
         state.worker, state.suspect = None, True
         if not worker.end(grace_s=0.2):
-            state.lost = _lost(worker)
+            state.lost = unfinished_cases.lost(worker)
 
     def _on_damage(self, state: _SlotState, worker: Worker, error: HarnessError) -> Iterator[Outcome]:
         """Handle a damaged message: what the worker says of its case cannot be known."""
         task = worker.task
         self._dismiss(state, worker)
         if task is not None:
-            yield _refused(task, str(error), error="HarnessError")
+            yield unfinished_cases.refused(task, str(error), error="HarnessError")
 
     def _on_exit(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
         """Handle a closed channel: the worker refused to start, crashed, or was killed at its limit."""
@@ -348,18 +346,26 @@ class WorkerPool:
         self._dismiss(state, worker)
         if not started:
             state.failed_starts += 1
-            why = worker.refusal or _startup_error(worker)
+            why = worker.refusal or unfinished_cases.startup_error(worker)
             if state.failed_starts >= _FAILED_STARTS or worker.refusal or late is not None:
                 state.lost = why
             if task is not None and not all(other.lost for other in self._slots if other is not state):
                 self._waiting.appendleft(task)  # it never began, and there are other slots
             elif task is not None:
-                yield _refused(task, why, worker.tail() if not worker.refusal else ())
+                yield unfinished_cases.refused(task, why, worker.tail() if not worker.refusal else ())
         elif task is not None and late is Phase.TRYING:
             self._try_again(task)
         elif task is not None:
-            outcome = _overdue(worker, task, late) if late is not None else _crashed(worker, task)
-            yield _under_schedule(worker.interim, task, outcome) if worker.interim is not None else outcome
+            outcome = (
+                unfinished_cases.overdue(worker, task, late)
+                if late is not None
+                else unfinished_cases.crashed(worker, task)
+            )
+            yield (
+                unfinished_cases.under_schedule(worker.interim, task, outcome)
+                if worker.interim is not None
+                else outcome
+            )
 
     def _try_again(self, task: Task) -> None:
         """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
@@ -367,7 +373,7 @@ class WorkerPool:
         for program in (*task.programs, *task.references.values(), *varied):
             slow_programs.note(program)
         self._tried.add(task.case.name)
-        log_retry(task, "slow without optimisation; runs again, optimised")
+        unfinished_cases.log_retry(task, "slow without optimisation; runs again, optimised")
         self._waiting.appendleft(task)
 
     def _enforce(self, state: _SlotState, now: float) -> Iterator[Outcome]:
@@ -380,84 +386,12 @@ class WorkerPool:
         elif step is Step.KILL:
             worker.signal(signal.SIGKILL)
         elif step is Step.GIVE_UP:
-            state.lost = _lost(worker)
+            state.lost = unfinished_cases.lost(worker)
             self._selector.unregister(worker.channel)
             worker.channel.close()
             state.worker = None
             if worker.task is not None:
-                yield _refused(worker.task, state.lost)
-
-
-def _lost(worker: Worker) -> str:
-    return (
-        f"{worker.slot.label} is lost: its worker (process {worker.process.pid}) cannot be killed; "
-        "what it runs on may need a reset"
-    )
-
-
-def _startup_error(worker: Worker) -> str:
-    """Describe the end of a worker that never became ready, with the last line it wrote."""
-    last = worker.tail()[-1:]
-    how = worker.death()
-    if worker.watch.late is not None:
-        how = f"killed, for it was not ready after {worker.watch.limit:g} s (does its driver or its disk hang?)"
-    return f"a worker for {worker.slot.label} did not start: {how}" + (f": {last[0].strip()}" if last else "")
-
-
-def _refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "DeviceError") -> Outcome:
-    observed = Observations(error=error, details=details)
-    return Outcome(case=task.case.name, state="error", message=why, observations=observed)
-
-
-def _crashed(worker: Worker, task: Task) -> Outcome:
-    seconds, phase, tail = time.monotonic() - worker.began, worker.watch.phase, worker.tail()
-    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    cause = exit_cause.find(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
-    number, call = _unfinished_launch(task)
-    where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
-    if phase is Phase.COMPUTING:
-        where = f"in a Python function of the job ({_user_functions(task)})"
-    if cause.whose == "kernel" and number is not None:
-        where = f"in {call}"  # the fault has the number
-    why = f"{worker.death()} {where}" + (f": {cause.why}" if cause.why else "")
-    if cause.whose == "kernel" and phase is Phase.REFERENCE:
-        return dataclasses.replace(_refused(task, f"the reference's own kernel failed: {why}", tail), seconds=seconds)
-    if cause.whose == "kernel":
-        fault = Fault("crash", why, tail, number, _position(task, number))
-        return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
-    error = "UserCodeError" if cause.whose == "user" else "HarnessError"
-    return dataclasses.replace(_refused(task, why, tail, error), seconds=seconds)
-
-
-def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
-    seconds, limit = time.monotonic() - worker.began, worker.watch.limit
-    if late is Phase.COMPUTING:
-        why = f"a Python function of the job ({_user_functions(task)}) did not come back within {limit:g} s"
-        return dataclasses.replace(_refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
-    if late not in LAUNCHES:
-        why = f"{worker.slot.label} did not answer for {limit:g} s while {late} the case"
-        return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
-    number, call = _unfinished_launch(task)
-    launch = f" in {call}" if number is not None else ""
-    if late is Phase.REFERENCE:
-        why = f"the reference's own kernel was killed at its limit of {limit:g} s{launch}"
-        return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
-    fault = Fault("timeout", f"killed at its limit of {limit:g} s{launch}", (), number, _position(task, number))
-    return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
-
-
-def _under_schedule(interim: Message, task: Task, ended: Outcome) -> Outcome:
-    """Add the end of a worker under a further schedule to what the case gave until then."""
-    known = from_json(Outcome, interim["outcome"])
-    if ended.fault is None:
-        return ended
-    name, done = interim["schedule"], known.observations.schedules or ()
-    if name != EXPLANATION:
-        done = (*done, ScheduleRun(name, fault=f"{ended.fault.kind}: {ended.fault.message}"))
-        left = task.case.settings.schedules[1 + len(done) :]
-        done = (*done, *(ScheduleRun(other, left_out=f"{name} ended the worker") for other in left))
-    observed = dataclasses.replace(known.observations, schedules=done)
-    return dataclasses.replace(known, observations=observed, seconds=ended.seconds)
+                yield unfinished_cases.refused(worker.task, state.lost)
 
 
 def _limit_s(task: Task, phase: Phase) -> float:
@@ -465,41 +399,3 @@ def _limit_s(task: Task, phase: Phase) -> float:
     is_own = phase in (Phase.LAUNCHING, Phase.TRYING, Phase.WATCHING) and task.launch_limit_s > 0
     limit = task.launch_limit_s if is_own else task.case.limits.timeout
     return WATCHED_SLOWDOWN * limit if phase is Phase.WATCHING else limit
-
-
-def _user_functions(task: Task) -> str:
-    """List the user functions that run in a worker: fills and references."""
-    fills = (buffer.fill.options for buffer in task.case.buffers.values() if buffer.fill is not None)
-    paths = [*(fill.function for fill in fills if isinstance(fill, PythonFunction)), *task.case.reference.values()]
-    return ", ".join(dict.fromkeys(path.rpartition("/")[2] for path in paths))
-
-
-def _position(task: Task, number: int | None) -> int | None:
-    """Find the case's own launch with a log number; its own come before its repeats and references."""
-    own = number is not None and number < task.first_launch + len(task.case.launches)
-    return number - task.first_launch if number is not None and own else None
-
-
-def log_retry(task: Task, why: str, otherwise: int | None = None) -> None:
-    """Write to the log that the launch under way was stopped, so that it is blamed for nothing."""
-    from gpuregress.launch_log import LaunchLog  # noqa: PLC0415 - as below
-
-    unfinished, _ = _unfinished_launch(task)
-    number = otherwise if unfinished is None else unfinished
-    if number is not None:
-        with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(task.log))) as log:
-            log.retry(number, why)
-
-
-def _unfinished_launch(task: Task) -> tuple[int | None, str]:
-    """Find the launch of this case that the log says never ended."""
-    from gpuregress import launch_log  # noqa: PLC0415 - loads numpy; a worker is started before that
-
-    try:
-        unfinished = launch_log.read(Path(task.log)).unfinished
-    except StorageError:
-        return None, ""
-    for event in reversed(unfinished):
-        if event.case == task.case.name:
-            return event.number, event.call + (f" under the schedule {event.schedule}" if event.schedule else "")
-    return None, ""
