@@ -12,7 +12,7 @@ from functools import cached_property
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
 from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, info
-from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
+from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Label, Register, Statement, Symbol
 
 
 class ControlFlowGraph:
@@ -72,6 +72,10 @@ class ControlFlowGraph:
     def block_at(self, index: int) -> int:
         """The block that holds statement `index`."""
         return bisect_right(self._starts, index) - 1
+
+    def may_leave(self, index: int) -> bool:
+        """Whether a thread may stop inside a statement: it waits, or calls a function that may exit."""
+        return index in self.waits or isinstance(self.statements[index], Call)
 
     @cached_property
     def polled(self) -> frozenset[int]:

@@ -13,12 +13,12 @@ from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.local_registers import local_registers
 from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance
 from gpuregress.devices.cpu.builder import types
-from gpuregress.devices.cpu.builder.address_resolution import field, set_field
+from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.frame import Frame
 from gpuregress.devices.cpu.builder.region_bounds import MachineView, RegionBounds
 from gpuregress.devices.cpu.builder.services import Exits, Proven, Watched
-from gpuregress.devices.cpu.builder.structured import Cell, at, entry_alloca, i64
+from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64
 from gpuregress.devices.cpu.builder.symbols import symbol_value
 from gpuregress.devices.cpu.builder.thread_context import YIELD
 from gpuregress.devices.cpu.builder.threads import Thread
@@ -26,16 +26,16 @@ from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, POINTER, convert, llvm_type
 from gpuregress.devices.cpu.checks import local_notes
 from gpuregress.devices.cpu.counters.probes import Probes
+from gpuregress.devices.cpu.functions.instruction_counter import InstructionCounter
 from gpuregress.devices.cpu.functions.register_values import Known, RegisterValues
 from gpuregress.devices.cpu.isa.control.calls import lower_call
 from gpuregress.devices.cpu.isa.control.special_registers import special_register
 from gpuregress.devices.cpu.isa.lowering_table import lowering
-from gpuregress.devices.cpu.isa.matrix.mma_batches import instruction_count
 from gpuregress.devices.cpu.isa.memory.lane_exchange import watch
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, access_site
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
-from gpuregress.devices.cpu.ptx.opcode_table import Control, Wait, info
+from gpuregress.devices.cpu.ptx.opcode_table import Control, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,
@@ -109,7 +109,7 @@ class FunctionEmitter:
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
-        self._instructions = Cell(view.entry, i64(0)) if unit.schedule.counts else None
+        self._counter = InstructionCounter(view, self.flow, is_wanted=unit.schedule.counts)
         wanted = unit.schedule.instruments
         has_probes = wanted.coverage or wanted.costs
         self._probes = Probes(unit, function.name, self.flow) if has_probes else None
@@ -304,8 +304,8 @@ class FunctionEmitter:
         self.builder.branch(self.edge(target))
         self._lower_pending()
 
-    def lower_statements(self, statements: Sequence[Instruction]) -> None:
-        """Lower instructions one after the other."""
+    def lower_statements(self, statements: Sequence[Statement]) -> None:
+        """Lower statements one after the other."""
         for statement in statements:
             self._values.begin(self.builder.block)
             self._statement(statement)
@@ -319,12 +319,11 @@ class FunctionEmitter:
 
     def counted(self, builder: ir.IRBuilder) -> ir.Value:
         """The number of instructions counted so far; 0 where they are not counted."""
-        return i64(0) if self._instructions is None else self._instructions.get(builder)
+        return self._counter.total(builder)
 
     def add_count(self, builder: ir.IRBuilder, number: ir.Value) -> None:
         """Count further instructions."""
-        if self._instructions is not None:
-            self._instructions.add(number, builder)
+        self._counter.add(builder, number)
 
     def count(self, number: int) -> None:
         """Count the instructions of a block of the flow."""
@@ -358,16 +357,13 @@ class FunctionEmitter:
         block = self.flow.blocks[number]
         self._count(number, start)
         for self.index in range(start, block.end):
-            self._values.begin(self.builder.block)
-            self._statement(self.flow.statements[self.index])
-            for name, lost in self._values.end(self.builder.block).items():
-                self._spill(name, lost)
+            self.lower_statements((self.flow.statements[self.index],))
             if self._abandoned:
                 self._abandoned = False
                 self.builder.unreachable()
             if self.builder.block.is_terminated:
                 return
-            if self._may_leave(self.index):
+            if self.flow.may_leave(self.index):
                 self._count(number, self.index + 1)
         if number + 1 < len(self.flow.blocks):
             self.builder.branch(self.edge(number + 1))
@@ -375,37 +371,15 @@ class FunctionEmitter:
             self.exits.finish(self)
 
     def _count(self, number: int, start: int) -> None:
-        """Count the instructions of a block from a statement on, to its end or the next one that the thread may leave.
-
-        An instruction whose guard is false counts: it is issued. A loop that waits for other threads does not count.
-        """
-        if start >= self.flow.blocks[number].end:  # what follows is of the next block, which counts it
-            return
-        if self._probes is not None:
-            self._probes.run(self, start)
-        if self._instructions is None or number in self.flow.waiting_blocks:
-            return
-        total = 0
-        for index in range(start, self.flow.blocks[number].end):
-            statement = self.flow.statements[index]
-            is_step = isinstance(statement, Instruction) and info(statement).wait is Wait.STEP
-            total += 0 if is_step or isinstance(statement, Label) else instruction_count(statement)
-            if self._may_leave(index):
-                break
-        if total:
-            self._instructions.add(i64(total), self.builder)
-
-    def _may_leave(self, index: int) -> bool:
-        """Whether a thread may stop inside a statement: it waits, or calls a function that may exit."""
-        return index in self.flow.waits or isinstance(self.flow.statements[index], Call)
+        """Count the instructions of a block from a statement on, to its end or the next one that may wait."""
+        if start < self.flow.blocks[number].end:  # else what follows is of the next block, which counts it
+            if self._probes is not None:
+                self._probes.run(self, start)
+            self._counter.add_run(self.builder, number, start)
 
     def store_count(self, b: ir.IRBuilder) -> None:
         """Add the instructions that were counted since the last time to the machine's; built before each return."""
-        if self._instructions is not None:
-            machine = self.view.machine
-            total = b.add(field(b, machine, "instructions"), self._instructions.get(b))
-            set_field(b, machine, "instructions", total)
-            self._instructions.set(i64(0), b)
+        self._counter.store(b)
 
     def current(self) -> Instruction:
         """The statement at hand; a call as an instruction without operands."""
