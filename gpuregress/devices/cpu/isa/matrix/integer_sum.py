@@ -14,7 +14,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services, subroutine_body
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, entry_alloca, i32
 from gpuregress.devices.cpu.builder.types import I1, I8, I32
-from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Sparsity, StoredRows
+from gpuregress.devices.cpu.isa.matrix.operand_layout import Fragment, Sparsity, StoredRows
 
 _COLUMNS = 8
 _VECTOR = ir.VectorType(I32, _COLUMNS)

@@ -17,10 +17,11 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32, i64
 from gpuregress.devices.cpu.isa.matrix import half_precision_m8n8k4
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
-from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Fragment, Place, Sparsity, Tile
+from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.matrix.mma_batches import members
 from gpuregress.devices.cpu.isa.matrix.mma_forms import mma_error, selector_error
+from gpuregress.devices.cpu.isa.matrix.operand_layout import Fragment, Place, Sparsity
 from gpuregress.devices.cpu.isa.matrix.warp_area import (
     PRODUCT,
     context_rows,

@@ -19,11 +19,12 @@ from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.checks.matrix_reads import note_commit, note_fence, note_product, note_wait, row_check
-from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Fragment, Sparsity, StoredRows, Tile
+from gpuregress.devices.cpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Tile
 from gpuregress.devices.cpu.isa.matrix.integer_sum import IntegerTile
 from gpuregress.devices.cpu.isa.matrix.matrix_descriptor import ROW_BYTES, DescribedMatrix
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.matrix.mma_forms import selector_error, types_error
+from gpuregress.devices.cpu.isa.matrix.operand_layout import Fragment, Sparsity, StoredRows
 from gpuregress.devices.cpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Symbol, Vector, elements

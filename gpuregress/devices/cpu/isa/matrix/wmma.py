@@ -19,9 +19,10 @@ from gpuregress.devices.cpu.builder.types import I1, I8, I16, I64, POINTER, conv
 from gpuregress.devices.cpu.checks.access_notes import AccessNote, epoch_of, rules
 from gpuregress.devices.cpu.checks.cells.cell_access import READ, CellAccess
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
-from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Place, Tile
+from gpuregress.devices.cpu.isa.matrix.fused_sum import Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.matrix.mma import multiply, read_sums, write_sums
+from gpuregress.devices.cpu.isa.matrix.operand_layout import Fragment, Place
 from gpuregress.devices.cpu.isa.matrix.warp_area import own_lane, show_factors
 from gpuregress.devices.cpu.isa.memory.load_store import (
     MemoryAccess,

@@ -53,18 +53,6 @@ def test_sparse_sums_have_the_bits_of_a_card(form: str, tmp_path: Path) -> None:
     assert (out.read().view(np.uint32).reshape(d.shape) == d).all()
 
 
-def test_the_selector_names_the_lanes_that_have_the_metadata(tmp_path: Path) -> None:
-    a, b, c, d, metadata = (SPARSE[f"k32_f16_f32/{name}"] for name in "abcde")
-    name = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
-    text = mma_kernel(name, (a.shape[2], b.shape[2], c.shape[2]), ("b32", "b32", "b32"), sparse=True)
-    running = Running(tmp_path, text.replace(", 0x0;", ", 0x1;"), "k")
-    buffers = [running.put(name, array) for name, array in zip("abc", (a, b, c), strict=True)]
-    out = running.put("d", np.zeros_like(d))
-    moved = np.roll(metadata.reshape(-1, 4), 2, axis=1).reshape(metadata.shape)
-    running.launch("k", 1, 32 * len(a), *buffers, out, running.put("e", moved))
-    assert (out.read().view(np.uint32).reshape(d.shape) == d).all()
-
-
 # --- sm_80, from the literature -----------------------------------------------------------------------------------
 
 WIDE = np.random.default_rng(11)
