@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from gpuregress import plan
 from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.interrupts import StopSignal
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.pytest_plugin import session_folder
 from gpuregress.records import Case, RunSummary, Verdict, from_json, to_json
 from gpuregress.report import terminal

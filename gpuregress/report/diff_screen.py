@@ -18,7 +18,7 @@ def screen(verdict: Verdict, root: Path | None = None) -> Iterator[error_map_tex
     """The lines of one case; a buffer that is equal takes one.
 
     Args:
-        verdict: from `operations.diff`.
+        verdict: from `operations.revisions.diff`.
         root: the project's; paths below it are shown relative to it.
     """
     for buffer in verdict.buffers:

@@ -17,7 +17,7 @@ import pytest
 
 from gpuregress import project
 from gpuregress.cli import COMMANDS, console, progress
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.session.events import Compiling, Started
 from tests.workshop import JOB, Workshop
 

@@ -15,7 +15,7 @@ import pytest
 
 from gpuregress import launch_log
 from gpuregress.errors import DeviceError, Interrupted, UsageError
-from gpuregress.operations import nightly
+from gpuregress.operations.nights import nightly
 from gpuregress.project import ClusterSettings, Project, Settings
 from gpuregress.records import Buffer, Case, Fill, InputFile, PythonFunction, RunSummary, Source
 from gpuregress.session.events import Event, Started

@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.baselines import BaselineStore
 from gpuregress.judging import drift_and_determinism
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.records import Outliers, Rule, StatisticLimits
 from tests import fakes
 from tests.session.bench import Bench, words

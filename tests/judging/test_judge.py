@@ -12,7 +12,7 @@ from gpuregress.dtypes import parse
 from gpuregress.dump import writer
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.judging.judge import Judge
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.records import Check, Outcome, UnwrittenElements
 from tests import fakes
 from tests.session.bench import Bench, words

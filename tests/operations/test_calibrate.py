@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.errors import HarnessError, UsageError
-from gpuregress.operations import accept, calibrate
+from gpuregress.operations import calibrate
+from gpuregress.operations.accepting import accept
 from gpuregress.operations.calibrate import Calibration, Proposal
 from gpuregress.records import Case
 from gpuregress.session.run_request import Machinery

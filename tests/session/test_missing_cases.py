@@ -6,7 +6,8 @@ import pytest
 
 from gpuregress.baselines import BaselineStore, expected_cases
 from gpuregress.errors import NothingToDo
-from gpuregress.operations import accept, nightly
+from gpuregress.operations.accepting import accept
+from gpuregress.operations.nights import nightly
 from gpuregress.records import Case, RunSummary
 from gpuregress.session import missing_cases
 from gpuregress.session.missing_cases import LastNight

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.records import Rule
 from tests import fakes
 from tests.session.bench import Bench, words

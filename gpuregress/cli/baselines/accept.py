@@ -62,7 +62,7 @@ def command(
     """
     from gpuregress.cli import progress
     from gpuregress.errors import UsageError
-    from gpuregress.operations import accept
+    from gpuregress.operations.accepting import accept
     from gpuregress.records import to_json
     from gpuregress.session.events import Advanced
 
@@ -137,7 +137,7 @@ def _counted(differing: Sequence[FinishedCase]) -> str:
 def _prune(ctx: click.Context, *, as_json: bool) -> int:
     from gpuregress import baselines, plan
     from gpuregress.errors import NothingToDo
-    from gpuregress.operations import accept
+    from gpuregress.operations.accepting import accept
     from gpuregress.session import missing_cases
     from gpuregress.session.runs import run_folders
 

@@ -26,7 +26,7 @@ def command(
     The baselines stay as they are. `accept` and `review` leave these results out from now on, and refuse them where
     they are named. A later run that gives the same bytes still differs, and says who rejected them and why.
     """
-    from gpuregress.operations import review
+    from gpuregress.operations.accepting import review
     from gpuregress.records import to_json
 
     project = context.find_project(ctx)

@@ -10,7 +10,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.operations.diff import Differences
+    from gpuregress.operations.revisions.diff import Differences
 
 _MOST_NOTES = 8
 
@@ -54,7 +54,7 @@ def command(
     there is nothing to compare. Two files are compared as they are, every bit.
     """
     from gpuregress.cli import progress
-    from gpuregress.operations import diff
+    from gpuregress.operations.revisions import diff
 
     root = None
     if not cases and Path(before).is_file() and Path(after).is_file():

@@ -13,8 +13,8 @@ from gpuregress.errors import GpuregressError, StorageError
 from gpuregress.escapes import one_line, visible
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
-from gpuregress.operations import shrink
 from gpuregress.operations.fuzzing.trials import Tried
+from gpuregress.operations.shrinking import shrink
 from gpuregress.operations.shrinking.failure import Failure
 from gpuregress.operations.shrinking.numbers import Job
 from gpuregress.operations.shrinking.reduction import Reduction

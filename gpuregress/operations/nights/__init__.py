@@ -1,1 +1,1 @@
-"""Parts of a night: its devices, and the watch over its deadline."""
+"""A night on every device, its parts, and the watch over its deadline."""

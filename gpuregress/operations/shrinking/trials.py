@@ -13,7 +13,7 @@ from gpuregress.document import yaml_writer
 from gpuregress.errors import Interrupted, JobErrors
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.operations.commits import kept_dumps
 from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.shrinking import failure

@@ -8,7 +8,7 @@ import pytest
 
 from gpuregress import plan, project
 from gpuregress.errors import UsageError
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.operations.commits import borrowed_job, commit_runs, repository
 from gpuregress.operations.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
 from gpuregress.records import RunSummary

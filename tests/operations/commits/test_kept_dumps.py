@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.operations.commits import kept_dumps
 from tests import fakes
 from tests.session.bench import Bench

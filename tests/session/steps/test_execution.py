@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress import clock
 from gpuregress.errors import NothingToDo
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.records import CaseSettings, KnownFailing, Limits, Source
 from gpuregress.report import morning
 from tests import fakes

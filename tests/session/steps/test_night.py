@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from gpuregress import clock
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.records import Case, NightChanges
 from gpuregress.session.events import Event, Started
 from gpuregress.session.runs import history_entry

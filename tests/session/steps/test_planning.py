@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpuregress.errors import NothingToDo
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.records import CaseSettings
 from tests import fakes
 from tests.session.bench import Bench, words

@@ -7,8 +7,8 @@ import pytest
 
 from gpuregress import git
 from gpuregress.errors import NothingToDo, RunLocked
-from gpuregress.operations import nightly
-from gpuregress.operations.nightly import NightTerms
+from gpuregress.operations.nights import nightly
+from gpuregress.operations.nights.nightly import NightTerms
 from gpuregress.records import Case, RunSummary
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.session.runs import journal, results, run_folders

@@ -8,9 +8,9 @@ import pytest
 
 from gpuregress import project
 from gpuregress.errors import HarnessError, NothingToDo, UsageError
-from gpuregress.operations import shrink
 from gpuregress.operations.commits.commit_runs import RunOptions
-from gpuregress.operations.shrink import ShrinkRequest, Shrunk
+from gpuregress.operations.shrinking import shrink
+from gpuregress.operations.shrinking.shrink import ShrinkRequest, Shrunk
 from tests.operations.commits.git_projects import everything, faulting
 from tests.workshop import Workshop, accepted
 

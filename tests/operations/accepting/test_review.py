@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.errors import BaselineError, NothingToDo, UsageError
-from gpuregress.operations import accept, review
+from gpuregress.operations.accepting import accept, review
 from tests import fakes
 from tests.session.bench import Bench
 

@@ -17,7 +17,7 @@ from gpuregress import plan
 from gpuregress.errors import NothingToDo, UsageError
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.operations.commits import borrowed_job, commit_runs, repository
 from gpuregress.operations.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
 from gpuregress.operations.commits.repository import Commit, Repository

@@ -8,8 +8,9 @@ import pytest
 from gpuregress import storage
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import RunLocked
-from gpuregress.operations import accept, nightly
-from gpuregress.operations.nightly import NightTerms
+from gpuregress.operations.accepting import accept
+from gpuregress.operations.nights import nightly
+from gpuregress.operations.nights.nightly import NightTerms
 from gpuregress.records import Case, RunSummary
 from gpuregress.session import device_slots, missing_cases
 from gpuregress.session.run_request import Machinery, RunRequest

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.errors import UsageError
-from gpuregress.operations.case_selection import select_cases
+from gpuregress.operations.accepting.case_selection import select_cases
 from gpuregress.records import MadeOf, Outcome, Verdict
 from gpuregress.session.runs.results import FinishedCase
 from tests import fakes

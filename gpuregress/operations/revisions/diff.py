@@ -13,11 +13,11 @@ from gpuregress.errors import NothingToDo
 from gpuregress.frozen import dataclass
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.operations import launch_history
 from gpuregress.operations.commits import kept_dumps, sides
 from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.commits.sides import Side, SidesRequest
-from gpuregress.operations.launch_history import CaseResults
+from gpuregress.operations.revisions import launch_history
+from gpuregress.operations.revisions.launch_history import CaseResults
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
 from gpuregress.session.events import Advanced

@@ -11,7 +11,7 @@ from gpuregress.errors import BaselineError, Interrupted, NothingToDo, StorageEr
 from gpuregress.frozen import dataclass
 from gpuregress.judging import drift_and_determinism, rejections, write_coverage
 from gpuregress.judging.accepted import nearest
-from gpuregress.operations.case_selection import select_cases
+from gpuregress.operations.accepting.case_selection import select_cases
 from gpuregress.project import Project
 from gpuregress.records import Verdict
 from gpuregress.session import missing_cases

@@ -8,9 +8,9 @@ import pytest
 
 from gpuregress import project
 from gpuregress.errors import NothingToDo, UsageError
-from gpuregress.operations import bisect
-from gpuregress.operations.bisect import Bisection
 from gpuregress.operations.commits.commit_runs import RunOptions
+from gpuregress.operations.revisions import bisect
+from gpuregress.operations.revisions.bisect import Bisection
 from gpuregress.records import Status, Verdict
 from tests.operations.commits.git_projects import commit, everything, factors, faulting, git, start
 from tests.workshop import KERNEL, Workshop

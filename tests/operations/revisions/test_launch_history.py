@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.operations import launch_history
-from gpuregress.operations.launch_history import CaseResults
+from gpuregress.operations.revisions import launch_history
+from gpuregress.operations.revisions.launch_history import CaseResults
 from gpuregress.project import find
 from gpuregress.records import BufferVerdict, Case, Comparison
 from tests.judging.launches.test_launch_slice import chain

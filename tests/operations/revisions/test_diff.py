@@ -6,9 +6,10 @@ import pytest
 
 from gpuregress import plan, project
 from gpuregress.errors import NothingToDo
-from gpuregress.operations import accept, diff
+from gpuregress.operations.accepting import accept
 from gpuregress.operations.commits.commit_runs import RunOptions
-from gpuregress.operations.diff import Differences
+from gpuregress.operations.revisions import diff
+from gpuregress.operations.revisions.diff import Differences
 from gpuregress.plan import Plan
 from tests import fakes
 from tests.operations.commits.git_projects import commit, everything, factors, faulting

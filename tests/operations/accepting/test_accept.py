@@ -7,7 +7,7 @@ import pytest
 
 from gpuregress.baselines import AcceptBatch, BaselineStore
 from gpuregress.errors import BaselineError, Interrupted, NothingToDo, StorageError
-from gpuregress.operations import accept
+from gpuregress.operations.accepting import accept
 from gpuregress.records import Observations
 from gpuregress.session.runs import results
 from gpuregress.session.runs.results import FinishedCase

@@ -11,8 +11,8 @@ from gpuregress.frozen import dataclass
 from gpuregress.judging import rejections
 from gpuregress.judging.accepted import nearest
 from gpuregress.judging.rejections import Rejection
-from gpuregress.operations import accept
-from gpuregress.operations.case_selection import select_cases
+from gpuregress.operations.accepting import accept
+from gpuregress.operations.accepting.case_selection import select_cases
 from gpuregress.project import Project
 from gpuregress.records import Verdict
 from gpuregress.session.runs import cut_short, results

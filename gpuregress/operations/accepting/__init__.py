@@ -1,0 +1,1 @@
+"""Acceptance and rejection of the results of a run."""

@@ -1,0 +1,1 @@
+"""Comparison of revisions: their results, and the commits between them."""
