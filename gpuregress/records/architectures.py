@@ -9,7 +9,7 @@ compared with nvJitLink 13.5 for every form of the conformance catalog.
 from __future__ import annotations
 
 from gpuregress.frozen import dataclass
-from gpuregress.records.cases import Dim3
+from gpuregress.records.cases.launches import Dim3
 
 
 @dataclass(frozen=True, slots=True)

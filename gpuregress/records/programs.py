@@ -1,7 +1,8 @@
-"""Records of compiled programs and of devices."""
+"""Records of kernel sources, of compiled programs and of devices."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
@@ -55,6 +56,47 @@ class PythonKernel:
         """Write what it is compiled with as options: `x: *fp32`, `BLOCK=1024`, `num_warps=4`."""
         types = tuple(f"{name}: {text}" for name, text in self.signature.items())
         return (*types, *(f"{name}={value}" for name, value in {**self.constants, **self.settings}.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A kernel source and the options of its compilation.
+
+    Attributes:
+        path: absolute; `.cu`, `.ptx`, `.cubin`, or `.py`.
+        options: handed to NVRTC.
+        include: absolute folders.
+        defines: macro → its text.
+        contract: `pinned` or `native`.
+        arch: `sm_90`.
+        kernels: the C++ names that must be there.
+        symbols: the variables that must be there.
+        digest: of its text and of all that it includes when it was planned; "": it may be what it is.
+        harness: C++ text behind the source that calls a device function; then `kernels` has that function's name alone.
+        card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
+        python: the function of a `.py` that becomes the program; None for other sources.
+        host_code: `blank`: NVRTC gets the source and the project's headers without host code; `keep`: as they are.
+    """
+
+    path: str
+    options: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict)
+    contract: Literal["pinned", "native"] = "pinned"
+    arch: str = "sm_90"
+    kernels: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    digest: str = ""
+    harness: str = ""
+    card: str = ""
+    python: PythonKernel | None = None
+    host_code: Literal["blank", "keep"] = "blank"
+
+    @property
+    def name(self) -> str:
+        """Its file's name, with the function behind it where that is the source: `softmax.py:softmax_kernel`."""
+        file = os.path.basename(self.path)  # noqa: PTH119 - text in, text out
+        return file if self.python is None else f"{file}:{self.python.function}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from gpuregress.frozen import dataclass
-from gpuregress.records.cases import Case
+from gpuregress.records.cases.case import Case
 from gpuregress.records.programs import Program
 
 COMPRESS_ABOVE = 64 << 20

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from gpuregress.frozen import dataclass
-from gpuregress.records.cases import KnownFailing
+from gpuregress.records.cases.settings import KnownFailing
 from gpuregress.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.records.instrumentation.costs import CostComparison
 from gpuregress.records.launch_digests import FirstWrong

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-
-import pytest
 
 from gpuregress.records import (
     Argument,
@@ -11,29 +8,13 @@ from gpuregress.records import (
     Case,
     CaseSettings,
     Fill,
-    Launch,
     NoOptions,
     PythonFunction,
-    Rule,
     TimingLoop,
-    VerifyTolerance,
     from_json,
     to_json,
 )
 from tests import fakes
-
-
-@pytest.mark.parametrize("change", [{"ulp": 0}, {"rtol": 0.0}, {"nan": "never"}, {"key": ("id",)}, {"order": "any"}])
-def test_only_the_default_rule_is_exact(change: dict[str, Any]) -> None:
-    assert Rule().is_exact
-    assert not Rule(**change).is_exact
-
-
-def test_bytes_and_poison_of_a_buffer() -> None:
-    assert Buffer("x", "float3", (4, 2)).size == 96
-    assert Buffer("x", "float32", (1,)).is_poisoned
-    assert not Buffer("x", "float32", (1,), Fill("ones", NoOptions(), 0)).is_poisoned
-    assert not Buffer("x", "float32", (1,), symbol="taps").is_poisoned
 
 
 def test_swaps_are_followed_back_to_the_first_launch() -> None:
@@ -47,18 +28,6 @@ def test_log_numbers_of_a_case() -> None:
     assert fakes.case("double", repeat=3).launch_numbers == 3
     settings = CaseSettings(timing=TimingLoop(2, 5), poison="twice")
     assert fakes.case("double", "double", settings=settings).launch_numbers == 2 * (1 + 1 + 7)
-
-
-def test_the_buffers_of_a_launch_are_those_it_takes_and_exchanges() -> None:
-    nested = Argument("struct", fields=(Argument("scalar", dtype="int32"), Argument("buffer", buffer="x")))
-    launch = Launch("k", (1, 1, 1), (1, 1, 1), 0, (nested, Argument("buffer", buffer="y")), swap=(("a", "b"),))
-    assert set(launch.buffers) == {"x", "y", "a", "b"}
-    assert Launch("k", (1, 1, 1), (1, 1, 1), 0, (Argument("null"),)).buffers == ()
-
-
-def test_the_tolerance_of_a_rule_is_0_where_it_has_none() -> None:
-    assert Rule().tolerance == VerifyTolerance(0.0, 0.0, 0)
-    assert Rule(rtol=0.5, ulp=3).tolerance == VerifyTolerance(0.5, 0.0, 3)
 
 
 def test_the_contents_of_another_buffer_travel_with_a_fill() -> None:

@@ -1,0 +1,1 @@
+"""Records of a planned case, with every expression evaluated."""
