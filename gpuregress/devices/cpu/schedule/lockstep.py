@@ -14,10 +14,9 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores
 from gpuregress.devices.cpu.analysis.liveness import AtWait
-from gpuregress.devices.cpu.analysis.strides import Strides
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.services import Proven, Services
-from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
+from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER, STEP, WARP, row
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.translation_unit import byte_size
@@ -27,18 +26,17 @@ from gpuregress.devices.cpu.checks.access_notes import rules
 from gpuregress.devices.cpu.checks.analysis.barrier_intervals import shared_reads
 from gpuregress.devices.cpu.checks.row_rules import RowRules
 from gpuregress.devices.cpu.functions.kernel_body import Body
-from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction
-from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.schedule import interchange_plan
+from gpuregress.devices.cpu.schedule.ballots import ballots
 from gpuregress.devices.cpu.schedule.idle_threads import idle_edges
-from gpuregress.devices.cpu.schedule.interchange import Interchange
+from gpuregress.devices.cpu.schedule.lane_groups import lane_groups
+from gpuregress.devices.cpu.schedule.loops import interchange_plan
+from gpuregress.devices.cpu.schedule.loops.interchange import Interchange
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, Rows, plan
 from gpuregress.devices.cpu.schedule.watched_rows import SharedKey, WatchedRow, settled, shared_key
-from gpuregress.records import SM_90
 
 _UNCONTESTED = ContestedStores()
 _COUNTED_TOGETHER = 4
@@ -131,7 +129,7 @@ class Lockstep(BlockSchedule):
             self._permuted_threads(b, done)
             self._branch_to_next(ir.IRBuilder(done), region, after)
             return
-        self._group = self._lane_groups(region)
+        self._group = lane_groups(self.body.emitter, self.rematerializer, self._contested, region.index)
         self._reads_shared = self._find_initialized(b, region)
         number, cells, heads = self._open_rows(b)
         done = self.llvm.append_basic_block("row_done")
@@ -228,26 +226,6 @@ class Lockstep(BlockSchedule):
         number.set(closing.add(first, dimension(self.view, "block_x")), closing)
         closing.branch(done)
         return True
-
-    def _lane_groups(self, region: _Region) -> int:
-        """The lanes of the groups in which a region's threads run from last to first; 0: in their order."""
-        schedule, flow = self.unit.schedule, self.body.emitter.flow
-        if schedule.last_first or not schedule.warp_width or not self._contested.groups:
-            return 0
-        blocks = flow.until_waits(region.index)
-        strides = Strides(self.rematerializer.all_definitions())
-        statements = (index for start, end in blocks.values() for index in range(start, end))
-        return self._contested.group(index for index in statements if not self._is_spread(index, strides))
-
-    def _is_spread(self, index: int, strides: Strides) -> bool:
-        """Whether a store has a stride along a row, so that each lane has an address of its own."""
-        if index not in self._contested.groups or self.unit.schedule.warp_width < SM_90.warp_size:
-            return False
-        statement = self.body.emitter.flow.statements[index]
-        assert isinstance(statement, Instruction)
-        address = statement.operands[0]
-        stride = strides.of(address.base) if isinstance(address, Address) else None
-        return stride is not None and abs(stride.step) >= lanes(statement) * size(type_of(statement))
 
     def _begin_thread(self, b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
         self.index, self._end = index, end
@@ -490,7 +468,7 @@ class Lockstep(BlockSchedule):
         if region.kind == BARRIER:
             self._count_votes(b)
         elif exchange is Exchange.BALLOT:
-            b.call(self._ballots(), (context, self._count))
+            b.call(ballots(self.unit.module), (context, self._count))
         elif exchange is Exchange.VALUES:
             copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
             posts, snaps = (row(b, context, name, i32(0)) for name in ("post", "snap"))
@@ -502,26 +480,3 @@ class Lockstep(BlockSchedule):
         with counted(b, self._count) as thread:
             posted = b.load(row(b, self.context, "post", thread), typ=I64)
             self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
-
-    def _ballots(self) -> ir.Function:
-        """The module's `ballots(context, threads)`: stores which lanes of each warp posted nonzero, for each lane."""
-        declared = self.unit.module.globals.get("ballots")
-        if declared is not None:
-            return declared
-        function = ir.Function(self.unit.module, ir.FunctionType(ir.VoidType(), (POINTER, I32)), "ballots")
-        function.linkage = "internal"
-        context, threads = function.args
-        b = open_function(function)
-        ballot = Cell(b, i32(0))
-        with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
-            base = b.shl(warp, i32(5))
-            left = b.sub(threads, base)
-            lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
-            ballot.set(i32(0), b)
-            with counted(b, lanes) as lane:
-                posted = b.load(row(b, context, "post", b.add(base, lane)), typ=I64)
-                ballot.set_bits(b.shl(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), lane))
-            with counted(b, lanes) as lane:
-                b.store(ballot.get(b), row(b, context, "ballot", b.add(base, lane)))
-        b.ret_void()
-        return function

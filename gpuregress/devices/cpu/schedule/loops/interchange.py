@@ -23,8 +23,8 @@ from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.tree import Register
 from gpuregress.devices.cpu.schedule.idle_threads import does_nothing
-from gpuregress.devices.cpu.schedule.interchange_plan import LoopPlan, RegionPlan, Variable
-from gpuregress.devices.cpu.schedule.loop_metadata import ParallelLoop, keep_scalar
+from gpuregress.devices.cpu.schedule.loops.interchange_plan import LoopPlan, RegionPlan, Variable
+from gpuregress.devices.cpu.schedule.loops.loop_metadata import ParallelLoop, keep_scalar
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 from gpuregress.devices.cpu.schedule.vectorised_rows import SHORTEST_ROW, ProvenRow
 

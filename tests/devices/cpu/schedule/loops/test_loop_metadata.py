@@ -5,7 +5,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.structured import element, entry_alloca, i32, i64, open_function
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.runtime import llvm_backend
-from gpuregress.devices.cpu.schedule.loop_metadata import ParallelLoop
+from gpuregress.devices.cpu.schedule.loops.loop_metadata import ParallelLoop
 
 
 def _optimised(*, parallel: bool) -> str:

@@ -5,7 +5,7 @@ import pytest
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.schedule.interchange_plan import RegionPlan, plan
+from gpuregress.devices.cpu.schedule.loops.interchange_plan import RegionPlan, plan
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 
 TEXT = """.version 8.0
