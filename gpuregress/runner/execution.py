@@ -6,7 +6,6 @@ The first run fills, launches, reads and dumps. Timing, repeats, the run under t
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, storage
-from gpuregress.devices.base import Device, LaunchReport, Memory
+from gpuregress.devices.base import Device, Memory
 from gpuregress.dump import digest, reader
 from gpuregress.dump.contents import DumpContents
 from gpuregress.errors import INFEASIBLE, GpuregressError, KernelFault
@@ -28,7 +27,6 @@ from gpuregress.records import (
     Fault,
     Instruments,
     Launch,
-    LaunchTime,
     Observations,
     Outcome,
     PoisonComparison,
@@ -37,9 +35,10 @@ from gpuregress.records import (
 from gpuregress.records.instrumentation import schedules
 from gpuregress.runner import feasibility, timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
-from gpuregress.runner.checks.findings import fault_of, has_chief_of, with_launch
+from gpuregress.runner.checks.findings import fault_of
 from gpuregress.runner.dumps import DumpFolder, digest_of
 from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
+from gpuregress.runner.launches.launch_reports import LaunchReports
 from gpuregress.runner.launches.recorder import LaunchRecorder
 from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, survey
 from gpuregress.runner.references import ReferenceDumps
@@ -75,7 +74,8 @@ def run_case(
     launcher = Launcher(device, task, log, entering)
     above = task.storage.compress_above
     contents = DumpContents(Path(task.storage.contents), above) if task.storage.contents else None
-    run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps), contents, above), interim)
+    dumps = DumpFolder(task.case, Path(task.dumps), contents, above)
+    run = _CaseRun(launcher, dumps, LaunchReports(launcher), interim)
     failure: Fault | None = None
     error = message = ""
     try:
@@ -113,41 +113,33 @@ class _CaseRun:
         interim: is told the outcome so far.
         began: moment of the start, seconds of time.perf_counter.
         was: buffer → the buffer that its memory was before the first launch.
-        labels: source's position and kernel → how the kernel is called.
         is_first: whether the first run of the case's launches is not over.
         firsts: dumped buffer → its contents after the first run, where later runs are compared with them.
         dumped: the dumps of the first run.
         inputs: filled buffer → digest of its bytes before the first launch.
         initial: variable without a fill → the same.
         repeats: buffer → its digests after each further run.
-        launches: those of the first run and of the repeats.
-        output: printed by the kernels.
-        resources: kernel → registers, memory, occupancy.
+        reports: of the launches of all these runs.
         accuracy: what the first run finds of it, where that was asked for.
         observed: further findings.
         under_schedules: runs the case under schedules, where it has any.
-        finding_position: position of the launch with the first finding of the dynamic checks.
     """
 
     launcher: Launcher
     dumps: DumpFolder
+    reports: LaunchReports
     interim: Callable[[Outcome, str], None]
     began: float = field(default_factory=time.perf_counter)
     was: Mapping[str, Buffer] = field(default_factory=dict)
-    labels: Mapping[tuple[int, str], str] = field(default_factory=dict)
     is_first: bool = True
     firsts: dict[str, Array] = field(default_factory=dict)
     dumped: list[Dump] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
     initial: dict[str, str] = field(default_factory=dict)
     repeats: dict[str, list[str]] = field(default_factory=dict)
-    launches: list[LaunchTime] = field(default_factory=list)
-    output: list[str] = field(default_factory=list)
-    resources: dict[str, dict[str, int]] = field(default_factory=dict)
     accuracy: AccuracyRuns | None = None
     observed: Observations = field(default_factory=lambda: Observations(poison=POISON.hex()))
     under_schedules: ScheduleRuns | None = None
-    finding_position: int | None = None
 
     @property
     def case(self) -> Case:
@@ -168,14 +160,14 @@ class _CaseRun:
         return Outcome(
             self.case.name,
             "fault" if found else "done",
-            fault_of(found, self.finding_position) if found else None,
+            fault_of(found, self.reports.finding_position) if found else None,
             dumps=tuple(self.dumped),
             inputs=self.inputs,
             repeats={name: tuple(digests) for name, digests in self.repeats.items()},
-            launches=tuple(self.launches),
-            output="".join(self.output),
+            launches=tuple(self.reports.times),
+            output="".join(self.reports.output),
             device=self.device.info,
-            resources=self.resources,
+            resources=self.reports.resources,
             seconds=time.perf_counter() - self.began,
             observations=self.observed,
         )
@@ -188,7 +180,7 @@ class _CaseRun:
         feasibility.check_registers(self.device.info, self.case, self.launcher.task.programs)
         filled = self._filled()
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
-        self.was, self.labels = self.case.initial_buffers, self.case.kernel_labels
+        self.was = self.case.initial_buffers
         main = self._main_schedule(filled)
         has_choice = self._follow(main)
         if has_choice and main != schedules.FORWARD:
@@ -239,7 +231,7 @@ class _CaseRun:
     ) -> None:
         """Run the case's own launches; `take` is given each buffer to dump while it is on the device."""
         loaded = self.launcher.load(None if is_timed else thread_count(self.case.launches))
-        self._record_resources(loaded)
+        self.reports.add_resources(loaded)
         pattern = self.poison if poison is None else poison
         prepared = self.launcher.prepare(loaded, filled, pattern)
         kept = self._unfilled_symbols(prepared)
@@ -249,7 +241,9 @@ class _CaseRun:
         if recorder is not None:
             recorder.before(self.initial)
         for launch, report in self.launcher.run(self.case.launches, loaded, memory):
-            self._record(launch, report)
+            self.observed = self.reports.added(self.observed, launch, report, is_first=self.is_first)
+            if self.accuracy is not None:
+                self.accuracy.note(report, launch.source)
             if recorder is not None:
                 self._record_buffers(recorder, launch, memory)
         if recorder is not None:
@@ -369,57 +363,9 @@ class _CaseRun:
 
     # --- records ------------------------------------------------------------------------------------------------------
 
-    def _record(self, launch: Launch, report: LaunchReport) -> None:
-        assert self.launcher.current is not None
-        self.launches.append(LaunchTime(self.launcher.current, launch.kernel, report.elapsed_ms))
-        self.output.append(report.output)
-        if report.counters:
-            counters, label = self.observed.counters, self.labels[launch.source, launch.kernel]
-            total = Counter(counters.get(label, {})) + Counter(report.counters)
-            self.observed = replace(self.observed, counters={**counters, label: total})
-        if report.exchange:
-            label = self.labels[launch.source, launch.kernel]
-            exchanges = (*self.observed.exchanges, f"{label}: {report.exchange}")
-            self.observed = replace(self.observed, exchanges=tuple(dict.fromkeys(exchanges)))
-        if report.unwatched:
-            label = self.labels[launch.source, launch.kernel]
-            unwatched = (*self.observed.unwatched, f"{label}: {report.unwatched}")
-            self.observed = replace(self.observed, unwatched=tuple(dict.fromkeys(unwatched)))
-        if report.findings or self.observed.findings:
-            findings = with_launch(self.observed.findings, report.findings)
-            if not has_chief_of(findings, self.observed.findings):
-                self.finding_position = self.launcher.position if self.is_first else None
-            self.observed = replace(self.observed, findings=findings)
-        if self.accuracy is not None:
-            self.accuracy.note(report, launch.source)
-        self._record_counts(launch, report)
-        if self.is_first and report.instructions is not None:
-            self._record_instructions(self.labels[launch.source, launch.kernel], report)
-
     def record_interrupted(self) -> None:
         """Record what was counted in the launch that a fault has ended."""
-        report, position = self.device.interrupted(), self.launcher.position
-        if report is None or position is None:
-            return
-        costs = report.costs and replace(report.costs, uncounted="the launch ended with a fault")
-        self._record_counts(self.case.launches[position], replace(report, costs=costs))
-
-    def _record_counts(self, launch: Launch, report: LaunchReport) -> None:
-        """Record coverage and costs of a launch of the first run."""
-        if self.is_first and (report.coverage is not None or report.costs is not None):
-            from gpuregress.runner.launches import source_counts  # noqa: PLC0415 - few runs ask for it
-
-            label, source = self.labels[launch.source, launch.kernel], self.case.sources[launch.source]
-            wanted = self.case.settings.instruments
-            self.observed = source_counts.added(self.observed, report, label, source, wanted)
-
-    def _record_instructions(self, label: str, report: LaunchReport) -> None:
-        executed, uncounted = self.observed.instructions, (*self.observed.uncounted, *report.uncounted)
-        self.observed = replace(
-            self.observed,
-            instructions={**executed, label: executed.get(label, 0) + (report.instructions or 0)},
-            uncounted=tuple(dict.fromkeys(uncounted)),
-        )
+        self.observed = self.reports.interrupted(self.observed, self.device.interrupted(), is_first=self.is_first)
 
     def _record_buffers(self, recorder: LaunchRecorder, launch: Launch, memory: Mapping[str, Memory]) -> None:
         """Record the buffers after a launch; the case's time limit does not count the writing of dumps."""
@@ -430,22 +376,6 @@ class _CaseRun:
         self.launcher.entering("saving")
         recorder.after(self.launcher.position, launch, memory)
         self.launcher.entering("launching")
-
-    def _record_resources(self, loaded: Sequence[LoadedSource]) -> None:
-        for launch in self.case.launches:
-            label = self.labels[launch.source, launch.kernel]
-            if label in self.resources:
-                continue
-            module = loaded[launch.source].module
-            mangled = loaded[launch.source].program.entries[launch.kernel].mangled
-            info = module.kernel(mangled)
-            self.resources[label] = {
-                "registers": info.registers,
-                "shared": info.shared,
-                "local": info.local,
-                "spill": info.spill,
-                **module.occupancy(mangled, launch.block, launch.shared),
-            }
 
     def _order(self, main: str, number: int) -> str:
         """Choose the order of a run of `repeat`, from 0; all are the same under a schedule other than the usual one."""
@@ -480,7 +410,7 @@ class _CaseRun:
         from gpuregress.runner.launches.schedule_runs import ComparedSchedules  # noqa: PLC0415 - few cases have any
 
         runs, is_adversarial = self._schedule_runs, schedules.ADVERSARIAL in self.case.settings.schedules
-        elapsed_ms = sum(one.elapsed_ms for one in self.launches[: len(self.case.launches)])
+        elapsed_ms = sum(one.elapsed_ms for one in self.reports.times[: len(self.case.launches)])
         compared = ComparedSchedules(runs, self.dumps, tuple(self.dumped), elapsed_ms / 1e3)
         for name in compared.run(filled):
             survey = runs.known.survey if is_adversarial and runs.known is not None else None
