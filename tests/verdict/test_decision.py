@@ -1,4 +1,4 @@
-"""Every status, reason and exit code of the contract, and what is said to have changed."""
+"""Every status and reason of the contract."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ import pytest
 from gpuregress.errors import BaselineError, CompileError, JobError, JobErrors, KernelTimeout, UnsupportedError
 from gpuregress.records import (
     Argument,
-    Baseline,
     Buffer,
-    Case,
     CaseSettings,
-    Comparison,
-    DeviceInfo,
-    Dump,
     Fault,
     Fill,
     Instruments,
@@ -31,39 +26,9 @@ from gpuregress.records import (
     Source,
     TimingComparison,
     TwinResult,
-    Verdict,
 )
-from gpuregress.verdict import changes, decide, exit_code, failed, skipped
-
-FACTS = MadeOf(
-    "5eed", {"x": "aa", "y": "bb"}, 42, "nvrtc 13.4.1", ("-lineinfo",), "pinned", "sm_90", "H200", "570", ("k()",)
-)
-CPU = DeviceInfo("cpu", "virtual sm_90", "sm_90", "", 0)
-GPU = DeviceInfo("cuda:0", "NVIDIA H200", "sm_90", "", 0)
-
-
-def make_case(**more: Any) -> Case:
-    case = Case("reduce", "reduce/n=8", "/p/r.yaml", {}, Source("/p/k.cu"), "1.5", "5eed", 42, {}, (), ("sum",), {})
-    return dataclasses.replace(case, **more)
-
-
-def make_baseline(*buffers: str, arch: str = "") -> Baseline:
-    dumps = {name: Dump(name, f"/b/{name}.1.4", "float32", (8,), "aa", "bb") for name in buffers or ("sum",)}
-    return Baseline("reduce/n=8", "/b/baseline.yaml", "1.4", FACTS, dumps, (), arch=arch)
-
-
-def done(**more: Any) -> Outcome:
-    return Outcome(
-        "reduce/n=8", "done", dumps=(Dump("sum", "/r/sum.1.5", "float32", (8,), "a", "b"),), seconds=0.5, **more
-    )
-
-
-def against(what: str = "baseline", *, same: bool = True, message: str = "") -> Comparison:
-    return Comparison("sum", what, "", same, same, 8, differing=0 if same else 3, message=message)
-
-
-def text(verdict: Verdict) -> tuple[str, str, int]:
-    return verdict.status, verdict.reason, verdict.exit_code
+from gpuregress.verdict import decide, failed
+from tests.verdict.samples import CPU, FACTS, GPU, against, done, make_baseline, make_case, text
 
 
 def test_pass() -> None:
@@ -82,12 +47,6 @@ def test_differ() -> None:
     verdict = decide(make_case(), done(), make_baseline(), {"sum": [against(same=False)]}, made_of=FACTS)
     assert text(verdict) == ("differ", "sum: 3 of 8 differ", 1)
     assert verdict.changes == ()
-
-
-def test_differ_names_the_first_and_counts_the_rest() -> None:
-    actual = {"sum": [against(), against("check", same=False, message="not finite")], "hist": [against(same=False)]}
-    verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline("sum", "hist"), actual)
-    assert text(verdict) == ("differ", "sum: check: not finite; and 1 more", 1)
 
 
 def test_changed_inputs_are_no_regression() -> None:
@@ -118,41 +77,6 @@ def test_changed_inputs_explain_nothing_that_this_run_shows_by_itself(by: str) -
     assert verdict.changes == ("inputs of x changed",)
 
 
-@pytest.mark.parametrize(
-    ("comparisons", "status"),
-    [
-        ([], "new"),
-        ([against("check")], "new"),
-        ([against("repeat")], "new"),
-        ([against("check", same=False)], "differ"),
-        ([against("repeat", same=False)], "differ"),
-        ([against("reference")], "pass"),
-        ([against("verify")], "pass"),
-        ([against("reference"), against("check", same=False)], "differ"),
-    ],
-)
-def test_without_a_baseline(comparisons: list[Comparison], status: str) -> None:
-    verdict = decide(make_case(), done(), None, {"sum": comparisons})
-    assert verdict.status == status
-    assert verdict.exit_code == (0 if status == "pass" else 1)
-
-
-def test_a_buffer_that_the_baseline_lacks_is_new() -> None:
-    verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline(), {"sum": [against()]})
-    assert text(verdict) == ("new", "hist: no baseline yet; sum: as its baseline", 1)
-
-
-def test_what_is_new_hides_no_reference_that_passed() -> None:
-    buffers = {"sum": [against("reference")], "hist": [against("check")], "low": [against("verify")]}
-    verdict = decide(make_case(dump=("sum", "hist", "low")), done(), None, buffers)
-    assert text(verdict) == ("new", "hist: no baseline yet; sum: as its reference; low: as verify", 1)
-    assert text(decide(make_case(), done(), None, {})) == ("new", "no baseline yet", 1)
-
-
-def test_nothing_dumped_never_passes() -> None:
-    assert decide(make_case(dump=()), done(), None, {}).status == "new"
-
-
 def test_a_case_that_only_the_dynamic_checks_judge() -> None:
     case = make_case(dump=(), settings=CaseSettings(instruments=Instruments(checks=("races", "leaks"))))
     assert text(decide(case, done(), None, {})) == ("pass", "no finding of races, leaks", 0)
@@ -164,15 +88,6 @@ def test_notes() -> None:
     assert verdict.notes == ("compared with the baseline for sm_80, which comes before the common one",)
     expecting = decide(make_case(expect_fault="trap"), done(), make_baseline(), {})
     assert expecting.notes == ("there is a baseline, and a job that expects a fault is not compared with it",)
-
-
-def test_an_accepted_buffer_that_is_not_dumped_differs() -> None:
-    verdict = decide(make_case(), done(), make_baseline("sum", "old"), {"sum": [against()]})
-    assert text(verdict) == ("differ", "old: its baseline is there, and the job no longer dumps it", 1)
-    assert [(buffer.name, buffer.status, buffer.baseline) for buffer in verdict.buffers] == [
-        ("old", "differ", "/b/old.1.4"),
-        ("sum", "pass", "/b/sum.1.4"),
-    ]
 
 
 FAULT = Fault("out-of-bounds", "x[1000] of 1000", launch=7, position=1)
@@ -195,13 +110,6 @@ LAUNCHES = (
 )
 def test_what_failed(outcome: Outcome, expected: tuple[str, str, int]) -> None:
     assert text(decide(make_case(), outcome, make_baseline(), {})) == expected
-
-
-def test_all_lines_of_an_error_are_kept() -> None:
-    told = "the assembler refuses this program for sm_90:\nk has 65536 bytes\nand 7 more"
-    verdict = decide(make_case(), Outcome("c", "error", message=told), None, {})
-    assert verdict.reason == "the assembler refuses this program for sm_90: k has 65536 bytes"
-    assert verdict.notes == ("and 7 more",)
 
 
 @pytest.mark.parametrize(
@@ -268,54 +176,6 @@ def test_a_fault_is_expected_in_its_place(index: dict[str, Any], status: str, po
 )
 def test_what_could_not_be_run(error: Any, expected: tuple[str, str, int]) -> None:
     assert text(failed(make_case(), error)) == expected
-
-
-@pytest.mark.parametrize(
-    ("codes", "expected"),
-    [([0], 0), ([0, 1], 1), ([1, 3], 3), ([3, 4], 4), ([4, 1, 3, 0], 4), ([0, 0], 0), ([], 5)],
-)
-def test_the_gravest_wins(codes: list[int], expected: int) -> None:
-    assert exit_code([Verdict("j", "c", "pass", exit_code=code) for code in codes]) == expected
-
-
-def test_skips_alone_are_nothing_run() -> None:
-    skip = skipped(make_case(), "needs cuda")
-    assert text(skip) == ("skip", "needs cuda", 0)
-    assert exit_code([skip]) == 5
-    assert exit_code([skip, Verdict("j", "c", "pass")]) == 0
-
-
-@pytest.mark.parametrize(
-    ("change", "line"),
-    [
-        ({"inputs": {"x": "aa"}}, "inputs of y changed"),
-        ({"seed": 43}, "seed 42 → 43"),
-        ({"compiler": "nvrtc 13.5.0"}, "compiler nvrtc 13.4.1 → nvrtc 13.5.0"),
-        ({"options": ("-lineinfo", "-use_fast_math")}, "compiler options: +(-use_fast_math)"),
-        ({"options": ()}, "compiler options: -(-lineinfo)"),
-        ({"contract": "native"}, "contract pinned → native"),
-        ({"arch": "sm_80"}, "architecture sm_90 → sm_80"),
-        ({"device": "virtual"}, "device H200 → virtual"),
-        ({"driver": ""}, "driver 570 → none"),
-        ({"driver": "LLVM", "device": "virtual"}, "device H200 → virtual"),
-        ({"launches": ("k(1)",)}, "launch 1: k() → k(1)"),
-        ({"launches": ("k()", "m()")}, "launches: 1 → 2"),
-        ({"source": "0ther"}, "source changed"),
-    ],
-)
-def test_what_changed(change: dict[str, Any], line: str) -> None:
-    assert changes(FACTS, dataclasses.replace(FACTS, **change)) == (line,)
-
-
-def test_an_option_that_every_program_is_given_is_no_change() -> None:
-    assert changes(FACTS, dataclasses.replace(FACTS, options=("-lineinfo", "--device-int128"))) == ()
-
-
-def test_resources_that_changed() -> None:
-    before = dataclasses.replace(FACTS, resources={"k": {"registers": 32, "spill": 0}})
-    now = dataclasses.replace(FACTS, resources={"k": {"registers": 40, "spill": 0}})
-    assert changes(before, now) == ("k: registers 32 → 40",)
-    assert changes(FACTS, now) == ()
 
 
 def test_a_change_of_registers_is_said_even_where_all_is_the_same() -> None:
