@@ -37,7 +37,8 @@ class Draft:
 
     `is_kept` tells that the file was already there and was left as it is, `needed` what the host code does not tell,
     and `is_launched` that the job follows a launch of the host code. `guessed_sizes` are the buffers whose size is a
-    guess, `buffer_bytes` the bytes of the others. `refusal` tells why there is no job.
+    guess, `buffer_bytes` the bytes of the others; `random_contents` are those with random numbers in place of the
+    program's. `refusal` tells why there is no job.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class Draft:
     refusal: str = ""
     guessed_sizes: tuple[str, ...] = ()
     buffer_bytes: int = 0
+    random_contents: tuple[str, ...] = ()
 
 
 def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
@@ -150,6 +152,7 @@ def _draft_kernel(
         is_launched=facts is not None,
         guessed_sizes=made.guessed_sizes,
         buffer_bytes=made.buffer_bytes,
+        random_contents=made.random_contents,
     )
 
 

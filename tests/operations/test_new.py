@@ -9,6 +9,7 @@ from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.operations import new
 from gpuregress.operations.drafts import kernel
 from gpuregress.operations.drafts.compiled import CompiledKernel
+from gpuregress.operations.drafts.kernel import NO_LAUNCH
 from gpuregress.project import Project
 from gpuregress.session.compilation import kernel_arguments, sources
 
@@ -237,14 +238,19 @@ def test_a_part_of_another_file_names_that_file(project: Project) -> None:
     part.write_text("__global__ void inner(float *x) { x[threadIdx.x] = 1; }\n")
     whole.write_text('#include "part.cuh"\nint main() { float *x; cudaMalloc(&x, 400); inner<<<1, 100>>>(x); }\n')
     (made,) = new.draft_kernels(project, part)
-    assert made.needed == (f"the launches: part.cuh is included by {whole}; `gpuregress new` of that file reads them",)
+    hint = f"the launches: part.cuh is included by {whole}; `gpuregress new` of that file reads them"
+    assert made.needed == (hint, NO_LAUNCH)
+    assert f"# NEEDED: {NO_LAUNCH}." in made.path.read_text()
     (launched,) = new.draft_kernels(project, whole)
     assert (launched.is_launched, launched.needed) == (True, ())
 
 
 def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project) -> None:
     (made,) = new.draft_kernels(project, source(project, "template <typename T> __global__ void f(T *x) { *x = 1; }"))
-    assert made.needed == ("the template arguments of f<float>: T = float is a guess, for nothing launches it",)
+    assert made.needed == (
+        NO_LAUNCH,
+        "the template arguments of f<float>: T = float is a guess, for nothing launches it",
+    )
 
 
 @pytest.mark.parametrize(
@@ -273,8 +279,8 @@ def test_contents_that_an_earlier_launch_makes_are_needed(project: Project) -> N
     )
     first, second = new.draft_kernels(project, source(project, text))
     assert first.needed == ()
-    made = "its contents, which init makes at mine.cu:5: put that launch before this one"
-    assert second.needed == (f"p: {made}",)
+    made = "its contents, which init may make at mine.cu:5: put that launch before this one"
+    assert second.needed == (f"p: {made}", "e: its contents")
     written = second.path.read_text()
     assert f"# NEEDED: {made}" in written
     assert "fill: zeros" in written

@@ -81,6 +81,8 @@ def _say_written(made: Draft) -> None:
     console.say(f"{shown}: a job for {made.kernel}{origin}; edit it, then: gpuregress check {shown}")
     for one in made.needed:
         console.say(f"  needed: {one}")
+    if made.random_contents:
+        console.say(f"  random numbers, not the program's, are in: {', '.join(made.random_contents)}")
 
 
 def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
@@ -113,6 +115,9 @@ def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
             progress.show_closing(summary, project.root, 0, to_stderr=False)
         for line in trial.late(summary):
             console.say(line)
+        guessed = [made.path.stem for made in drafts if made.needed]
+        if guessed:
+            console.say(f"accept none of these before you gave what is NEEDED in them: {', '.join(guessed)}")
     except Interrupted:
         raise
     except GpuregressError as error:

@@ -3,56 +3,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from gpuregress import dtypes
+from gpuregress.dtypes import Scalar
+from gpuregress.frozen import dataclass
 from gpuregress.operations.drafts.kernel import default_fill
-from gpuregress.toolchain.host_programs.objects import HostArray, Object
+from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_programs import scalars
+from gpuregress.toolchain.host_programs.objects import HostArray
 from gpuregress.toolchain.host_programs.scalars import HostScalar
 
 
-def fill_of(memory: HostArray, dtype: str) -> str:
+@dataclass(frozen=True, slots=True)
+class DraftedFill:
+    """A fill, and whether the host code tells it; else it is a guess."""
+
+    text: str
+    is_told: bool
+
+
+def fill_of(memory: HostArray, dtype: str) -> DraftedFill:
     """Write what the host code puts into an array, as a fill.
 
     Args:
         memory: the array.
         dtype: of its elements.
     """
-    stored: Object | None = next((one.stored for one in memory.origins() if one.stored is not None), None)
-    is_float = "float" in dtype or "double" in dtype
-    is_record = dtype.startswith("{")
-    if stored is None and any(one.is_zeroed for one in memory.origins()):
-        return "zeros"
-    if not isinstance(stored, HostScalar) or dtype == "bool" or is_record:
-        return default_fill(dtype)
+    contents = memory.contents
+    guess = DraftedFill(default_fill(dtype), is_told=False)
+    if contents.stored is None:
+        return DraftedFill("zeros", contents.is_certain) if contents.is_zeroed else guess
+    text = _fill_of_number(contents.stored, dtype) if not dtype.startswith("{") and dtype != "bool" else None
+    if text is None:
+        return guess
+    return DraftedFill(text, contents.is_certain and _has_elements_of(memory, dtype))
+
+
+def _fill_of_number(stored: HostScalar, dtype: str) -> str | None:
+    """Write the fill for the first number of an array; None where it has none."""
+    parts = dtypes.parse(dtype).parts
+    kind, is_scalar = parts[0].scalar, len(parts) == 1
+    low, high = sorted((stored.number, stored.top))
+    if not math.isfinite(high - low) or max(abs(low), abs(high)) > 2**64:
+        return None
     if stored.high is not None:
-        low, high = sorted((stored.number, stored.high))
-        if is_float and math.isfinite(high - low) and low < high:
+        if low < high and kind.is_float:
             return f"{{uniform: {{low: {float(low)!r}, high: {float(high)!r}}}}}"
-        if low < high and _is_scalar(dtype):
-            return f"{{integers: {{low: {int(low)}, high: {min(int(high) + 1, _largest(dtype))}}}}}"
-        return default_fill(dtype)
+        smallest, largest = kind.bounds
+        is_range = is_scalar and smallest <= low < min(int(high), largest)
+        return f"{{integers: {{low: {int(low)}, high: {min(int(high) + 1, largest)}}}}}" if is_range else None
     if stored.op == "loop" or (stored.op == "float" and stored.operands[0].op == "loop"):
-        return "arange"
-    if any(True for _ in _loops(stored)):
-        return default_fill(dtype)
-    if stored.op in ("number", "name") and stored.is_known:
-        number = stored.number if is_float else int(stored.number)
-        return "zeros" if number == 0 else f"{{value: {number!r}}}"
-    return default_fill(dtype)
+        return "arange" if is_scalar else None
+    if scalars.depends_on_loop(stored) or not stored.is_known:
+        return None
+    number = float(stored.number) if kind.is_float else _wrapped(int(stored.number), kind)
+    return f"{{value: {number!r}}}" if number else "zeros"
 
 
-def _loops(value: HostScalar) -> Iterator[HostScalar]:
-    if value.op == "loop":
-        yield value
-    for one in value.operands:
-        yield from _loops(one)
+def _has_elements_of(memory: HostArray, dtype: str) -> bool:
+    """Tell whether the host code's elements are those of the buffer, as far as its types are known."""
+    declared = dtype_of_type(memory.element)
+    return declared is None or dtypes.parse(dtype).parts[0].scalar.holds(dtypes.parse(declared).parts[0].scalar)
 
 
-def _is_scalar(dtype: str) -> bool:
-    return len(dtypes.parse(dtype).parts) == 1
-
-
-def _largest(dtype: str) -> int:
-    bits = 8 * dtypes.parse(dtype).size
-    return int(2**bits if dtype.startswith("u") else 2 ** (bits - 1))
+def _wrapped(number: int, kind: Scalar) -> int:
+    """Convert a number to an integer type, as C++ does."""
+    smallest, largest = kind.bounds
+    return (number - smallest) % (largest - smallest + 1) + smallest

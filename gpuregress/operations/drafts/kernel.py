@@ -18,6 +18,7 @@ from gpuregress.toolchain.host_programs.layouts import MemberLayout, TypeLayout
 
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
+NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
     re.IGNORECASE,
@@ -54,13 +55,18 @@ class KernelDraft:
     def needed(self) -> tuple[str, ...]:
         """What is not known and must be told, in words."""
         if "<" not in self._kernel:
-            return ()
+            return (NO_LAUNCH,)
         chosen = ", ".join(f"{name} = {value}" for name, value in self._types.items())
-        return (f"the template arguments of {self._kernel}: {chosen} is a guess, for nothing launches it",)
+        return (NO_LAUNCH, f"the template arguments of {self._kernel}: {chosen} is a guess, for nothing launches it")
 
     @property
     def guessed_sizes(self) -> tuple[str, ...]:
         """The buffers whose size is a guess and no formula."""
+        return ()
+
+    @property
+    def random_contents(self) -> tuple[str, ...]:
+        """The buffers of floats whose contents are random numbers in place of the program's."""
         return ()
 
     @property
@@ -71,6 +77,7 @@ class KernelDraft:
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
         yield f"# A first job for {self._declaration}: hold every line against what the kernel expects."
+        yield f"# NEEDED: {NO_LAUNCH}."
         yield from self._compiled()
         yield "parameters:                         # every combination is a case"
         for extent in self._extents:

@@ -13,30 +13,29 @@ from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
-from gpuregress.operations.drafts import fills, types
+from gpuregress.operations.drafts import fills, instances, makers, types
 from gpuregress.operations.drafts.compiled import Slot
-from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, guessed_argument, quoted, shown
+from gpuregress.operations.drafts.fills import DraftedFill
+from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, quoted, shown
 from gpuregress.operations.drafts.types import NOTHING, KnownTypes
 from gpuregress.spec import expressions
 from gpuregress.toolchain.cxx_declarations import Declaration
-from gpuregress.toolchain.cxx_types import dtype_of_type
-from gpuregress.toolchain.host_code.preprocessing import WORD
-from gpuregress.toolchain.host_programs import library, scalars
+from gpuregress.toolchain.host_programs import library, objects, scalars
 from gpuregress.toolchain.host_programs.layouts import MemberLayout
 from gpuregress.toolchain.host_programs.objects import (
     ArrayPointer,
     HostArray,
     HostTexture,
     Object,
-    Reference,
     SeenLaunch,
-    Structure,
 )
 from gpuregress.toolchain.host_programs.program import HostFiles
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant
 
 _ELEMENTS = 1024
 _GUESSED_BYTES = 4
+UNKNOWN_SIZE = "its size, which the host code does not tell"
+"""What a comment says of an array whose size is a guess."""
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)([1-4])")
 
 
@@ -77,7 +76,7 @@ class LaunchDraft(KernelDraft):
 
     def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
         self._facts, self._launch = facts, facts.launch
-        chosen, name, guessed = _instance(declaration, facts.launch)
+        chosen, name, guessed = instances.instance_of(declaration, facts.launch)
         super().__init__(
             declaration,
             source,
@@ -93,6 +92,7 @@ class LaunchDraft(KernelDraft):
         self._notes = [f"the template arguments of {name}: {self._guessed} is a guess"] if guessed else []
         self._arguments = [*self._launch.arguments, *[None] * len(self._named)][: len(self._named)]
         self._guessed_sizes: list[str] = []
+        self._random: list[str] = []
         self._names = self._buffer_names()
         self._lines = list(self._written())
 
@@ -117,6 +117,11 @@ class LaunchDraft(KernelDraft):
     def guessed_sizes(self) -> tuple[str, ...]:
         """The buffers whose size is a guess and no formula of the program."""
         return tuple(self._guessed_sizes)
+
+    @property
+    def random_contents(self) -> tuple[str, ...]:
+        """The buffers of floats whose contents are random numbers in place of the program's."""
+        return tuple(dict.fromkeys(self._random))
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
@@ -254,7 +259,7 @@ class LaunchDraft(KernelDraft):
         slot = next((one for one in self._slots if (one.number, one.path) == (number, field.path)), None)
         if slot is not None:
             return self._pointer(slot)
-        value, dtype = _member_of(self._arguments[number], field.path), field.dtype
+        value, dtype = objects.member_of(self._arguments[number], field.path), field.dtype
         name = f"{self._named[number][0]}.{field.path}"
         if isinstance(value, HostScalar) and dtype is not None and field.count == 1 and not _VECTOR.fullmatch(dtype):
             return self._number(name, value, dtype)
@@ -264,7 +269,7 @@ class LaunchDraft(KernelDraft):
     def _value(self, slot: Slot) -> Object | None:
         """Return what the host code gives for a pointer."""
         value = self._arguments[slot.number]
-        return _member_of(value, slot.path) if slot.path else value
+        return objects.member_of(value, slot.path) if slot.path else value
 
     def _size_of(self, type_: str) -> int | None:
         return library.size_of(type_) or self._known.sizes.get(type_)
@@ -311,12 +316,12 @@ class LaunchDraft(KernelDraft):
                 self._notes.append(f"{buffer}: {note}")
             shape = self._shape(memory, dtypes.parse(dtype).size)
             if shape is None:
-                shape, guessed = self._guessed_shape(buffer), "NEEDED: its size, which the host code does not tell"
+                shape, guessed = self._guessed_shape(buffer), f"NEEDED: {UNKNOWN_SIZE}"
                 self._notes.append(f"{buffer}: its size ({self._launch.where})")
                 self._guessed_sizes.append(buffer)
                 comment = comment if comment.startswith("NEEDED") else guessed
             fill, reason = self._contents(buffer, dtype, memory)
-            comment = reason if reason.startswith("NEEDED") else comment or reason
+            comment = _joined(comment, reason)
             filled = f", fill: {fill}" if fill else ""
             because = f"   # {comment}" if comment else ""
             yield f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{shape}]{filled}}}{because}"
@@ -335,13 +340,10 @@ class LaunchDraft(KernelDraft):
         if shape is None:
             shape, comment = "64, 64", f"NEEDED: its shape, which {memory.where} does not tell"
             self._notes.append(f"{buffer}: its shape ({memory.where})")
-        fill = (
-            fills.fill_of(memory, dtype)
-            if memory.is_filled
-            else default_fill(dtype)
-            if slot.texture == "texture"
-            else ""
-        )
+        fill, guess = "", ""
+        if memory.contents.is_filled or slot.texture == "texture":
+            fill, guess = self._filled(buffer, dtype, memory)
+            comment = _joined(comment, guess)
         settings = dict(value.settings)
         if value.layout == "linear":
             settings["memory"] = "linear"
@@ -397,30 +399,35 @@ class LaunchDraft(KernelDraft):
         roles = map(self._compiled_kernel.role, slots)
         role, comment = min(roles, key=lambda one: ("fill", "zeros", "").index(one[0]))
         comment, is_unknown = comment.strip(" #"), self._compiled_kernel.accesses is None
-        if memory is not None and memory.is_zeroed and role and not memory.is_filled:
-            return "zeros", ""
-        if memory is not None and memory.is_filled and (role or is_unknown):
-            return fills.fill_of(memory, dtype), ""
-        is_float = all(part.scalar.is_float for part in dtypes.parse(dtype).parts)  # any such numbers are an input
-        maker = self._maker(memory) if role and memory is not None and not is_float else None
-        if maker is not None:
-            made = f"its contents, which {maker.kernel} makes at {maker.where}: put that launch before this one"
-            self._notes.append(f"{buffer}: {made}")
-            return default_fill(dtype), f"NEEDED: {made}"
-        if is_unknown and memory is not None and memory.bytes is not None:
-            return (default_fill(dtype), "") if any(slot.const for slot in slots) else ("", "")
-        return {"zeros": "zeros", "fill": default_fill(dtype)}.get(role, ""), comment
+        is_filled = memory is not None and memory.contents.is_filled
+        if not (role or (is_unknown and is_filled)) or (role == "zeros" and not self._is_made(memory)):
+            return role, comment
+        fill, guess = self._filled(buffer, dtype, memory)
+        return fill, _joined(guess, comment if role == "fill" else "")
 
-    def _maker(self, memory: HostArray) -> SeenLaunch | None:
+    def _is_made(self, memory: HostArray | None) -> bool:
+        """Tell whether the program puts something into an array before the launch."""
+        if memory is None:
+            return False
+        return memory.contents.is_filled or memory.contents.is_zeroed or self._maker(memory) is not None
+
+    def _maker(self, memory: HostArray | None) -> SeenLaunch | None:
         """Return the last earlier launch of another kernel that may write an array."""
-        for launch in reversed(self._facts.earlier):
-            other = self._facts.program.kernel(launch.kernel)
-            if other is None or launch.kernel == self._launch.kernel:
-                continue
-            for parameter, value in zip(other.parameters, launch.arguments, strict=False):
-                if isinstance(value, ArrayPointer) and value.memory is memory and not parameter.const:
-                    return launch
-        return None
+        others = [one for one in self._facts.earlier if one.kernel != self._launch.kernel]
+        return None if memory is None else makers.last_writer(memory, others, self._facts.program, self._known)
+
+    def _filled(self, buffer: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
+        """Write a fill, and a comment where the host code does not tell that these are the contents."""
+        maker = self._maker(memory)
+        made = fills.fill_of(memory, dtype) if memory is not None else DraftedFill(default_fill(dtype), is_told=False)
+        if made.is_told and maker is None:
+            return made.text, ""
+        source = f", which {maker.kernel} may make at {maker.where}: put that launch before this one" if maker else ""
+        if all(part.scalar.is_float for part in dtypes.parse(dtype).parts) and made.text == default_fill(dtype):
+            self._random.append(buffer)  # any such numbers are an input
+            return made.text, f"random numbers, not the program's{source}"
+        self._notes.append(f"{buffer}: its contents{source}")
+        return made.text, f"NEEDED: its contents{source or '; this fill is a guess'}"
 
     def _dump(self) -> Iterator[str]:
         written: dict[str, bool] = {}
@@ -429,7 +436,7 @@ class LaunchDraft(KernelDraft):
                 value, dtype = self._value(slot), self._pointee(slot) or "uint8"
                 if slot.texture:
                     written[buffer] = (
-                        isinstance(value, HostTexture) and value.memory is not None and value.memory.is_filled
+                        isinstance(value, HostTexture) and value.memory is not None and value.memory.contents.is_filled
                     )
                     continue
                 fill, _ = self._contents(buffer, dtype, value.memory if isinstance(value, ArrayPointer) else None)
@@ -455,55 +462,13 @@ class LaunchDraft(KernelDraft):
                 yield f"  # NEEDED: {name}, a __constant__ {symbol.type}: its dtype or fields"
                 continue
             buffer = name if name not in self._names.values() else f"{name}_symbol"
-            fill = fills.fill_of(memory, dtype)
+            fill, guess = self._filled(buffer, dtype, memory)
             yield (
                 f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{self._formula(size)}], fill: {fill}, symbol: {name}}}"
-                f"   # {memory.where}"
+                f"   # {_joined(memory.where, guess)}"
             )
 
 
-def _member_of(value: Object | None, path: str) -> Object | None:
-    """Return a member of a structure; None where it is not known."""
-    for name in path.split("."):
-        if isinstance(value, Reference):
-            value = value.cell.value
-        cell = value.members.get(name) if isinstance(value, Structure) else None
-        value = cell.value if cell is not None else None
-    return value
-
-
-def _instance(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str, str], str, list[str]]:
-    """Return template parameter → argument, the kernel's name with them, and the parameters that are a guess.
-
-    What the launch does not give is deduced from its arguments' types, or is the default.
-    """
-    chosen: dict[str, str] = {}
-    guessed: list[str] = []
-    given = list(launch.template)
-    for number, text in enumerate(declaration.template):
-        kind, _, default = (part.strip() for part in text.partition("="))
-        words = WORD.findall(kind)
-        name = words[-1] if words else f"T{number}"
-        is_type = kind.startswith(("typename", "class"))
-        value = given[number] if number < len(given) else ""
-        if is_type and (not value or (dtype_of_type(value) is None and re.fullmatch(r"\w{1,2}|scalar_t", value))):
-            value = _deduced(declaration, launch, name) or default
-        if not is_type and not re.fullmatch(r"-?\d+|true|false|[\w:]*[A-Za-z][\w:]*", value):
-            value = default
-        if not value:
-            guessed.append(name)
-            value = guessed_argument(kind)
-        if kind.startswith("bool"):
-            value = {"0": "false", "1": "true"}.get(value, value)
-        chosen[name] = value
-    arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
-    return chosen, declaration.name + arguments, guessed
-
-
-def _deduced(declaration: Declaration, launch: SeenLaunch, name: str) -> str:
-    for parameter, type_ in zip(declaration.parameters, launch.types, strict=False):
-        plain = " ".join(re.sub(r"\bconst\b|[*&]", " ", parameter.type).split())
-        found = type_.rstrip("*& ")
-        if plain == name and dtype_of_type(found) is not None:
-            return found
-    return ""
+def _joined(*comments: str) -> str:
+    """Join comments, what is needed first."""
+    return "; ".join(one for one in sorted(comments, key=lambda one: not one.startswith("NEEDED")) if one)

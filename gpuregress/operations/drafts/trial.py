@@ -9,6 +9,7 @@ from pathlib import Path
 from gpuregress import dtypes, storage
 from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.frozen import dataclass
+from gpuregress.operations.drafts.launch import UNKNOWN_SIZE
 from gpuregress.project import Project
 from gpuregress.records import Outcome, RunSummary
 from gpuregress.session import session
@@ -22,6 +23,7 @@ _TRIAL_S = 10.0
 _MOST_ROUNDS = 10
 _FACTOR = 8
 _MOST_BYTES = 2**28
+_FOUND_SIZE = "its size, which was found by trial for the parameters above"
 _BEYOND = re.compile(r"out-of-bounds [a-z ]+ of (\d+) bytes at ([A-Za-z_]\w*)\[(\d+)\] \((\w+) has (\d+)\)")
 
 
@@ -111,11 +113,10 @@ def _beyond(summary: RunSummary, job: str, guessed: tuple[str, ...]) -> tuple[st
 def _enlarge(path: Path, buffer: str, elements: int) -> bool:
     """Give a buffer of a drafted job another size; tell whether it may have that."""
     text = storage.read_bytes(path).decode()
-    line = re.compile(rf"^(  {re.escape(buffer)}: \{{dtype: (.+?), shape: \[)[^\]]*(\].*?)(?:   #.*)?$", re.MULTILINE)
+    line = re.compile(rf"^(  {re.escape(buffer)}: \{{dtype: (.+?), shape: \[)[^\]]*(\].*)$", re.MULTILINE)
     match = line.search(text)
     if match is None or elements * dtypes.parse(re.sub(r"\s+", "", match[2])).size > _MOST_BYTES:
         return False
-    comment = "NEEDED: its size; this one was found by trial, for the parameters above"
-    changed = f"{match[1]}{elements}{match[3]}   # {comment}"
+    changed = f"{match[1]}{elements}{match[3].replace(UNKNOWN_SIZE, _FOUND_SIZE)}"
     storage.write_atomic(path, (text[: match.start()] + changed + text[match.end() :]).encode())
     return True

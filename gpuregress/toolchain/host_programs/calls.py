@@ -96,8 +96,7 @@ class HostCalls(HostExpressions):
             return ArrayPointer(HostArray(grammar.text(argument), None, self.place(node), element), element)
         if functions and name in self.program.launching:
             return self.call(functions[0], given)
-        for one in given:
-            self.evaluate(one)
+        library.change([self.evaluate(one) for one in given])
         return None
 
     def _template_arguments(self, called: Node) -> tuple[str, ...]:

@@ -121,12 +121,12 @@ class HostDeclarations(HostCalls):
             if isinstance(first, HostScalar):
                 pointer.memory.bytes = scalars.binary("*", first, size)
                 if len(items) > 1 and isinstance(items[1], HostScalar):
-                    pointer.memory.stored, pointer.memory.is_filled = items[1], True
+                    pointer.memory.contents = pointer.memory.contents.with_all(items[1])
             elif isinstance(first, ArrayPointer):
                 self._copy(pointer.memory, first.memory)
         elif node is not None and node.type == "initializer_list":
             pointer.memory.bytes = scalars.binary("*", constant(len(items)), size)
-            pointer.memory.is_filled = True
+            pointer.memory.contents = pointer.memory.contents.changed()
         elif node is not None:
             value = self.evaluate(node)
             if isinstance(value, ArrayPointer):
@@ -136,7 +136,7 @@ class HostDeclarations(HostCalls):
     @staticmethod
     def _copy(memory: HostArray, source: HostArray) -> None:
         memory.bytes = memory.bytes or source.bytes
-        memory.source, memory.is_filled = source, True
+        memory.contents = memory.contents.with_copy(source.contents, is_whole=True)
 
     def _array(self, cell: HostCell, node: Node, value: Node | None) -> Object | None:
         if value is None and cell.type == "dim3":
@@ -151,7 +151,11 @@ class HostDeclarations(HostCalls):
             count = self.evaluate(size) if size is not None else constant(max(len(items), 1))
             total = scalars.binary("*", total, self._counted(count, f"{cell.name}_size", node))
             one = one.child_by_field_name("declarator")
-        return ArrayPointer(HostArray(cell.name, total, self.place(node), cell.type), cell.type)
+        memory = HostArray(cell.name, total, self.place(node), cell.type)
+        if value is not None:
+            is_zero = all(isinstance(one, HostScalar) and one.is_known and not one.number for one in items)
+            memory.contents = memory.contents.zeroed(is_whole=True) if is_zero else memory.contents.changed()
+        return ArrayPointer(memory, cell.type)
 
     def _counted(self, value: Object | None, name: str, node: Node) -> HostScalar:
         """Return an extent; one that is not known has a guess."""

@@ -11,6 +11,7 @@ from gpuregress.toolchain.host_code import grammar
 from gpuregress.toolchain.host_programs import library, scalars
 from gpuregress.toolchain.host_programs.objects import (
     ArrayPointer,
+    ElementCell,
     HostArray,
     HostCell,
     Listed,
@@ -25,21 +26,8 @@ from gpuregress.toolchain.host_programs.scope import FunctionReturn, HostScope, 
 _MOST_CALLS = 24
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FLOAT = re.compile(r"\b(float|double|half)\b")
-
-
-class _Stored(HostCell):
-    """An element of an array: the first value that is stored is kept."""
-
-    __slots__ = ("_memory",)
-
-    def __init__(self, memory: HostArray) -> None:
-        self._memory = memory
-        super().__init__("", "", memory.stored)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name == "value" and isinstance(value, HostScalar) and self._memory.stored is None:
-            self._memory.stored, self._memory.is_filled = value, True
-        super().__setattr__(name, value)
+_PARTS = ("field_expression", "subscript_expression", "pointer_expression", "update_expression")
+"""Expressions that name a part of their argument."""
 
 
 def _element_of(array: Structure, index: str, node: Node | None) -> HostCell:
@@ -218,7 +206,7 @@ class HostExpressions(HostScope):
             return constant(int(sign == "!="))
         if sign == ">>" and first is None:  # a stream is read
             cell = self.lvalue(right)
-            if cell is not None and dtype_of_type(cell.type):
+            if cell is not None and (dtype_of_type(cell.type) or isinstance(cell, ElementCell)):
                 self.assign(cell, self.unknown(cell.name, cell.type or "int", node), node)
         return None
 
@@ -237,6 +225,7 @@ class HostExpressions(HostScope):
         if rounded is not None:
             return rounded
         self._fix(value)
+        self._choose(value)
         if value.is_known:
             return self.evaluate(first if value.number else second)
         taken, other = (self.evaluate(one) for one in ((first, second) if value.number else (second, first)))
@@ -258,6 +247,8 @@ class HostExpressions(HostScope):
             return None
         value = self.evaluate(right)
         cell = self.lvalue(left)
+        if cell is None or left.type == "field_expression":
+            self._change(left)
         if cell is None:
             return value
         sign = grammar.text(operator) if operator is not None else "="
@@ -277,6 +268,8 @@ class HostExpressions(HostScope):
     def _on_update_expression(self, node: Node) -> Object | None:
         argument = node.child_by_field_name("argument")
         cell = self.lvalue(argument) if argument is not None else None
+        if argument is not None and (cell is None or isinstance(cell, ElementCell)):
+            self._change(argument)
         if cell is None or not isinstance(cell.value, HostScalar):
             return None
         old = cell.value
@@ -304,7 +297,7 @@ class HostExpressions(HostScope):
         value = self.evaluate(argument)
         if isinstance(value, Reference):
             return value.cell.value
-        return value.memory.stored if isinstance(value, ArrayPointer) else None
+        return value.memory.element_value(self.place(node)) if isinstance(value, ArrayPointer) else None
 
     def _element(self, node: Node) -> Object | None:
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
@@ -341,17 +334,30 @@ class HostExpressions(HostScope):
             value = self.evaluate(argument) if argument is not None else None
             if isinstance(value, Reference):
                 return value.cell
-            return _Stored(value.memory) if isinstance(value, ArrayPointer) else None
+            return self._element_cell(value, constant(0), node) if isinstance(value, ArrayPointer) else None
         if node.type == "subscript_expression":
             return self._subscripted(node)
         return None
+
+    def _element_cell(self, base: ArrayPointer, index: HostScalar | None, node: Node) -> ElementCell:
+        at = None if index is None else scalars.binary("+", base.offset, index)
+        return ElementCell(base.memory, at, self.place(node))
+
+    def _change(self, node: Node) -> None:
+        """Let the contents of the array be uncertain that an expression changes a part of."""
+        while node.type in _PARTS and (inner := node.child_by_field_name("argument")) is not None:
+            value = self.evaluate(inner)
+            if isinstance(value, ArrayPointer):
+                value.memory.contents = value.memory.contents.changed()
+                return
+            node = inner
 
     def _subscripted(self, node: Node) -> HostCell | None:
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         base = self.evaluate(argument) if argument is not None else None
         index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
         if isinstance(base, ArrayPointer):
-            return _Stored(base.memory)
+            return self._element_cell(base, index if isinstance(index, HostScalar) else None, node)
         if base is None and argument is not None and argument.type == "field_expression":
             member = self._member(argument)
             if member is not None:

@@ -11,6 +11,7 @@ from gpuregress import dtypes
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code import grammar
 from gpuregress.toolchain.host_programs import scalars, textures
+from gpuregress.toolchain.host_programs.contents import ArrayContents
 from gpuregress.toolchain.host_programs.objects import (
     ArrayPointer,
     HostArray,
@@ -125,6 +126,16 @@ _CEILINGS = frozenset(
         "CEIL_DIV",
     ]
 )
+_READERS = frozenset(["free", "printf", "fprintf", "fwrite", "puts", "memcmp", "assert", "equal", "accumulate"])
+"""Functions that leave the arrays as they are that they are given; those of CUDA do, too, but for `_WRITERS`."""
+_WRITERS = ("cudaMemcpy", "cudaMemset")
+_READING_METHODS = frozenset(
+    [
+        *("at", "back", "capacity", "cbegin", "cend", "empty", "end", "front", "rbegin", "release", "rend", "reset"),
+        *("defined", "device", "dim", "dtype", "is_contiguous", "is_cuda", "item", "options", "scalar_type"),
+        *("sizes", "stride", "strides"),
+    ]
+)
 _TAKES = {"size", "numel"}
 
 
@@ -223,12 +234,21 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
         return values[0]
     if name in ("getenv", "checkCmdLineFlag", "getCmdLineArgumentString", "getCmdLineArgumentFilename"):
         return named(scalars.COMMAND_LINE, 0, run.place(node), is_known=False)
+    if name not in _READERS and not (name.startswith("cuda") and not name.startswith(_WRITERS)):
+        change(values)
     for value in values:
         _forget(run, value, node)
     if name.startswith(("cuda", "cu")) and name[4:5].isupper():
         return constant(0)
     # A function that checks what its argument returns, as checkCudaErrors.
     return constant(0) if values and isinstance(values[0], HostScalar) and _is_status(given[0]) else None
+
+
+def change(values: Sequence[Object | None]) -> None:
+    """Let the contents of arrays be uncertain that something was given which is not understood."""
+    for value in values:
+        if isinstance(value, ArrayPointer):
+            value.memory.contents = value.memory.contents.changed()
 
 
 def _is_status(node: Node) -> bool:
@@ -286,22 +306,43 @@ def _copy(run: Run, values: Sequence[Object | None], node: Node) -> Object | Non
     if len(values) < 3 or not isinstance(values[0], ArrayPointer):
         _forget(run, values[0] if values else None, node)
         return constant(0)
-    memory = values[0].memory
-    source = values[1].memory if isinstance(values[1], ArrayPointer) else None
-    number = _pointed(values[1])
-    memory.is_filled = True
-    if source is not None and memory.source is None and memory not in source.origins():
-        memory.source = source
-    elif number is not None and isinstance(number.value, HostScalar) and memory.stored is None:
-        memory.stored = number.value
+    _copy_into(values[0].memory, values[0].offset, values[1], values[2])
     return constant(0)
+
+
+def _copy_into(memory: HostArray, offset: HostScalar, source: Object | None, size: Object | None) -> None:
+    """Note a copy from an array or a number."""
+    is_whole = memory.is_whole(size) and offset.number == 0
+    if isinstance(source, ArrayPointer):
+        is_same = is_whole and source.offset.number == 0
+        memory.contents = memory.contents.with_copy(source.memory.contents, is_whole=is_same)
+    elif isinstance(source, Reference) and isinstance(source.cell.value, HostScalar):
+        given = ArrayContents().with_all(source.cell.value)
+        is_element = memory.bytes is not None and isinstance(size, HostScalar) and memory.bytes.number == size.number
+        memory.contents = memory.contents.with_copy(given, is_whole=is_whole and is_element)
+    else:
+        memory.contents = memory.contents.changed()
 
 
 def _set(_: Run, values: Sequence[Object | None], __: Node) -> Object:
-    if len(values) >= 3 and isinstance(values[0], ArrayPointer) and isinstance(values[1], HostScalar):
-        memory = values[0].memory
-        memory.is_zeroed = memory.is_zeroed or values[1].number == 0
+    if len(values) >= 3 and isinstance(values[0], ArrayPointer):
+        memory, is_zero = values[0].memory, isinstance(values[1], HostScalar) and values[1].number == 0
+        is_whole = memory.is_whole(values[2]) and values[0].offset.number == 0
+        memory.contents = memory.contents.zeroed(is_whole=is_whole) if is_zero else memory.contents.changed()
     return constant(0)
+
+
+def _fill_range(run: Run, values: Sequence[Object | None], node: Node) -> None:
+    """`std::fill` and `thrust::fill`, or a function of that name that is not seen."""
+    arguments = node.child_by_field_name("arguments")
+    if len(values) == 3 and arguments is not None and isinstance(values[0], ArrayPointer):
+        memory, end = values[0].memory, grammar.text(arguments.named_children[1])
+        is_whole = values[0].offset.number == 0 and end.endswith("end()")
+        memory.contents = memory.contents.with_all(values[2]) if is_whole else memory.contents.changed()
+        return
+    change(values)
+    for value in values:
+        _forget(run, value, node)
 
 
 def _copy_to_symbol(run: Run, values: Sequence[Object | None], node: Node) -> Object:
@@ -310,12 +351,9 @@ def _copy_to_symbol(run: Run, values: Sequence[Object | None], node: Node) -> Ob
     name = re.sub(r"^.*[&\s(]", "", first).strip(")")
     source = values[1] if len(values) > 1 else None
     size = values[2] if len(values) > 2 and isinstance(values[2], HostScalar) else None
-    memory = HostArray(name, size, run.place(node), is_filled=True)
-    if isinstance(source, ArrayPointer):
-        memory.source = source.memory
-    elif isinstance(source, Reference) and isinstance(source.cell.value, HostScalar):
-        memory.stored = source.cell.value
-    run.symbols.setdefault(name, memory)
+    memory = run.symbols.setdefault(name, HostArray(name, size, run.place(node)))
+    offset = values[3] if len(values) > 3 and isinstance(values[3], HostScalar) else constant(0)
+    _copy_into(memory, offset, source, size)
     return constant(0)
 
 
@@ -404,9 +442,13 @@ def method(run: Run, base: ArrayPointer, name: str, given: Sequence[Node], node:
         return run.unknown("_".join(parts), "int", node)
     if name in ("resize", "reserve", "assign") and values and isinstance(values[0], HostScalar):
         memory.bytes = scalars.binary("*", values[0], run.size(base.type, node))
+        if len(values) > 1:
+            memory.contents = memory.contents.with_all(values[1])
         return None
     if name in ("contiguous", "cuda", "to", "clone", "detach", "view", "reshape", "flatten"):
         return base
+    if name not in _READING_METHODS:
+        memory.contents = memory.contents.changed()
     return None
 
 
@@ -422,6 +464,7 @@ _CALLS: Mapping[str, _Known] = {
     "aligned_alloc": _aligned_memory,
     "cudaMallocPitch": _allocate_pitched,
     **dict.fromkeys(_COPIES, _copy),
+    "fill": _fill_range,
     "cudaMemset": _set,
     "cudaMemsetAsync": _set,
     "memset": _set,

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from tree_sitter import Node
 
+from gpuregress.toolchain.host_programs.contents import NOTHING_STORED, ArrayContents
 from gpuregress.toolchain.host_programs.scalars import HostScalar, constant, named
 
 
@@ -20,10 +21,7 @@ class HostArray:
         bytes: its size; None where the host code does not say it.
         where: its place in the source.
         element: the type of its elements, where the program says it.
-        stored: what the host code stored into an element, the first such value.
-        source: the array that it was copied from.
-        is_filled: whether anything was copied to it.
-        is_zeroed: whether it was set to zero.
+        contents: what the host code puts into it.
         extents: of an array for textures, slowest first.
         kind: `layered`, `cube` or `cube-layered` of one for textures, "" of another.
     """
@@ -32,19 +30,24 @@ class HostArray:
     bytes: HostScalar | None
     where: str
     element: str = ""
-    stored: HostScalar | None = None
-    source: HostArray | None = None
-    is_filled: bool = False
-    is_zeroed: bool = False
+    contents: ArrayContents = NOTHING_STORED
     extents: tuple[HostScalar, ...] = ()
     kind: str = ""
 
-    def origins(self) -> tuple[HostArray, ...]:
-        """Return this array, the one that it was copied from, and so on."""
-        found = [self]
-        while (source := found[-1].source) is not None and source not in found:
-            found.append(source)
-        return tuple(found)
+    def element_value(self, where: str) -> HostScalar | None:
+        """Return the value of an element; a guess where its elements may differ.
+
+        Args:
+            where: the place in the source that reads it.
+        """
+        stored = self.contents.stored
+        if stored is None or self.contents.is_certain or not stored.is_known:
+            return stored
+        return named(f"{self.name}_element", stored.number, where, is_known=False)
+
+    def is_whole(self, size: object) -> bool:
+        """Tell whether a size in bytes is not less than that of the array, as far as is known."""
+        return self.bytes is None or (isinstance(size, HostScalar) and size.number >= self.bytes.number)
 
 
 @dataclass(eq=False, slots=True)
@@ -58,6 +61,31 @@ class HostCell:
     type: str = ""
     value: Object | None = None
     doubts: int = 0
+
+
+class ElementCell(HostCell):
+    """An element of an array, which is not told apart from the others.
+
+    Args:
+        memory: the array.
+        index: of the element; None where it is not known.
+        where: the place in the source.
+    """
+
+    __slots__ = ("_index", "_memory")
+
+    def __init__(self, memory: HostArray, index: HostScalar | None, where: str) -> None:
+        self._memory, self._index = memory, index
+        super().__init__("", "", memory.element_value(where))
+
+    def store(self, value: Object | None, *, is_chosen: bool) -> None:
+        """Note what is stored into the element.
+
+        Args:
+            value: that is stored.
+            is_chosen: whether a condition on a loop's variable decides about it.
+        """
+        self._memory.contents = self._memory.contents.with_element(self._index, value, is_chosen=is_chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +149,21 @@ class HostTexture:
 
 
 Object = HostScalar | ArrayPointer | Reference | Structure | Listed | NamedFunction | HostTexture
+
+
+def member_of(value: Object | None, path: str) -> Object | None:
+    """Return a member of a structure; None where it is not known.
+
+    Args:
+        value: the structure.
+        path: of the member, as `grid.width`.
+    """
+    for name in path.split("."):
+        if isinstance(value, Reference):
+            value = value.cell.value
+        cell = value.members.get(name) if isinstance(value, Structure) else None
+        value = cell.value if cell is not None else None
+    return value
 
 
 def dim3(values: tuple[HostScalar, ...]) -> Structure:

@@ -86,6 +86,11 @@ def leaves(value: HostScalar) -> Iterator[HostScalar]:
         yield from leaves(one)
 
 
+def depends_on_loop(value: HostScalar) -> bool:
+    """Tell whether the variable of a loop is part of a value."""
+    return value.op == "loop" or any(map(depends_on_loop, value.operands))
+
+
 def is_told(value: HostScalar) -> bool:
     """Tell whether no guess is part of a value; that the command line has no arguments is none."""
     return value.is_known or all(one.is_known or one.name == COMMAND_LINE for one in leaves(value))

@@ -12,6 +12,7 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_programs import library, scalars
 from gpuregress.toolchain.host_programs.objects import (
     ArrayPointer,
+    ElementCell,
     HostArray,
     HostCell,
     Object,
@@ -73,6 +74,7 @@ class HostScope:
         self._visited: set[int] = set()  # identities of functions
         self._doubts = 0  # branches around that may not be taken
         self._unlikely = 0  # branches around that are not taken
+        self._choices = 0  # conditions on a loop's variable in the turn so far
         self._asked: list[str] = []  # places of the conditions around that are not known
         self._journals: list[_Changes] = []  # of the branches around that may not be taken, the innermost last
         self._steps = 0
@@ -166,6 +168,8 @@ class HostScope:
 
     def assign(self, cell: HostCell, value: Object | None, node: Node | None = None) -> None:
         """Give a variable a value; a guess does not replace what is known where the branch may not be taken."""
+        if isinstance(cell, ElementCell):
+            cell.store(value, is_chosen=self._choices > 0)
         old = cell.value
         self._note(cell)
         is_guess = value is None or (isinstance(value, HostScalar) and not value.is_known)
@@ -202,6 +206,10 @@ class HostScope:
     def _fix(self, value: HostScalar) -> None:
         """Note the names that a value depends on: the job must not vary them."""
         self.fixed |= {one.name for one in scalars.leaves(value)}
+
+    def _choose(self, value: Object | None) -> None:
+        """Note a condition that may hold in some turns of a loop only."""
+        self._choices += isinstance(value, HostScalar) and scalars.depends_on_loop(value)
 
     @contextmanager
     def _either(self, node: Node, *, is_told: bool) -> Iterator[None]:

@@ -72,6 +72,7 @@ class HostStatements(HostDeclarations):
     def _if(self, node: Node) -> None:
         condition = node.child_by_field_name("condition")
         value = self.evaluate(condition) if condition is not None else None
+        self._choose(value)
         first, second = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         holds = bool(value.number) if isinstance(value, HostScalar) else isinstance(value, (ArrayPointer, Reference))
         taken, other = (first, second) if holds else (second, first)
@@ -113,6 +114,7 @@ class HostStatements(HostDeclarations):
     def _switch(self, node: Node) -> None:
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         value = self.evaluate(condition) if condition is not None else None
+        self._choose(value)
         if is_told(value):
             self._cases(body, value)
         else:
@@ -168,7 +170,9 @@ class HostStatements(HostDeclarations):
                 set(_WORD.findall(grammar.text(body))) & self.program.launching
             )
             before = {id(cell): cell.value for one in self._frames for cell in one.values()}
-            limit = self._limit
+            limit, choices = self._limit, self._choices
+            if node.type == "for_range_loop":
+                self._change_elements(node)
             if not has_launch:
                 self._limit = min(limit, self._steps + _MOST_STEPS_OF_LOOP)
             try:
@@ -178,9 +182,16 @@ class HostStatements(HostDeclarations):
                     raise
                 is_ended = False
             finally:
-                self._limit = limit
+                self._limit, self._choices = limit, choices
             if not is_ended:
                 self._forget(before, frame)
+
+    def _change_elements(self, node: Node) -> None:
+        """Let the contents of the array be uncertain whose elements a loop has references to."""
+        right, declared = node.child_by_field_name("right"), grammar.text(node).partition(":")[0]
+        value = self.evaluate(right) if right is not None else None
+        if isinstance(value, ArrayPointer) and "&" in declared and "const" not in declared:
+            value.memory.contents = value.memory.contents.changed()
 
     def _turns(self, node: Node, most: int) -> bool:
         """Run the turns of a loop; tell whether it ends by itself."""

@@ -140,9 +140,11 @@ def _pitched_pointer(_: Run, values: Sequence[Object | None], __: Node) -> Objec
 
 
 def _fill(memory: HostArray, source: Object | None) -> None:
-    memory.is_filled = True
-    if isinstance(source, ArrayPointer) and memory not in source.memory.origins():
-        memory.source = source.memory
+    if isinstance(source, ArrayPointer):
+        is_whole = source.offset.number == 0
+        memory.contents = memory.contents.with_copy(source.memory.contents, is_whole=is_whole)
+    else:
+        memory.contents = memory.contents.changed()
 
 
 def _create_texture(_: Run, values: Sequence[Object | None], __: Node) -> Object:

@@ -45,7 +45,7 @@ int main() {
     cudaMemcpyToSymbol(taps, h, sizeof(h));
     cudaMalloc(&x, 2 * n * sizeof(float));
     cudaMalloc(&y, n * sizeof(float));
-    cudaMemcpy(x, h, n * sizeof(float), cudaMemcpyHostToDevice);
+    cudaMemcpy(x, h, 2 * n * sizeof(float), cudaMemcpyHostToDevice);
     f<<<(n + TILE - 1) / TILE, TILE, TILE * sizeof(float)>>>(y, x, 0.5f, n);
 }
 """,
@@ -210,12 +210,13 @@ def test_structures_have_the_members_that_the_compiler_tells(tmp_path: Path, mon
         "o": {"dtype": "uint8", "shape": ["n * 12"]},
     }
     assert job["launches"][0]["args"][-1] == {"struct": [{"int32": 1}, {"float32": 1.0}]}
-    assert needed == (
+    assert set(needed) == {
         "by_value.n: its value (app.cu:4)",
         "by_value.x: its value (app.cu:4)",
+        "q: its contents",
         "l: its contents: Link.next is a pointer, and a job's buffer holds none; gpuregress capture can record it",
         "o: its contents, in bytes: each Other has 12, and no dtype has its members",
-    )
+    }
     assert "# NEEDED: its contents: Link.next is a pointer" in written
 
 
@@ -243,3 +244,35 @@ def test_textures_and_surfaces(tmp_path: Path) -> None:
     assert job["launches"][0]["args"] == ["y", "t", "s", "lin", "u"]
     assert needed == ("u: the memory and the settings of this texture (app.cu:9)",)
     assert "# NEEDED: its dtype and shape, filter, address and read modes" in written
+
+
+def test_contents_that_are_a_guess_are_marked(tmp_path: Path) -> None:
+    _, written, needed = drafted(
+        tmp_path,
+        """__constant__ float taps[4];
+struct V { float *p; };
+__global__ void f(float *out, const float *a, const int *b, const float *c, const float *d, const float *e) {}
+__global__ void g(V v) {}
+int main() {
+    float *out, *a, *c, *d, *e, t[4], *h = (float *)malloc(400); int *b;
+    cudaMalloc(&out, 400); cudaMalloc(&a, 400); cudaMalloc(&b, 400); cudaMalloc(&c, 400); cudaMalloc(&d, 400);
+    cudaMalloc(&e, 400);
+    for (int i = 0; i < 4; i++) t[i] = i * 0.5f;
+    cudaMemcpyToSymbol(taps, t, sizeof(t));
+    load(h); cudaMemcpy(a, h, 400, cudaMemcpyHostToDevice); cudaMemcpy(b, h, 400, cudaMemcpyHostToDevice);
+    cudaMemset(c, 0, 400); cudaMemset(d, 0, 40); cudaMemset(e, 0, 400);
+    V v; v.p = e; g<<<1, 1>>>(v);
+    f<<<1, 100>>>(out, a, b, c, d, e);
+}
+""",
+    )
+    lines = {line.partition(":")[0].strip(): line for line in written.splitlines() if "dtype:" in line}
+    assert set(lines) == {"out", "a", "b", "c", "d", "e", "taps"}
+    assert "# a, app.cu:7; random numbers, not the program's" in lines["a"]
+    assert "# NEEDED: its contents; this fill is a guess; b, app.cu:7" in lines["b"]
+    assert lines["c"].endswith("fill: zeros}   # c, app.cu:7")
+    assert "fill: zeros}   # NEEDED: its contents; this fill is a guess; d, app.cu:7" in lines["d"]
+    made = "its contents, which g may make at app.cu:13: put that launch before this one"
+    assert f"fill: zeros}}   # NEEDED: {made}; e, app.cu:8" in lines["e"]
+    assert "# app.cu:10; random numbers, not the program's" in lines["taps"]
+    assert needed == ("b: its contents", "d: its contents", f"e: {made}")

@@ -6,6 +6,7 @@ import pytest
 
 from gpuregress.operations import new
 from gpuregress.operations.drafts import trial
+from gpuregress.operations.drafts.launch import UNKNOWN_SIZE
 from gpuregress.operations.drafts.trial import FoundSize
 from gpuregress.project import Project
 
@@ -34,7 +35,7 @@ def test_a_guessed_size_grows_until_the_kernel_stays_inside(project: Project) ->
     assert (size.buffer, size.elements >= 3101) == ("x", True)
     text = made.path.read_text()
     assert f"x: {{dtype: float32, shape: [{size.elements}], fill: {{normal: {{std: 1.0}}}}}}" in text
-    assert "# NEEDED: its size; this one was found by trial" in text
+    assert "# NEEDED: its size, which was found by trial for the parameters above; random numbers" in text
     assert not project.runs.exists()
 
 
@@ -55,9 +56,13 @@ def test_the_growth_has_a_limit(project: Project, monkeypatch: pytest.MonkeyPatc
 
 def test_a_record_is_enlarged(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
-    path.write_text("buffers:\n  p: {dtype: {a: int32, b: float32}, shape: [n * 2]}   # NEEDED: x\n")
+    guess = f"# NEEDED: {UNKNOWN_SIZE}; p, a.cu:3"
+    path.write_text(f"buffers:\n  p: {{dtype: {{a: int32, b: float32}}, shape: [n * 2]}}   {guess}\n")
     assert trial._enlarge(path, "p", 99)
-    assert "  p: {dtype: {a: int32, b: float32}, shape: [99]}   # NEEDED: its size; this" in path.read_text()
+    assert (
+        "  p: {dtype: {a: int32, b: float32}, shape: [99]}   # NEEDED: its size, which was found by trial"
+        in path.read_text()
+    )
     assert not trial._enlarge(path, "q", 99)
 
 

@@ -40,9 +40,10 @@ int main(int argc, char **argv) {
     assert isinstance(y, ArrayPointer)
     assert x.memory.bytes is not None
     assert formula(scalars.quotient(x.memory.bytes, 4)) == "n"
-    stored = x.memory.origins()[-1].stored
+    stored = x.memory.contents.stored
     assert stored is not None
-    assert (x.memory.is_filled, stored.number, stored.high, y.memory.is_filled) == (True, 0.0, 1.0, False)
+    assert (x.memory.contents.is_filled, stored.number, stored.high) == (True, 0.0, 1.0)
+    assert not y.memory.contents.is_filled
 
 
 def test_a_function_that_nobody_calls_runs_with_unknown_values(tmp_path: Path) -> None:

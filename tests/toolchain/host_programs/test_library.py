@@ -46,7 +46,7 @@ int main() {
     y = launch.arguments[0]
     assert isinstance(y, ArrayPointer)
     assert y.memory.bytes is not None
-    assert (y.memory.name, y.memory.bytes.number, y.memory.is_zeroed) == ("v", 2000, True)
+    assert (y.memory.name, y.memory.bytes.number, y.memory.contents.is_zeroed) == ("v", 2000, True)
     size = run.symbols["taps"].bytes
     assert size is not None
     assert size.number == 36
@@ -88,5 +88,6 @@ def test_a_copied_number_is_what_its_array_holds(tmp_path: Path) -> None:
     (launch,) = launches(tmp_path, f"{KERNEL}{text} k<<<1, 1>>>(x, x, 1); }}\n")
     pointer = launch.arguments[0]
     assert isinstance(pointer, ArrayPointer)
-    assert pointer.memory.stored is not None
-    assert pointer.memory.stored.number == 5
+    assert pointer.memory.contents.stored is not None
+    assert pointer.memory.contents.stored.number == 5
+    assert pointer.memory.contents.is_certain

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from gpuregress.toolchain.host_programs.contents import ArrayContents
 from gpuregress.toolchain.host_programs.objects import HostArray, Listed, axes, dim3
 from gpuregress.toolchain.host_programs.scalars import constant
 
 
-def test_copies_in_a_circle_end() -> None:
-    host, device = HostArray("h", None, ""), HostArray("d", None, "")
-    host.source, device.source = device, host
-    assert device.origins() == (device, host)
+def test_an_element_that_others_may_differ_from_is_a_guess() -> None:
+    memory = HostArray("h", None, "", contents=ArrayContents(constant(3), is_filled=True))
+    told = memory.element_value("a.cu:1")
+    memory.contents = memory.contents.changed()
+    guess = memory.element_value("a.cu:1")
+    assert told is not None
+    assert guess is not None
+    assert [(one.number, one.is_known) for one in (told, guess)] == [(3, True), (3, False)]
 
 
 def test_what_a_dim3_does_not_say_is_one() -> None:

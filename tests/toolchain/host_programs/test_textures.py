@@ -34,10 +34,8 @@ def test_an_array_with_its_contents_and_settings(tmp_path: Path) -> None:
         "read": "normalized_float",
     }
     assert found.memory is not None
-    assert (found.layout, found.memory.element, found.memory.is_filled) == ("array", "uchar4", True)
+    assert (found.layout, found.memory.element, found.memory.contents.is_filled) == ("array", "uchar4", True)
     assert [formula(one) for one in found.memory.extents] == ["h", "w"]
-    assert found.memory.source is not None
-    assert found.memory.source.name == "x"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +67,7 @@ def test_a_volume_with_layers(tmp_path: Path) -> None:
         "cudaTextureDesc d = {};\n",
     )
     assert found.memory is not None
-    assert (found.memory.kind, found.memory.is_filled) == ("layered", True)
+    assert (found.memory.kind, found.memory.contents.is_filled) == ("layered", True)
     assert [one.number for one in found.memory.extents] == [5, 32, 64]
 
 

@@ -1,0 +1,54 @@
+"""Launches of the host code that may have written an array before a kernel reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpuregress.operations.drafts import types
+from gpuregress.operations.drafts.types import KnownTypes
+from gpuregress.toolchain.cxx_declarations import CxxParameter
+from gpuregress.toolchain.host_programs import objects
+from gpuregress.toolchain.host_programs.objects import (
+    ArrayPointer,
+    HostArray,
+    HostTexture,
+    Object,
+    SeenLaunch,
+    Structure,
+)
+from gpuregress.toolchain.host_programs.program import HostFiles
+
+
+def last_writer(
+    memory: HostArray, launches: Sequence[SeenLaunch], program: HostFiles, known: KnownTypes
+) -> SeenLaunch | None:
+    """Return the last launch whose kernel may write an array, as far as const tells; None where there is none.
+
+    Args:
+        memory: the array.
+        launches: in the order of the program.
+        program: what the files define.
+        known: of the types of the kernels' parameters.
+    """
+    for launch in reversed(launches):
+        kernel = program.kernel(launch.kernel)
+        for parameter, value in zip(kernel.parameters if kernel else (), launch.arguments, strict=False):
+            if not parameter.const and any(one is memory for one in _written(parameter, value, known)):
+                return launch
+    return None
+
+
+def _written(parameter: CxxParameter, value: Object | None, known: KnownTypes) -> Iterator[HostArray | None]:
+    """List the arrays that a kernel may write through an argument."""
+    type_ = types.plain(parameter.type)
+    layout = known.layouts.get(type_)
+    if isinstance(value, ArrayPointer) or (isinstance(value, HostTexture) and type_ == "cudaSurfaceObject_t"):
+        yield value.memory
+    elif layout is not None:
+        for field in layout.fields:
+            member = objects.member_of(value, field.path)
+            if isinstance(member, ArrayPointer) and "const" not in field.type:
+                yield member.memory
+    elif isinstance(value, Structure):
+        for cell in value.members.values():
+            yield from _written(parameter, cell.value, known)

@@ -1,0 +1,95 @@
+"""Contents of arrays in host code: what the program stores, and whether that tells every element.
+
+A loop is run for a few turns only, so what it stores is told by its first turns: all elements have one value, one range
+of random numbers, or their index. Whatever does not fit makes the contents uncertain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpuregress.frozen import dataclass
+from gpuregress.toolchain.host_programs.scalars import HostScalar, depends_on_loop
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayContents:
+    """What host code has put into an array.
+
+    Attributes:
+        stored: the first number that was stored into an element; None where there is none.
+        is_filled: whether anything was stored or copied to it.
+        is_zeroed: whether it was set to zero.
+        is_certain: whether `stored` or `is_zeroed` tells all elements.
+    """
+
+    stored: HostScalar | None = None
+    is_filled: bool = False
+    is_zeroed: bool = False
+    is_certain: bool = True
+
+    def with_element(self, index: HostScalar | None, value: object, *, is_chosen: bool = False) -> ArrayContents:
+        """Return the contents behind a store to an element.
+
+        Args:
+            index: of the element; None where it is not known.
+            value: what is stored.
+            is_chosen: whether a condition on a loop's variable decides about it.
+        """
+        stored = value if isinstance(value, HostScalar) and not self._is_unknown else self.stored
+        if self.stored is not None:
+            fits = isinstance(value, HostScalar) and _continues(self.stored, index, value)
+            return replace(self, is_certain=self.is_certain and fits and not is_chosen)
+        begins = index is not None and depends_on_loop(index) and index.number == 0 and stored is not None
+        return ArrayContents(
+            stored, True, self.is_zeroed, self.is_certain and begins and not (is_chosen or self.is_zeroed)
+        )
+
+    @property
+    def _is_unknown(self) -> bool:
+        """Whether something was put into it that is no number."""
+        return self.is_filled and self.stored is None
+
+    def with_all(self, value: object) -> ArrayContents:
+        """Return the contents behind a store of one value to all elements."""
+        known = value if isinstance(value, HostScalar) else None
+        return ArrayContents(known, is_filled=True, is_certain=known is not None)
+
+    def with_copy(self, source: ArrayContents, *, is_whole: bool) -> ArrayContents:
+        """Return the contents behind a copy from another array.
+
+        Args:
+            source: what is copied.
+            is_whole: whether every element is copied to the element with the same index.
+        """
+        copied = replace(source, is_filled=True)
+        if is_whole and not self.is_filled:
+            return copied
+        if copied == self:
+            return self
+        first = self if self.is_filled else copied
+        return replace(first, is_filled=True, is_zeroed=self.is_zeroed or source.is_zeroed, is_certain=False)
+
+    def zeroed(self, *, is_whole: bool) -> ArrayContents:
+        """Return the contents behind a `memset` to zero.
+
+        Args:
+            is_whole: whether it covers the array.
+        """
+        return replace(self, is_zeroed=True, is_certain=is_whole and not self.is_filled and self.is_certain)
+
+    def changed(self) -> ArrayContents:
+        """Return the contents behind something that is not understood."""
+        return replace(self, is_filled=True, is_certain=False)
+
+
+def _continues(first: HostScalar, index: HostScalar | None, value: HostScalar) -> bool:
+    """Tell whether a value is what the first one of its array makes expect."""
+    if first.high is not None:
+        return (value.number, value.high) == (first.number, first.high)
+    if depends_on_loop(first):
+        return index is not None and value.number == index.number
+    return value.number == first.number and value.high is None
+
+
+NOTHING_STORED = ArrayContents()
