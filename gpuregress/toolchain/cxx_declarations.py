@@ -136,7 +136,7 @@ def variable_types(text: str) -> dict[str, str]:
         name without its namespaces → the type's words as written; "" where several variables have the name.
     """
     matches = re.findall(
-        r"\b__(?:constant|device|managed)__\s+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])",
+        r"\b(?:__(?:constant|device|managed)__\s+)+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])",
         without_comments(text),
     )
     found: dict[str, str] = {}

@@ -254,7 +254,11 @@ def _attempt(nvrtc: Any, source: Source, given: TranslationUnit, folders: tuple[
 
 def _compile(nvrtc: Any, program: Any, source: Source, given: TranslationUnit, folders: tuple[Path, ...]) -> _Attempt:
     named = () if source.harness else source.kernels
-    expressions = {**{name: name for name in named}, **{name: f"&{name}" for name in source.symbols}}
+    managed = _managed(source.symbols, (given.text, *given.headers.values()))
+    expressions = {
+        **{name: name for name in named},
+        **{name: f"&{name}" for name in source.symbols if name not in managed},
+    }
     for expression in expressions.values():
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
     options = [
@@ -276,6 +280,7 @@ def _compile(nvrtc: Any, program: Any, source: Source, given: TranslationUnit, f
         name: _checked(nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode()
         for name, expression in expressions.items()
     }
+    lowered |= _declared(managed, ptx, source, given.text)
     compiled = NvrtcResult(
         compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders())),
         {name: lowered.get(name, HARNESS_KERNEL) for name in source.kernels},
@@ -284,6 +289,30 @@ def _compile(nvrtc: Any, program: Any, source: Source, given: TranslationUnit, f
         compiler_messages.locations(log, source).strip(),
     )
     return _Attempt(given, compiled, log)
+
+
+def _managed(symbols: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+    """Find the managed variables among symbols: NVRTC refuses their addresses as name expressions."""
+    declared = re.findall(r"\b__managed__\b([^;{}()=]*)", "\n".join(texts))
+    names = {word for text in declared for word in re.findall(r"\w+", text)}
+    return tuple(name for name in symbols if name.rpartition("::")[2] in names)
+
+
+def _declared(names: Iterable[str], ptx: str, source: Source, text: str) -> dict[str, str]:
+    """Find variables by the names that the PTX declares.
+
+    Raises:
+        UnknownNames: it has no such variable.
+    """
+    from gpuregress.toolchain import ptx_declarations  # noqa: PLC0415 - few sources have managed variables
+    from gpuregress.toolchain.demangle import demangle  # noqa: PLC0415 - as above
+    from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
+
+    declared = {demangle(one) or one: one for one in ptx_declarations.parse(ptx).variables} if names else {}
+    missing = [name for name in names if name.removeprefix("::") not in declared]
+    if missing:
+        raise UnknownNames(unknown_names.explain(missing, source, text))
+    return {name: declared[name.removeprefix("::")] for name in names}
 
 
 def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> CompileError:

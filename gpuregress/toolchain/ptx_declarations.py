@@ -23,7 +23,7 @@ _CVTA = re.compile(r"\bcvta\.to\.\w+\.u64\s+%[\w$]+\s*,\s*(%[\w$]+)")
 _BASE = re.compile(r"\[\s*(%[\w$]+)\s*(?:\+\s*-?\w+\s*)?\]")
 _MOVE = re.compile(r"\bmov\.[bu]64\s+(%[\w$]+)\s*,\s*(%[\w$]+)\s*;")
 _VARIABLE = re.compile(
-    r"^\s*(?:\.(?:visible|weak|common|extern)\s+)*\.(?:const|global)\s+(?:\.\w+(?:\s+\d+)?\s+)*?"
+    r"^\s*(?:\.(?:visible|weak|common|extern)\s+)*\.(?:const|global)\s+(?:\.\w+(?:\([^)]*\)|\s+\d+)?\s+)*?"
     r"(?P<name>[\w$%]+)\s*(?:\[|=|;)",
     re.MULTILINE,
 )

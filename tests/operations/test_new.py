@@ -192,6 +192,18 @@ def test_variables_are_buffers_without_host_code_too(project: Project) -> None:
     assert set(case.buffers) == {"counter", "a_hits"}
 
 
+def test_a_variable_of_an_unknown_type_needs_its_dtype(project: Project) -> None:
+    text = (
+        "struct S { int a; char b; }; __device__ S s; __device__ __managed__ float f[3];\n"
+        "__global__ void k() { s.a = 1; f[1] += 1; }\n"
+    )
+    (made,) = new.draft_kernels(project, source(project, text))
+    written = made.path.read_text()
+    assert "  f: {dtype: float32, shape: [3], symbol: f}   # a variable of the source" in written
+    assert "  s: {dtype: uint8, shape: [8], symbol: s}   # NEEDED: its dtype; a variable of the source" in written
+    assert {one.symbol for one in plan.make(project, (str(made.path),)).cases[0].buffers.values()} == {"s", "f"}
+
+
 def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
     with pytest.raises(UsageError, match=r"prints in .*: no job is written: it writes no buffer and no __device__"):
         new.draft(project, source(project, VARIABLES), kernel="prints")

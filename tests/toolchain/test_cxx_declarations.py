@@ -114,6 +114,8 @@ def test_variables() -> None:
 def test_variables_have_types_unless_two_have_one_name() -> None:
     text = "__constant__ unsigned int a[4]; __device__ float b = 1; namespace n { __device__ int b; }"
     assert cxx_declarations.variable_types(text) == {"a": "unsigned int", "b": ""}
+    both = "__device__ __managed__ float hits[4];"
+    assert cxx_declarations.variable_types(both) == {"hits": "float"}
 
 
 def test_a_kernel_is_found_by_name_and_count_where_it_is_the_only_one() -> None:

@@ -33,6 +33,14 @@ def test_names_are_looked_up_as_c_plus_plus_has_them(write: Write) -> None:
     assert ".target sm_90" in compiled.ptx
 
 
+def test_managed_variables_are_found(write: Write) -> None:
+    text = "namespace a { __managed__ int seen; } __device__ __managed__ int hits[4];\n"
+    text += "__global__ void k() { a::seen = 1; }\n"
+    compiled = _compile(write, text, kernels=("k",), symbols=("a::seen", "::hits"))
+    assert compiled.symbols == {"a::seen": "_ZN1a4seenE", "::hits": "hits"}
+    assert "has no variable 'b::seen'; it has seen, hits" in _refusal(write, text, symbols=("b::seen",))
+
+
 def test_float_functions_stay_float_and_need_no_include(write: Write) -> None:
     text = "__global__ void k(float* x) { x[0] = std::sqrt(x[0]) + std::fabs(x[1]) + std::floor(x[2]); }"
     assert "f64" not in _compile(write, text, kernels=("k",)).ptx

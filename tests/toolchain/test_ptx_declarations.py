@@ -87,6 +87,12 @@ def test_constants_that_have_no_first_contents() -> None:
     assert ptx_declarations.unset_constants(".const .f32 set = 1;") == {}
 
 
+def test_managed_variables() -> None:
+    text = ".global .attribute(.managed) .align 4 .u32 hits;\n.global .align 4 .attribute(.managed) .b8 table[12];\n"
+    assert ptx_declarations.parse(text).variables == ("hits", "table")
+    assert ptx_declarations.variable_sizes(text) == {"hits": 4, "table": 12}
+
+
 def test_the_bytes_of_a_modules_variables() -> None:
     assert ptx_declarations.variable_bytes(MODULE) == 68 + 4 + 7
     text = """

@@ -184,9 +184,11 @@ class KernelDraft:
             self._compiled_kernel.written_variables.items(), self._variable_names(), strict=True
         ):
             type_ = types.plain(declared.get(name.rpartition("::")[2], ""))
-            dtype = self._known.dtype(type_) or "uint8"
-            count = size // dtypes.parse(dtype).size
+            dtype = self._known.dtype(type_)
             comment = "a variable of the source, which starts with its initial value"
+            if dtype is None or size % dtypes.parse(dtype).size:
+                dtype, comment = "uint8", f"NEEDED: its dtype; {comment}"
+            count = size // dtypes.parse(dtype).size
             yield f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{count}], symbol: {quoted(name)}}}   # {comment}"
 
     def _variable_names(self) -> list[str]:

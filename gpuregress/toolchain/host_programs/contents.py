@@ -39,7 +39,7 @@ class ArrayContents:
         stored = value if isinstance(value, HostScalar) and not self._is_unknown else self.stored
         if self.stored is not None:
             fits = isinstance(value, HostScalar) and _continues(self.stored, index, value)
-            return replace(self, is_certain=self.is_certain and fits and not is_chosen)
+            return replace(self, is_certain=self.is_certain and fits)
         begins = index is not None and depends_on_loop(index) and index.number == 0 and stored is not None
         return ArrayContents(
             stored, True, self.is_zeroed, self.is_certain and begins and not (is_chosen or self.is_zeroed)
