@@ -121,6 +121,8 @@ class FaultLocation:
     Attributes:
         buffer: the buffer or variable that was accessed, "" where that is not known.
         index: of the element in it; negative before its beginning.
+        elements: how many the buffer has, of an access that is out of bounds or misaligned.
+        size: bytes of such an access.
         thread: the thread's x, y, z in its block.
         block: the block's x, y, z in the grid.
         file: the name of the source file, "" where it is not known.
@@ -129,6 +131,8 @@ class FaultLocation:
 
     buffer: str = ""
     index: int | None = None
+    elements: int | None = None
+    size: int | None = None
     thread: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
     file: str = ""

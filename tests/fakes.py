@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuregress.devices.base import Bytes, Device, DeviceModule, KernelInfo, LaunchReport, Memory
 from gpuregress.devices.textures import TextureDescription
-from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
+from gpuregress.errors import DeviceError, FaultLocation, KernelFault, UnsupportedError
 from gpuregress.records import (
     Argument,
     Buffer,
@@ -182,7 +182,11 @@ def _status(device: FakeDevice, out: bytes, source: bytes) -> None:
 
 def _fault(device: FakeDevice, out: bytes, source: bytes) -> None:
     raise KernelFault(
-        "out-of-bounds", "out-of-bounds read of 4 bytes at x[9] (x has 9)", details=("more",), sticky=True
+        "out-of-bounds",
+        "out-of-bounds read of 4 bytes at x[9] (x has 9)",
+        details=("more",),
+        sticky=True,
+        location=FaultLocation("x", 9, elements=9, size=4),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
+from gpuregress.errors import NOWHERE, FaultLocation
 from gpuregress.frozen import dataclass
 from gpuregress.records.dumps import Dump
 from gpuregress.records.observations import Observations
@@ -43,6 +44,7 @@ class Fault:
         launch: the log number of the last launch that began.
         position: which of the case's own launches failed, from 0; None where it was none of them, but a fill, a
             reference, a repeat, a timed launch. A status is the last launch's.
+        location: the place that the message tells, as far as it is known.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Fault:
     details: tuple[str, ...] = ()
     launch: int | None = None
     position: int | None = None
+    location: FaultLocation = field(default=NOWHERE)
 
 
 @dataclass(frozen=True, slots=True)

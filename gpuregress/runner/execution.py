@@ -83,7 +83,7 @@ def run_case(
         run.execute()
     except KernelFault as fault:
         position = launcher.position if run.is_first else None
-        failure = Fault(fault.kind, str(fault), fault.details, launcher.current, position)
+        failure = Fault(fault.kind, str(fault), fault.details, launcher.current, position, fault.location)
         run.observed = replace(run.observed, sticky=fault.sticky)
         run.record_interrupted()
     except GpuregressError as wrong:

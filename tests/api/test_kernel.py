@@ -77,6 +77,7 @@ def test_a_fault_tells_its_place_and_the_next_launch_is_well(source: Path) -> No
         "out-of-bounds", "y", 10, (2, 0, 0), (0, 0, 0)
     )  # fmt: skip
     assert (fault.location.file, fault.line) == ("several.cu", 11)
+    assert (fault.location.elements, fault.location.size) == (10, 4)
     assert not y.any()
     beyond(1, 4, y, 3)
     assert y.tolist() == [0, 0, 0, 1, 1, 1, 1, 0, 0, 0]

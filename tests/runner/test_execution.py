@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pytest
 from gpuregress import launch_log
 from gpuregress.devices.base import DeviceModule, LaunchReport
 from gpuregress.dump import writer
-from gpuregress.errors import KernelFault, UnsupportedError
+from gpuregress.errors import FaultLocation, KernelFault, UnsupportedError
 from gpuregress.records import (
     Argument,
     Buffer,
@@ -34,6 +35,8 @@ from gpuregress.records import (
     Source,
     TimingLoop,
     UnwrittenElements,
+    from_json,
+    to_json,
 )
 from gpuregress.runner import buffer_reader, run_case
 from tests import fakes
@@ -99,6 +102,8 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
     assert outcome.fault is not None
     assert (outcome.fault.kind, outcome.fault.launch, outcome.fault.details) == ("out-of-bounds", 8, ("more",))
     assert outcome.fault.position == 1
+    assert outcome.fault.location == FaultLocation("x", 9, elements=9, size=4)
+    assert from_json(Outcome, json.loads(json.dumps(to_json(outcome)))).fault == outcome.fault
     assert not outcome.dumps
     log = launch_log.read(tmp_path / "launch.log")
     assert isinstance(log.events[-1], launch_log.LaunchFault)

@@ -24,7 +24,6 @@ _MOST_ROUNDS = 10
 _FACTOR = 8
 _MOST_BYTES = 2**28
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
-_BEYOND = re.compile(r"out-of-bounds [a-z ]+ of (\d+) bytes at ([A-Za-z_]\w*)\[(\d+)\] \((\w+) has (\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +102,12 @@ def _beyond(summary: RunSummary, job: str, guessed: tuple[str, ...]) -> tuple[st
     """Return a buffer that a case was beyond the end of, and the elements that it gets."""
     for verdict in summary.verdicts:
         outcome: Outcome | None = verdict.outcome if verdict.job == job else None
-        match = _BEYOND.search(outcome.fault.message) if outcome is not None and outcome.fault is not None else None
-        if match is not None and match[2] in guessed:
-            width, index, elements = int(match[1]), int(match[3]), int(match[5])
-            return match[2], max(_FACTOR * elements, index + width)
+        fault = outcome.fault if outcome is not None else None
+        if fault is None or fault.kind != "out-of-bounds" or fault.location.buffer not in guessed:
+            continue
+        index, elements, size = fault.location.index, fault.location.elements, fault.location.size
+        if index is not None and index >= 0 and elements is not None and size is not None:
+            return fault.location.buffer, max(_FACTOR * elements, index + size)
     return None
 
 

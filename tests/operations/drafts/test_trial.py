@@ -66,11 +66,21 @@ def test_a_record_is_enlarged(tmp_path: Path) -> None:
     assert not trial._enlarge(path, "q", 99)
 
 
-def test_accesses_beyond_a_buffer_in_all_words() -> None:
-    for kind in ("read", "write", "atomic access"):
-        found = trial._BEYOND.search(f"out-of-bounds {kind} of 4 bytes at y[9] (y has 8), thread (0,0,0)")
-        assert found is not None
-        assert found.groups() == ("4", "y", "9", "y", "8")
+@pytest.mark.parametrize(
+    "statement", ["y[n + i] = 1;", "atomicAdd(&y[n + i], 1.0f);", "((float4 *)y)[n + i] = make_float4(0, 0, 0, 0);"]
+)
+def test_writes_atomic_operations_and_vectors_beyond_a_buffer(project: Project, statement: str) -> None:
+    text = f"__global__ void f(float *y, int n) {{ int i = threadIdx.x; {statement} }}\n"
+    made = drafted(project, f"{text}void go(float *y) {{ f<<<1, 32>>>(y, 100); }}\n")
+    ((found,),) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu").values()
+    assert (found.buffer, found.elements >= 132) == ("y", True)
+
+
+def test_a_fault_elsewhere_enlarges_nothing(project: Project) -> None:
+    text = "__global__ void f(float *y, float *x) { y[0] = 1; x[-1] = 1; }\n"
+    made = drafted(project, f"{text}void go(float *y, float *x) {{ f<<<1, 32>>>(y, x); }}\n")
+    assert made.guessed_sizes == ("y", "x")
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
 
 
 def test_found_sizes_are_compared_by_value() -> None:

@@ -258,7 +258,7 @@ def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     whose = "" if target.rank in (None, machine.cluster_rank) else f" of block rank {target.rank}"
     more = "; only .shared::cluster reaches it" if far else target.history and f"; {target.history}"
     message = f"{kind} {what} at {_element(target)}{whose} ({target.name} has {count}{more}), {tail}"
-    return KernelFault(kind, message, location=target.location)
+    return KernelFault(kind, message, location=replace(target.location, elements=count, size=site.size))
 
 
 def _free(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
