@@ -25,6 +25,7 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import declarations
 from gpuregress.toolchain.functions.declarations import CxxFunction
 from gpuregress.toolchain.host_programs import program
+from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _MOST_NAMED = 5
 _MOST_CHARACTERS = 80
@@ -37,8 +38,8 @@ class Draft:
 
     `is_kept` tells that the file was already there and was left as it is, `needed` what the host code does not tell,
     and `is_launched` that the job follows a launch of the host code. `guessed_sizes` are the buffers whose size is a
-    guess, `buffer_bytes` the bytes of the others; `random_contents` are those with random numbers in place of the
-    program's. `refusal` tells why there is no job.
+    guess, `buffer_bytes` the bytes of the others; `remarks` tell what the job does otherwise than the program.
+    `refusal` tells why there is no job.
     """
 
     path: Path
@@ -51,7 +52,7 @@ class Draft:
     refusal: str = ""
     guessed_sizes: tuple[str, ...] = ()
     buffer_bytes: int = 0
-    random_contents: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
@@ -87,6 +88,11 @@ def draft_kernels(
         StorageError: no space, no permission.
     """
     text = _text(source)
+    if source.suffix not in (".py", *SUFFIXES):
+        raise UsageError(
+            f"{source} can be no job's source: name a {' or '.join(SUFFIXES)} file, such as one that includes it, "
+            "or a .py file with kernels"
+        )
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
     host, problem = _host_program(source)
@@ -152,7 +158,7 @@ def _draft_kernel(
         is_launched=facts is not None,
         guessed_sizes=made.guessed_sizes,
         buffer_bytes=made.buffer_bytes,
-        random_contents=made.random_contents,
+        remarks=made.remarks,
     )
 
 

@@ -81,8 +81,8 @@ def _say_written(made: Draft) -> None:
     console.say(f"{shown}: a job for {made.kernel}{origin}; edit it, then: gpuregress check {shown}")
     for one in made.needed:
         console.say(f"  needed: {one}")
-    if made.random_contents:
-        console.say(f"  random numbers, not the program's, are in: {', '.join(made.random_contents)}")
+    for one in made.remarks:
+        console.say(f"  {one}")
 
 
 def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:

@@ -56,7 +56,7 @@ def _fill_of_number(stored: HostScalar, dtype: str) -> str | None:
         return "arange" if is_scalar else None
     if scalars.depends_on_loop(stored) or not stored.is_known:
         return None
-    number = float(stored.number) if kind.is_float else _wrapped(int(stored.number), kind)
+    number = float(stored.number) if kind.is_float else wrapped(int(stored.number), kind)
     return f"{{value: {number!r}}}" if number else "zeros"
 
 
@@ -66,7 +66,12 @@ def _has_elements_of(memory: HostArray, dtype: str) -> bool:
     return declared is None or dtypes.parse(dtype).parts[0].scalar.holds(dtypes.parse(declared).parts[0].scalar)
 
 
-def _wrapped(number: int, kind: Scalar) -> int:
-    """Convert a number to an integer type, as C++ does."""
+def wrapped(number: int, kind: Scalar) -> int:
+    """Convert a number to an integer type, as C++ does.
+
+    Args:
+        number: any.
+        kind: the type.
+    """
     smallest, largest = kind.bounds
     return (number - smallest) % (largest - smallest + 1) + smallest

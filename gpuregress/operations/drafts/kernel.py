@@ -65,8 +65,8 @@ class KernelDraft:
         return ()
 
     @property
-    def random_contents(self) -> tuple[str, ...]:
-        """The buffers of floats whose contents are random numbers in place of the program's."""
+    def remarks(self) -> tuple[str, ...]:
+        """What the job does otherwise than the program, in words."""
         return ()
 
     @property

@@ -7,6 +7,7 @@ a guess, and a comment beside it says what is needed.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -119,9 +120,12 @@ class LaunchDraft(KernelDraft):
         return tuple(self._guessed_sizes)
 
     @property
-    def random_contents(self) -> tuple[str, ...]:
-        """The buffers of floats whose contents are random numbers in place of the program's."""
-        return tuple(dict.fromkeys(self._random))
+    def remarks(self) -> tuple[str, ...]:
+        """What the job does otherwise than the program, in words."""
+        buffers = ", ".join(dict.fromkeys(self._random))
+        first = f"the first turn alone of the loop at {self._loops()}"
+        random = f"random numbers, not the program's, are in: {buffers}"
+        return tuple(one for one, holds in ((random, buffers), (first, self._launch.loops)) if holds)
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
@@ -135,6 +139,8 @@ class LaunchDraft(KernelDraft):
         yield f"# A job for {self._declaration}, from the launch{like} at {self._launch.where}."
         if self._launch.conditions:
             yield f"# The program makes it on a condition that is not known, at {', '.join(self._launch.conditions)}."
+        if self._launch.loops:
+            yield f"# The program makes it in the loop at {self._loops()}: this is the first turn alone."
         yield "# Hold every line against what the kernel expects."
         yield from self._compiled()
         if self._parameters:
@@ -149,6 +155,9 @@ class LaunchDraft(KernelDraft):
         yield "# compare:                          # nothing said: every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
         yield "limits: {timeout: 60}"
+
+    def _loops(self) -> str:
+        return " and ".join(dict.fromkeys(self._launch.loops))
 
     def _last_name(self) -> str:
         return self._declaration.name.rpartition("::")[2]
@@ -252,7 +261,11 @@ class LaunchDraft(KernelDraft):
             if guess:
                 self._notes.append(f"{name}: its value ({self._launch.where})")
             return f"{{bool: {'true' if value.number else 'false'}}}", guess
-        return f"{{{dtype}: {self._formula(scalars.to_integer(value))}}}", drawn
+        integer = scalars.to_integer(value)
+        kept = fills.wrapped(int(integer.number), dtypes.parse(dtype).parts[0].scalar) if integer.is_known else None
+        if kept is not None and kept != integer.number and math.isfinite(integer.number):
+            return f"{{{dtype}: {kept}}}", drawn
+        return f"{{{dtype}: {self._formula(integer)}}}", drawn
 
     def _given_member(self, number: int, field: MemberLayout) -> tuple[str, str]:
         """Write a member of a structure that is passed by value, and a comment where it is a guess."""

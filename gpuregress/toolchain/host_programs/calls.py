@@ -185,10 +185,9 @@ class HostCalls(HostExpressions):
         size = constant(0) if shared is None else shared
         if not isinstance(size, HostScalar):
             size = named("shared", 0, where, is_known=False)
-        sizes, branches = (axes(grid), axes(block), size), self._unlikely
-        self.launches.append(
-            SeenLaunch(plain.strip(), template, *sizes, arguments, types, texts, where, branches, tuple(self._asked))
-        )
+        sizes = axes(grid), axes(block), size
+        around = self._unlikely, tuple(self._asked), tuple(self._loops)
+        self.launches.append(SeenLaunch(plain.strip(), template, *sizes, arguments, types, texts, where, *around))
 
     def _type_of(self, node: Node, value: Object | None) -> str:
         if isinstance(value, ArrayPointer):

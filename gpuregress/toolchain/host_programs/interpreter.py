@@ -54,7 +54,7 @@ class Interpreter(HostStatements):
                     continue
                 self._steps, self._frames, self._types = 0, [self._globals], {}
                 self._unlikely = self._doubts = 0
-                self._journals, self._asked = [], []
+                self._journals, self._asked, self._loops = [], [], []
                 try:
                     self.call(function, None, self.program.instances.get(name, ()) if function.template else ())
                 except (StepsExhausted, RecursionError):

@@ -214,6 +214,7 @@ class SeenLaunch:
         where: its place in the source.
         branches_not_taken: how many branches are around it that the program does not take without arguments.
         conditions: places of the conditions around it that are not known.
+        loops: places of the loops around it, whose first turn it is.
     """
 
     kernel: str
@@ -227,6 +228,7 @@ class SeenLaunch:
     where: str
     branches_not_taken: int
     conditions: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
 
 
 class Run(Protocol):

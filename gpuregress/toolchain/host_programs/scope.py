@@ -74,6 +74,7 @@ class HostScope:
         self._visited: set[int] = set()  # identities of functions
         self._doubts = 0  # branches around that may not be taken
         self._unlikely = 0  # branches around that are not taken
+        self._loops: list[str] = []  # places of the loops around that launch kernels
         self._choices = 0  # conditions on a loop's variable in the turn so far
         self._asked: list[str] = []  # places of the conditions around that are not known
         self._journals: list[_Changes] = []  # of the branches around that may not be taken, the innermost last

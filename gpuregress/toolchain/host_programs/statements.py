@@ -173,6 +173,7 @@ class HostStatements(HostDeclarations):
             limit, choices = self._limit, self._choices
             if node.type == "for_range_loop":
                 self._change_elements(node)
+            outer, self._loops = self._loops, [*self._loops, *([self.place(node)] if has_launch else [])]
             if not has_launch:
                 self._limit = min(limit, self._steps + _MOST_STEPS_OF_LOOP)
             try:
@@ -182,7 +183,7 @@ class HostStatements(HostDeclarations):
                     raise
                 is_ended = False
             finally:
-                self._limit, self._choices = limit, choices
+                self._limit, self._choices, self._loops = limit, choices, outer
             if not is_ended:
                 self._forget(before, frame)
 

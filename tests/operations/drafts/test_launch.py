@@ -276,3 +276,23 @@ int main() {
     assert f"fill: zeros}}   # NEEDED: {made}; e, app.cu:8" in lines["e"]
     assert "# app.cu:10; random numbers, not the program's" in lines["taps"]
     assert needed == ("b: its contents", "d: its contents", f"e: {made}")
+
+
+def test_a_launch_in_a_loop_is_its_first_turn_alone(tmp_path: Path) -> None:
+    text = "__global__ void f(int *a, int n) {}\nint main() { int *p; cudaMalloc(&p, 400);\n"
+    _, written, _ = drafted(
+        tmp_path, f"{text}for (int k = 2; k < 99; k *= 2) for (int i = 0; i < k; i++) f<<<1, k>>>(p, i); }}\n"
+    )
+    assert "# The program makes it in the loop at app.cu:3: this is the first turn alone." in written
+    _, written, _ = drafted(tmp_path, f"{text}for (int k = 2; k < 9; k++) {{}} f<<<1, 2>>>(p, 2); }}\n")
+    assert "loop" not in written
+
+
+def test_numbers_are_converted_to_the_types_of_parameters(tmp_path: Path) -> None:
+    job, _, _ = drafted(
+        tmp_path,
+        "__global__ void f(int *a, unsigned char b, short c, unsigned long long d, unsigned e) {}\n"
+        "int main() { int *p; cudaMalloc(&p, 40); f<<<1, 2>>>(p, 300, 70000, ~0ULL, -1); }\n",
+    )
+    numbers = [{"uint8": 44}, {"int16": 4464}, {"uint64": 2**64 - 1}, {"uint32": 2**32 - 1}]
+    assert job["launches"][0]["args"][1:] == numbers
