@@ -133,12 +133,22 @@ def is_shared_access(statement: Statement, effect: MemoryEffect) -> bool:
     return isinstance(statement, Instruction) and info(statement).memory is effect and space_of(statement) == "shared"
 
 
+def is_mbarrier_test(statement: Statement) -> bool:
+    """Whether a statement asks an mbarrier whether a phase is complete."""
+    return (
+        isinstance(statement, Instruction)
+        and statement.opcode == "mbarrier"
+        and statement.modifiers[:1] in (("test_wait",), ("try_wait",))
+    )
+
+
 def changes_more_than_registers(statement: Statement) -> bool:
     """Whether a statement that is repeated may change anything but registers, or reads a clock.
 
-    An atomic operation that writes what was there does not; a lock is taken by one that does so until it is free.
+    An atomic operation that writes what was there does not; a lock is taken by one that does so until it is free. A
+    test of an mbarrier does not by itself: where copies arrive by it, the compiled code notes that.
     """
-    if isinstance(statement, Label):
+    if isinstance(statement, Label) or is_mbarrier_test(statement):
         return False
     if isinstance(statement, Call) or any("clock" in name or "timer" in name for name in reads(statement)):
         return True

@@ -62,6 +62,21 @@ def test_ordered_loads_and_atomics_observe_other_threads(text: str, *, observes:
 
 
 @pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("mbarrier.try_wait.shared.b64 %p1, [%r1], %rd1;", False),
+        ("mbarrier.test_wait.parity.shared.b64 %p1, [%r1], %r2;", False),
+        ("mbarrier.arrive.shared.b64 %rd1, [%r1];", True),
+        ("st.global.u32 [%rd1], %r1;", True),
+        ("ld.volatile.global.u32 %r1, [%rd1];", False),
+        ("mov.u32 %r1, %clock;", True),
+    ],
+)
+def test_a_test_of_an_mbarrier_changes_nothing_by_itself(text: str, *, changes: bool) -> None:
+    assert effects.changes_more_than_registers(statement(text)) is changes
+
+
+@pytest.mark.parametrize(
     ("text", "ends"), [("ret;", True), ("@%p1 ret;", False), ("trap;", True), ("bar.sync 0;", False)]
 )
 def test_only_unguarded_transfers_of_control_end_a_path(text: str, *, ends: bool) -> None:

@@ -118,9 +118,12 @@ def _wait(emitter: Services, instruction: Instruction) -> None:
     if "shared::cluster" in instruction.modifiers:
         raise unsupported(instruction, "only a block's own mbarrier can be tested")
     pointer = mbarrier_pointer(emitter, instruction, address)
+    b = emitter.builder
+    before = b.load(pointer, typ=I64, align=8)
     bulk_copy.arrive(emitter, pointer)
     copy_queue.arrive(emitter, pointer)
-    b = emitter.builder
+    with b.if_then(b.icmp_unsigned("!=", before, b.load(pointer, typ=I64, align=8)), likely=False):
+        emitter.exits.note_effect(emitter)
     parity = _bits(b, b.load(pointer, typ=I64, align=8), PARITY_SHIFT, 1)
     now = b.trunc(parity, I1)
     if "parity" in instruction.modifiers:

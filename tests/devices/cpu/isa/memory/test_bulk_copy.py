@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.devices.cpu.runtime.bulk.copies import BulkCopies
 from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.records import TensorMap
 from tests.devices.cpu.running import Running, ints
@@ -49,6 +50,18 @@ extern "C" __global__ void bulk(int* y, const int* x, int bytes, int offset, int
   if (waits) await(&gate, 0);
   __syncthreads();
   y[threadIdx.x] = box[threadIdx.x];
+}
+extern "C" __global__ void forgotten(int* y, const int* x) {
+  __shared__ __align__(128) int box[32]; __shared__ u64 gate; __shared__ u64 other;
+  init(&gate);
+  init(&other);
+  if (threadIdx.x == 0) {
+    expect(&other, 128);
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                 :: "r"(where(box)), "l"(x), "r"(where(&other)) : "memory");
+    await(&gate, 0);
+  }
+  y[threadIdx.x] = 1;
 }
 extern "C" __global__ void store(int* y, int* seen, int waits) {
   __shared__ __align__(128) int box[32];
@@ -132,6 +145,24 @@ def test_a_bulk_copy_arrives_when_it_is_waited_for(program: Running) -> None:
     report = program.launch("bulk", 1, 32, y, x, np.int32(64), np.int32(4), np.int32(0))
     assert ints(y) == [-1] * 32
     assert report.counters == {"bulk copies to shared memory that no thread waited for": 1}
+
+
+def test_a_wait_at_an_mbarrier_that_no_copy_signals_is_a_deadlock_after_few_tests(
+    program: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests: list[int] = []
+    arrive = BulkCopies.arrive
+
+    def counted(copies: BulkCopies, barrier: int, waiter: int = 0) -> None:
+        tests.append(barrier)
+        arrive(copies, barrier, waiter)
+
+    monkeypatch.setattr(BulkCopies, "arrive", counted)
+    x, y = program.put("x", np.arange(32, dtype=np.int32)), program.put("y", np.zeros(32, np.int32))
+    with pytest.raises(KernelFault, match="spins on gate") as caught:
+        program.launch("forgotten", 1, 32, y, x)
+    assert caught.value.kind == "deadlock"
+    assert 0 < len(tests) < 100
 
 
 @pytest.mark.parametrize(
