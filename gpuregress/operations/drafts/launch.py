@@ -141,6 +141,9 @@ class LaunchDraft(KernelDraft):
             yield f"# The program makes it on a condition that is not known, at {', '.join(self._launch.conditions)}."
         if self._launch.loops:
             yield f"# The program makes it in the loop at {self._loops()}: this is the first turn alone."
+        for same in self._shared_arrays():
+            self._notes.append(f"{same}: one array of the program, which they are not here")
+            yield f"# NEEDED: {same} are one array of the program; a job has one for each texture, surface and pointer."
         yield "# Hold every line against what the kernel expects."
         yield from self._compiled()
         if self._parameters:
@@ -309,6 +312,15 @@ class LaunchDraft(KernelDraft):
                 safe = by_memory.setdefault((id(value.memory), slot.texture), safe)
             names[slot] = safe
         return names
+
+    def _shared_arrays(self) -> Iterator[str]:
+        """List the buffers that are one array of the program: it is given as a texture or surface and otherwise."""
+        by_memory: dict[int, dict[str, None]] = {}
+        for slot, buffer in self._names.items():
+            value = self._value(slot)
+            if isinstance(value, (ArrayPointer, HostTexture)) and value.memory is not None:
+                by_memory.setdefault(id(value.memory), {})[buffer] = None
+        return (" and ".join(names) for names in by_memory.values() if len(names) > 1)
 
     def _buffers(self) -> Iterator[str]:
         done: set[str] = set()

@@ -242,7 +242,10 @@ def test_textures_and_surfaces(tmp_path: Path) -> None:
         "u": {"dtype": "float32", "shape": [64, 64], "fill": normal, "texture": {"filter": "point"}},
     }
     assert job["launches"][0]["args"] == ["y", "t", "s", "lin", "u"]
-    assert needed == ("u: the memory and the settings of this texture (app.cu:9)",)
+    assert set(needed) == {
+        "u: the memory and the settings of this texture (app.cu:9)",
+        "t and s: one array of the program, which they are not here",
+    }
     assert "# NEEDED: its dtype and shape, filter, address and read modes" in written
 
 
@@ -296,3 +299,18 @@ def test_numbers_are_converted_to_the_types_of_parameters(tmp_path: Path) -> Non
     )
     numbers = [{"uint8": 44}, {"int16": 4464}, {"uint64": 2**64 - 1}, {"uint32": 2**32 - 1}]
     assert job["launches"][0]["args"][1:] == numbers
+
+
+def test_a_texture_and_a_pointer_of_one_array_are_told(tmp_path: Path) -> None:
+    text = (
+        "__global__ void f(int *y, cudaTextureObject_t t, int *z) { y[0] = tex1Dfetch<int>(t, 0); }\n"
+        "int main() { int *x, *z; cudaMalloc(&x, 40); cudaMalloc(&z, 40); cudaResourceDesc q = {};\n"
+        "q.resType = cudaResourceTypeLinear; q.res.linear.devPtr = x; cudaTextureDesc e = {}; cudaTextureObject_t t;\n"
+        "q.res.linear.desc = cudaCreateChannelDesc<int>(); cudaCreateTextureObject(&t, &q, &e, NULL);\n"
+    )
+    job, written, needed = drafted(tmp_path, f"{text}f<<<1, 8>>>(x, t, z); }}\n")
+    assert set(job["buffers"]) == {"y", "t", "z"}
+    assert "# NEEDED: y and t are one array of the program" in written
+    assert "y and t: one array of the program, which they are not here" in needed
+    _, written, _ = drafted(tmp_path, f"{text}f<<<1, 8>>>(z, t, z); }}\n")
+    assert "one array" not in written
