@@ -99,6 +99,18 @@ class CompiledKernel:
             return True
         return accesses.of_parameter(slot.number, _POINTER, accesses.written, slot.offset)
 
+    def reads_variable(self, name: str) -> bool:
+        """Tell whether the compiled kernel may read a variable of its source.
+
+        Args:
+            name: in C++, with or without namespaces.
+        """
+        accesses = self.accesses
+        if accesses is None or accesses.reads_anywhere:
+            return True
+        names = (demangle.demangle(one) or one for one in accesses.read if isinstance(one, str))
+        return any(one.rpartition("::")[2] == name.rpartition("::")[2] for one in names)
+
     @property
     def written_variables(self) -> dict[str, int]:
         """The variables that it writes: C++ name → bytes."""

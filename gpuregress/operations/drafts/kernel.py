@@ -122,7 +122,7 @@ class KernelDraft:
         shape = ", ".join(self._extents[:2]) if not self._is_flat else self._extents[0]
         for slot in self._slots:
             dtype = self._pointee(slot)
-            unknown = "" if dtype else f"        # {slot.type} is not known here: name its dtype or fields"
+            unknown = "" if dtype else f"        # NEEDED: {self._without_dtype(slot)[0]}"
             if slot.texture:
                 yield self._guessed_texture(slot)
                 continue
@@ -165,8 +165,24 @@ class KernelDraft:
         return self._known.layouts.get(types.plain(one.type))
 
     def _pointee(self, slot: Slot) -> str | None:
+        if slot.type.count("*") > 1:
+            return None
         plain = types.plain(slot.type)
         return self._known.dtype(self._types.get(plain, plain))
+
+    def _without_dtype(self, slot: Slot) -> tuple[str, str]:
+        """Explain why a buffer has bytes for elements: a comment, and what is needed in words."""
+        name = types.plain(slot.type)
+        layout = self._known.layouts.get(name)
+        pointer = f"{name}.{layout.pointers[0]}" if layout is not None and layout.pointers else ""
+        if slot.type.count("*") > 1 or pointer:
+            subject = f"{pointer} is a pointer" if pointer else f"{slot.type} points to pointers"
+            note = f"its contents: {subject}, and a job's buffer holds none; gpuregress capture can record it"
+            return note, note
+        if layout is None:
+            return f"its dtype or fields; {slot.type} is not known here", f"its dtype, for {slot.type}"
+        note = f"its contents, in bytes: each {name} has {layout.size}, and no dtype has its members"
+        return note, note
 
     def _dump(self) -> Iterator[str]:
         """Filled buffers are dumped only where the job says so."""

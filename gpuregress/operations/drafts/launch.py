@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
-from gpuregress.operations.drafts import fills, instances, makers, types
+from gpuregress.operations.drafts import fills, instances, makers
 from gpuregress.operations.drafts.compiled import Slot
 from gpuregress.operations.drafts.fills import DraftedFill
 from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, quoted, shown
@@ -333,11 +333,14 @@ class LaunchDraft(KernelDraft):
                 yield self._texture(slot, buffer, value)
                 continue
             memory = value.memory if isinstance(value, ArrayPointer) else None
-            dtype = self._pointee(slot) or (self._known.dtype(value.type) if isinstance(value, ArrayPointer) else None)
+            dtype = self._pointee(slot)
+            if dtype is None and isinstance(value, ArrayPointer) and slot.type.count("*") < 2:
+                dtype = self._known.dtype(value.type)
             comment = f"{memory.name}, {memory.where}" if memory is not None and memory.bytes is not None else ""
             if dtype is None:
                 dtype = "uint8"
-                comment, note = self._without_dtype(types.plain(slot.type), slot.type)
+                needed, note = self._without_dtype(slot)
+                comment = f"NEEDED: {needed}"
                 self._notes.append(f"{buffer}: {note}")
             shape = self._shape(memory, dtypes.parse(dtype).size)
             if shape is None:
@@ -379,18 +382,6 @@ class LaunchDraft(KernelDraft):
             key = "surface: layered" if memory.kind else "surface: true"
         filled = f"fill: {fill}, " if fill else ""
         return f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{shape}], {filled}{key}}}   # {comment}"
-
-    def _without_dtype(self, name: str, type_: str) -> tuple[str, str]:
-        """Explain why a buffer has bytes for elements: a comment, and what is needed in words."""
-        layout = self._known.layouts.get(name)
-        if layout is None:
-            return f"NEEDED: its dtype or fields; {type_} is not known here", f"its dtype, for {type_}"
-        if layout.pointers:
-            one = f"{name}.{layout.pointers[0]}"
-            note = f"its contents: {one} is a pointer, and a job's buffer holds none; gpuregress capture can record it"
-            return f"NEEDED: {note}", note
-        note = f"its contents, in bytes: each {name} has {layout.size}, and no dtype has its members"
-        return f"NEEDED: {note}", note
 
     def _shape(self, memory: HostArray | None, size: int) -> str | None:
         if memory is None or memory.bytes is None or memory.bytes.number < size:
@@ -478,7 +469,7 @@ class LaunchDraft(KernelDraft):
         """Write the `__constant__` variables that the kernel's source has, as buffers."""
         for name, symbol in self._facts.program.symbols.items():
             memory = self._facts.symbols.get(name)
-            if memory is None:
+            if memory is None or not self._compiled_kernel.reads_variable(name):
                 continue
             dtype = self._known.dtype(self._facts.program.aliases.get(symbol.type, symbol.type))
             size = self._facts.sizes[name]

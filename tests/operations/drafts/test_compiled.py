@@ -37,6 +37,25 @@ def test_the_variables_that_a_kernel_writes(tmp_path: Path) -> None:
     assert not compiled.compiled(source, "prints").has_dynamic_memory
 
 
+def test_the_variables_that_a_kernel_reads(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "struct C { int n; float w[4]; };\n__constant__ float taps[4], other[4]; namespace a { __constant__ C c; }\n"
+        "__device__ __noinline__ float of(const float *p, int k) { return p[k]; }\n"
+        "__global__ void direct(float *x, int k) { x[0] = taps[k]; }\n"
+        "__global__ void called(float *x, int k) { x[0] = of(taps, k); }\n"
+        "__global__ void chosen(float *x, int k) { const float *p = k ? taps : x; x[0] = p[k] + a::c.w[k]; }\n"
+        "__global__ void none(float *x) { x[0] = 1; }\n"
+    )
+    names = ("taps", "other", "a::c", "c")
+    read = {
+        one: [name for name in names if compiled.compiled(source, one).reads_variable(name)]
+        for one in ("direct", "called", "chosen", "none")
+    }
+    assert read == {"direct": ["taps"], "called": ["taps"], "chosen": ["taps", "a::c", "c"], "none": []}
+    assert CompiledKernel().reads_variable("taps")
+
+
 def test_nothing_is_known_of_a_kernel_that_does_not_compile(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text("__global__ void k(int *x) { x[0] = missing; }\n")

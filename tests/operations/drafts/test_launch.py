@@ -314,3 +314,14 @@ def test_a_texture_and_a_pointer_of_one_array_are_told(tmp_path: Path) -> None:
     assert "y and t: one array of the program, which they are not here" in needed
     _, written, _ = drafted(tmp_path, f"{text}f<<<1, 8>>>(z, t, z); }}\n")
     assert "one array" not in written
+
+
+def test_pointers_to_pointers_have_no_dtype(tmp_path: Path) -> None:
+    job, written, needed = drafted(
+        tmp_path,
+        "__global__ void f(float **rows) {}\n"
+        "int main() { float **d; cudaMalloc(&d, 4 * sizeof(float *)); f<<<1, 4>>>(d); }\n",
+    )
+    assert job["buffers"] == {"rows": {"dtype": "uint8", "shape": [32]}}
+    assert "# NEEDED: its contents: float** points to pointers, and a job's buffer holds none" in written
+    assert [one for one in needed if one.startswith("rows: its contents: float** points to pointers")]
