@@ -560,3 +560,38 @@ extern "C" __global__ void copies_bulk_lane_waits(const int* x, int* y)
     CLEAN(__syncwarp();)
     y[t] = words[63 - t]; // second
 }
+
+/// The source of a bulk copy is overwritten by threads that have not waited for it.
+// race of x; grid 1, block 64
+extern "C" __global__ void copies_global_in_place(int* x, int* y)
+{
+    __shared__ __align__(16) int words[64];
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    if (t == 0) MB_INIT(&bar, 1);
+    __syncthreads();
+    if (t == 0) MB_EXPECT(&bar, 256);
+    if (t == 0) BULK_LOAD(words, x, 256, &bar); // first second
+    if (EITHER(t < 32, true)) MB_WAIT(&bar, 0);
+    x[t] = t; // first second
+    MB_WAIT(&bar, 0);
+    y[t] = words[t];
+}
+
+/// A word is read behind the arrival at the mbarrier, before the copy whose waiters overwrite it is issued.
+// race of x; grid 1, block 64
+extern "C" __global__ void copies_global_read_before(int* x, int* y)
+{
+    __shared__ __align__(16) int words[64];
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x, v = 0;
+    if (t == 0) MB_INIT(&bar, 1);
+    __syncthreads();
+    CLEAN(if (t == 0) v = x[5];)
+    if (t == 0) MB_EXPECT(&bar, 256);
+    PLANT(if (t == 0) v = x[5];) // first
+    if (t == 0) BULK_LOAD(words, x, 256, &bar);
+    MB_WAIT(&bar, 0);
+    x[t] = t; // second
+    y[t] = words[t] + v;
+}

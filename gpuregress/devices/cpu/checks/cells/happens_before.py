@@ -84,8 +84,8 @@ class HappensBefore:
             known = b.load(at(b, block, b.add(i64(layout.LANES), b.shl(index, i64(2)))), typ=I32)
             with b.if_then(b.icmp_unsigned("<=", short, known)):
                 b.ret(no)
-        if self._unit.has_bulk_copies and space != "global":
-            with b.if_then(self._has_waited(b, block, other, own)):
+        if self._unit.has_bulk_copies:
+            with b.if_then(self._has_waited(b, block, other, own, space)):
                 b.ret(no)
         if self._unit.clustered:
             b.ret(self._is_cluster_unordered(b, machine, block, (their, stamp, own)))
@@ -94,12 +94,17 @@ class HappensBefore:
         return function
 
     @staticmethod
-    def _has_waited(b: ir.IRBuilder, block: ir.Value, other: ir.Value, own: ir.Value) -> ir.Value:
-        """Whether an epoch is the arrival of a bulk copy, and a thread (its number, i64) has waited since."""
-        flags = b.and_(other, i64(layout.STRONG | layout.LEVEL_MASK))
+    def _has_waited(b: ir.IRBuilder, block: ir.Value, other: ir.Value, own: ir.Value, space: str) -> ir.Value:
+        """Whether an epoch is the arrival of a bulk copy, and a thread (its number, i64) has waited since.
+
+        In global memory it is that of a read: what is written there is waited for by groups.
+        """
+        mark = layout.ARRIVED if space == "global" else layout.DELIVERED
+        bits = layout.ARRIVED if space == "global" else layout.LEVEL_MASK
+        flags = b.and_(other, i64(layout.STRONG | bits))
         waited = b.load(element(b, at(b, block, layout.WAITED), own, I32), typ=I32)
         stamp = b.trunc(b.lshr(other, i64(layout.STAMP_SHIFT)), I32)
-        return b.and_(b.icmp_unsigned("==", flags, i64(layout.DELIVERED)), b.icmp_unsigned("<=", stamp, waited))
+        return b.and_(b.icmp_unsigned("==", flags, i64(mark)), b.icmp_unsigned("<=", stamp, waited))
 
     def _is_cluster_unordered(
         self, b: ir.IRBuilder, machine: ir.Value, state: ir.Value, access: tuple[ir.Value, ir.Value, ir.Value]

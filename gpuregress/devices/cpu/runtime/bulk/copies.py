@@ -70,8 +70,8 @@ class Noted(Protocol):
     def global_read(self, site: int, thread: int, region: Region, places: slice | npt.NDArray[np.int64]) -> object:
         """A copy from a region was issued; return what `global_read_ended` is to be told."""
 
-    def global_read_ended(self, read: object) -> None:
-        """The copy from a region has arrived."""
+    def global_read_ended(self, read: object, waiter: int) -> None:
+        """The copy from a region has arrived, because a thread waits."""
 
     def global_write(
         self, epoch: int, region: Region, places: slice | npt.NDArray[np.int64], *, reduces: bool
@@ -216,7 +216,7 @@ class BulkCopies:
                 if load.source is not None:
                     self.noted.source_copied(*load.source)
                 for read in load.reads:
-                    self.noted.global_read_ended(read)
+                    self.noted.global_read_ended(read, waiter)
             cell.value = with_bytes_done(cell.value, len(load.data))
 
     def end_block(self) -> None:

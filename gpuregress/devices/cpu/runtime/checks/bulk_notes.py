@@ -57,7 +57,7 @@ class BulkNotes:
     def __init__(self, block: RunningBlock, checks: Collection[str], deliveries: Deliveries, report: Report) -> None:
         self._block, self._shadow, self._report = block, block.shadow, report
         self._deliveries = deliveries
-        self._global = GlobalCopies(block, checks, report)
+        self._global = GlobalCopies(block, checks, deliveries, report)
         self._races, self._uninitialized = "races" in checks, "uninitialized" in checks
 
     # --- copies to shared memory --------------------------------------------------------------------------------------
@@ -133,10 +133,10 @@ class BulkNotes:
         """A copy from a region was issued; return what `global_read_ended` is to be told."""
         return self._global.read(self._block.begin(site, thread), region, places)
 
-    def global_read_ended(self, read: object) -> None:
-        """The copy from a region has arrived."""
+    def global_read_ended(self, read: object, waiter: int) -> None:
+        """The copy from a region has arrived, because a thread waits."""
         if isinstance(read, CopiedCells):
-            self._global.end_read(read)
+            self._global.end_read(read, waiter)
 
     def global_write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> object:
         """A copy to a region, or a reduction there, was issued; return what `global_write_ended` is to be told."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.checks.access_lists import Numbers, Words, forget, join
+from gpuregress.devices.cpu.runtime.checks.deliveries import Deliveries
 from gpuregress.devices.cpu.runtime.checks.running_block import (
     READER,
     STAMP_SHIFT,
@@ -75,11 +76,12 @@ class GlobalCopies:
     Args:
         block: the running one.
         checks: those that are asked for.
+        deliveries: told of copies that have arrived.
         report: takes what is found.
     """
 
-    def __init__(self, block: RunningBlock, checks: Collection[str], report: Report) -> None:
-        self._block, self._shadow, self._report = block, block.shadow, report
+    def __init__(self, block: RunningBlock, checks: Collection[str], deliveries: Deliveries, report: Report) -> None:
+        self._block, self._shadow, self._deliveries, self._report = block, block.shadow, deliveries, report
         self._races, self._uninitialized = "races" in checks, "uninitialized" in checks
 
     def read(self, epoch: int, region: Region, places: Places) -> CopiedCells | None:
@@ -95,13 +97,22 @@ class GlobalCopies:
             return None
         self._check(cells, *self._accesses(cells, layout.WRITE_LIST))
         self._check_proxies(cells)
+        # Who waits for this copy need not come behind an earlier read of its thread, unless that is a copy, too.
         is_free = ~self._block.unordered_anywhere(cells.readers, layout.epoch_thread(epoch))
+        is_free &= cells.readers & np.uint64(layout.STRONG | layout.ARRIVED) == np.uint64(layout.ARRIVED)
         self._block.note_reader(cells.planes, cells.numbers, epoch, is_free, self._shadow.word("oldest"))
         return cells
 
-    def end_read(self, cells: CopiedCells) -> None:
-        """Report what was written since the issue of a copy that has read it."""
+    def end_read(self, cells: CopiedCells, waiter: int) -> None:
+        """Report what was written since the issue of a copy that has read it; who waits may write from now on."""
         self._report_late(cells, *self._accesses(cells, layout.WRITE_LIST))
+        arrived = self._block.begin(layout.epoch_site(cells.epoch), waiter) | layout.ARRIVED
+        readers = cells.readers
+        still = readers & np.uint64(~layout.READER_LIST & (1 << 64) - 1) == np.uint64(cells.epoch)
+        marks = readers[still] & np.uint64(layout.READER_LIST)
+        cells.planes[0][cells.numbers[still], READER] = np.uint64(arrived) | marks
+        for epoch in (arrived, cells.epoch):
+            self._deliveries.add(epoch, cells.epoch)
 
     def write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> CopiedCells | None:
         """Check the target of a copy at its issue; None where it is not watched."""
@@ -183,6 +194,8 @@ class GlobalCopies:
     def _check(self, cells: CopiedCells, numbers: Numbers, others: Words) -> None:
         """Report accesses that no barrier orders before a copy; what takes reports knows of fences and releases."""
         apart = self._block.unordered_anywhere(others, layout.epoch_thread(cells.epoch))
+        for other in np.unique(others[apart]):
+            apart &= (others != other) | (not self._deliveries.is_known(int(other), cells.epoch))
         for number, other in zip(numbers[apart], others[apart], strict=True):
             self._report(layout.RACE, cells.address(int(number)), cells.epoch, int(other))
 

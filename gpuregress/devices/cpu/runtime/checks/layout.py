@@ -32,6 +32,8 @@ IN_FLIGHT = 1 << 4
 """Of a write: an asynchronous copy that has not arrived."""
 NARROW = 1 << 4
 """Of a strong reader, whose epoch does not tell its scope: that is its block, or its cluster."""
+ARRIVED = 1 << 4
+"""Of a plain reader of global memory: a bulk copy that has arrived. The thread is the one whose wait it was."""
 OF_CLUSTER = 1 << 5
 """With `NARROW`: it is the cluster."""
 ASYNCHRONOUS = 1 << 5
