@@ -1,4 +1,4 @@
-"""Results of mutants by content: programs, job, files, baselines, code of the package."""
+"""Results of mutants by content: programs, job, files, baselines, unchanged results, code of the package."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.operations.mutating.programs import Variation
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.operations.mutating.trials import TrialResult
-from gpuregress.records import from_json, to_json
+from gpuregress.records import Baseline, Verdict, from_json, to_json
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.python_kernels import source_inputs
 
-FORMAT = 5
+FORMAT = 6
 """Counts up whenever a result's meaning changes; old results are then never found again."""
 _FILE = re.compile(r"(/.*?)(?::[\w.]+)?")
 
@@ -70,13 +70,36 @@ def subject_digest(subject: Subject) -> str:
         for case in subject.cases:
             record = to_json(dataclasses.replace(case, revision=""))
             parts.append(json.dumps(record, sort_keys=True))
-            baseline = accepted.baseline(case)
-            parts += [f"{name} {dump.digest}" for name, dump in baseline.dumps.items()] if baseline is not None else []
+            parts += _accepted(accepted.baseline(case))
+            parts += _computed(subject.verdicts.get(case.name))
             for path in dict.fromkeys(_files(record)):
                 parts += _contents(path)
     except (OSError, GpuregressError, _UnknownContent):
         return ""
     return cache.digest((*parts, *sorted(program.key for program in subject.programs.values())))
+
+
+def _accepted(baseline: Baseline | None) -> list[str]:
+    """What a verdict takes of a baseline; when and by whom it was accepted, and the files' names, decide nothing."""
+    if baseline is None:
+        return ["no baseline"]
+    dumps = [f"{name} {dump.digest}" for of in (baseline.dumps, baseline.first) for name, dump in of.items()]
+    others = to_json(dataclasses.replace(baseline, dumps={}, first={}))
+    return [*dumps, *(json.dumps(others.get(name), sort_keys=True) for name in ("launch_digests", "timings"))]
+
+
+def _computed(verdict: Verdict | None) -> list[str]:
+    """The contents of inputs, references and results of the unchanged run.
+
+    They tell what the text of the user's functions does not: files that these read, packages that they import.
+    """
+    if verdict is None or verdict.outcome is None:
+        return []
+    outcome, observed = verdict.outcome, verdict.outcome.observations
+    references = (observed.references, observed.unrounded_references)
+    dumps = [*((dump.buffer, dump.digest) for dump in outcome.dumps), *outcome.inputs.items()]
+    dumps += [(name, dump.digest) for of in references for name, dump in of.items()]
+    return [f"{name} {digest}" for name, digest in dumps]
 
 
 class _UnknownContent(Exception):
@@ -104,4 +127,5 @@ def _contents(path: Path) -> list[str | bytes]:
     files = source_inputs.inputs(path)
     if files.unknown:
         raise _UnknownContent(files.unknown)
-    return [files.structure, *map(str, files.files), *files.contents]
+    versions = (f"{name} {version}" for name, version in source_inputs.packages(files).items())
+    return [files.structure, *versions, *map(str, files.files), *files.contents]

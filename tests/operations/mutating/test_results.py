@@ -10,11 +10,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpuregress import verdict
+from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.operations.mutating.programs import Variation
 from gpuregress.operations.mutating.results import ResultCache, subject_digest
 from gpuregress.operations.mutating.states import REPRODUCIBLE, TrialState
 from gpuregress.operations.mutating.trials import TrialResult
-from gpuregress.records import Check
+from gpuregress.records import (
+    Acceptance,
+    AcceptedTiming,
+    Baseline,
+    Check,
+    Dump,
+    LaunchDigests,
+    MadeOf,
+    Observations,
+    Outcome,
+)
 from gpuregress.toolchain import cache
 from tests.operations.mutating.test_programs import subject_of
 
@@ -62,6 +74,63 @@ def test_another_job_another_file_or_a_damaged_entry_is_not_found(tmp_path: Path
     reference.write_text("def f(case): return 1\n")
     for path in (cache.folder() / "programs").rglob("*.json"):
         path.write_text(path.read_text().replace("killed", "survived"))
+    assert ResultCache(subject).find(change) is None
+
+
+def test_other_inputs_references_or_results_of_the_unchanged_run_renew_them(tmp_path: Path) -> None:
+    """A function of the user may read files that its text does not tell."""
+    subject, change = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"})
+    case = subject.cases[0]
+
+    def results(dumped: str, filled: str, reference: str, unrounded: str) -> ResultCache:
+        def of(digest: str) -> Dump:
+            return Dump("out", "/nowhere", "float32", (8,), digest, digest)
+
+        observed = Observations(references={"out": of(reference)}, unrounded_references={"out": of(unrounded)})
+        outcome = Outcome(case.name, "done", dumps=(of(dumped),), inputs={"x": filled}, observations=observed)
+        passed = dataclasses.replace(verdict.skipped(case, ""), outcome=outcome)
+        return ResultCache(dataclasses.replace(subject, verdicts={case.name: passed}))
+
+    results("a", "b", "c", "d").keep(change, TrialResult("killed"))
+    assert results("a", "b", "c", "d").find(change) == TrialResult("killed")
+    for others in (("x", "b", "c", "d"), ("a", "x", "c", "d"), ("a", "b", "x", "d"), ("a", "b", "c", "x")):
+        assert results(*others).find(change) is None
+
+
+def test_another_baseline_renews_them_and_another_accept_of_it_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject, change = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"})
+    dump = Dump("out", "/nowhere", "float32", (8,), "1", "1")
+    timing = AcceptedTiming("r1", instructions={"k": 100})
+    accepted = Baseline("k", "/nowhere", "r1", MadeOf("s"), {"out": dump}, (), timings={"cpu": timing})
+
+    def found(baseline: Baseline | None) -> TrialResult | None:
+        monkeypatch.setattr(AcceptedDumps, "baseline", lambda *_arguments: baseline)
+        return ResultCache(subject).find(change)
+
+    monkeypatch.setattr(AcceptedDumps, "baseline", lambda *_arguments: accepted)
+    ResultCache(subject).keep(change, TrialResult("killed"))
+    again = Acceptance("r1", "s", "today")
+    assert found(dataclasses.replace(accepted, history=(again,), made_of=MadeOf("t"))) == TrialResult("killed")
+    other = dataclasses.replace(dump, digest="2")
+    fewer = dataclasses.replace(timing, instructions={"k": 50})
+    assert found(dataclasses.replace(accepted, dumps={"out": other})) is None
+    assert found(dataclasses.replace(accepted, first={"out": dump})) is None
+    assert found(dataclasses.replace(accepted, timings={"cpu": fewer})) is None
+    assert found(dataclasses.replace(accepted, launch_digests=LaunchDigests(2))) is None
+    assert found(None) is None
+
+
+def test_another_version_of_a_package_renews_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = tmp_path / "rules.py"
+    rules.write_text("import click\ndef f(expected, actual): return click.same(expected, actual)\n")
+    subject, change = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"})
+    case = dataclasses.replace(subject.cases[0], reference={"out": f"{rules}:f"})
+    subject = dataclasses.replace(subject, cases=(case,))
+    ResultCache(subject).keep(change, TrialResult("killed"))
+    assert ResultCache(subject).find(change) == TrialResult("killed")
+    monkeypatch.setattr("gpuregress.toolchain.python_kernels.source_inputs._version", lambda _package: "0.0.1")
     assert ResultCache(subject).find(change) is None
 
 
