@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import toolchain
+from gpuregress.devices import slow_programs
 from gpuregress.errors import GpuregressError
 from gpuregress.frozen import dataclass
 from gpuregress.mutation.ptx.text import code_of
@@ -71,6 +72,12 @@ class MutatedPrograms:
         """Return the programs of a case in the order of `sources_of`: changed ones, and the others as they are."""
         keys = [source_key(source) for source in sources_of(case)]
         return [compiled.get(key) or self._of_ptx(variation, key) or self._subject.programs[key] for key in keys]
+
+    def note_slow(self, case: Case, programs: Sequence[Program]) -> None:
+        """Let the device optimise the programs of which the unchanged ones are worth it."""
+        for source, program in zip(sources_of(case), programs, strict=True):
+            if source_key(source) in self._subject.slow:
+                slow_programs.note(program)
 
     def are_equal(self, case: Case, programs: list[Program]) -> bool:
         """Tell whether programs are the unchanged ones but for line information."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import plan, toolchain
+from gpuregress.devices import slow_programs
 from gpuregress.errors import Interrupted, UsageError
 from gpuregress.frozen import dataclass
 from gpuregress.mutation import device_code
@@ -41,6 +42,8 @@ class Subject:
         programs: key of a source → its program.
         sources: key of a source → that source.
         notes: what the user should know of the other cases.
+        slow: keys of the sources whose program is worth optimising, so that its mutants are, too: the limit of a mutant
+            is a multiple of the time that the optimised program took.
     """
 
     project: Project
@@ -51,6 +54,7 @@ class Subject:
     programs: Mapping[str, Program]
     sources: Mapping[str, Source]
     notes: tuple[str, ...] = ()
+    slow: frozenset[str] = frozenset()
 
     def outcome(self, case: Case) -> Outcome:
         """Return the outcome of the unchanged case."""
@@ -132,7 +136,8 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
     programs = {key: toolchain.find(source) or toolchain.compile(source) for key, source in sources.items()}
     built = {case.name: _built(case, programs) for case in usable}
     completed = tuple(plan.completed(case, built[case.name].programs, built[case.name].references) for case in usable)
-    return Subject(project, job, completed, verdicts, built, programs, sources, notes)
+    slow = frozenset(key for key, program in programs.items() if slow_programs.known(program))
+    return Subject(project, job, completed, verdicts, built, programs, sources, notes, slow)
 
 
 def _untimed(case: Case) -> Case:

@@ -288,6 +288,7 @@ class MutantTrials:
     def _task(self, trial: _Trial) -> Task:
         case, checks = trial.cases[0], trial.variation.checks
         built = built_of(case, trial.programs)
+        self._programs.note_slow(case, trial.programs)
         first, self._launch = self._launch, self._launch + case.launch_numbers
         program, *others = built.programs
         return Task(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress import plan, project
+from gpuregress.devices import slow_programs
 from gpuregress.errors import UsageError
 from gpuregress.operations.mutating import subject as subjects
 from gpuregress.operations.mutating.subject import NothingNoticed
@@ -22,7 +23,9 @@ def prepare(shop: Workshop, selector: str, folder: Path) -> subjects.Subject:
     return subjects.prepare(where, plan.make(where, [selector]).cases, folder, ignore, machinery)
 
 
-def test_cases_that_pass_and_their_mutants(fake_shop: Workshop, tmp_path: Path) -> None:
+def test_cases_that_pass_and_their_mutants(
+    fake_shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     accepted(fake_shop)
     before = sorted(fake_shop.root.rglob("*"))
     subject = prepare(fake_shop, "scale", tmp_path / "scratch")
@@ -32,6 +35,10 @@ def test_cases_that_pass_and_their_mutants(fake_shop: Workshop, tmp_path: Path) 
     assert {one.operator for one in found} >= {"boundary", "guard-dropped", "index-off-by-one", "thread-block-swapped"}
     assert subjects.launched_entries(subject) == {key: {"scale"} for key in subject.sources}
     assert subject.limit_s(subject.cases[0]) == 2.0
+    for slow in (set[str](), set(subject.programs)):
+        monkeypatch.setattr(slow_programs, "known", lambda _program, slow=slow: bool(slow))
+        again = subjects.of_verdicts(subject.project, subject.job, subject.cases, subject.verdicts)
+        assert again.slow == slow
     assert [path for path in sorted(fake_shop.root.rglob("*")) if "scratch" not in path.parts] == before
 
 

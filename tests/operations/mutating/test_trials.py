@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress import verdict
+from gpuregress.devices import slow_programs
 from gpuregress.errors import CompileError, GpuregressError
 from gpuregress.interrupts import StopSignal
 from gpuregress.judging import agreement
@@ -200,6 +201,20 @@ def test_unchanged_programs_under_checks_have_the_limit_of_their_case(trials: Mu
     unchanged, changed = taken(trials)
     assert unchanged.launch_limit_s == subject.cases[1].limits.timeout
     assert changed.launch_limit_s == 5 * 3.0 < unchanged.launch_limit_s
+
+
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_mutants_of_a_program_that_is_worth_optimising_are_optimised_too(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_slow: bool
+) -> None:
+    """Their limit is a multiple of the time that the optimised program took."""
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "scratch").mkdir()
+    subject = dataclasses.replace(subject, slow=frozenset(subject.programs if is_slow else ()))
+    with StopSignal() as stop, UserCodeProcess(stop) as user:
+        trials = MutantTrials(subject, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
+        tried(trials, variation(subject, "a"))
+        assert slow_programs.known(taken(trials)[0].program) == is_slow
 
 
 def test_a_mutant_over_its_limit_has_timed_out(trials: MutantTrials, subject: Subject) -> None:
