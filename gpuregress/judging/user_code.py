@@ -57,7 +57,7 @@ class UserCodeProcess:
         stop: set when the user asks to stop.
 
     Attributes:
-        unanswered: calls that took too long, or during which the process died.
+        unanswered: calls that took too long, or during which the process died or sent a damaged message.
     """
 
     def __init__(self, stop: StopSignal) -> None:
@@ -106,6 +106,7 @@ class UserCodeProcess:
         except OSError:
             answer, alive = None, False
         except HarnessError as error:
+            self.unanswered += 1
             self._end()
             return dataclasses.replace(failed, message=f"{name}: {error}")
         if answer is not None:

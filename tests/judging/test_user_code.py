@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.errors import HarnessError
 from gpuregress.interrupts import StopSignal
 from gpuregress.judging import user_code
 from gpuregress.judging.buffer_pairs import BufferPair
@@ -54,6 +55,20 @@ def test_a_function_that_hangs_or_dies_fails_alone(process: UserCodeProcess, mod
     assert died.message.startswith("mine.py:dies: the process it ran in ")
     assert process.unanswered == 2
     assert process.check(Check("python", f"{module}:good"), fakes.case("double"), out).same
+
+
+def test_a_damaged_answer_is_none(
+    process: UserCodeProcess, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_arguments: object) -> None:
+        raise HarnessError("a damaged message")
+
+    out, before = dump(tmp_path, "out.1", [1, 2]), process.unanswered
+    with monkeypatch.context() as patch:
+        process._started()
+        patch.setattr(process, "_wait", damaged)
+        failed = process.check(Check("python", f"{module}:good"), fakes.case("double"), out)
+    assert (failed.same, failed.message, process.unanswered) == (False, "mine.py:good: a damaged message", before + 1)
 
 
 def test_checks_that_need_the_process() -> None:

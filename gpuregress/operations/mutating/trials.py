@@ -197,9 +197,7 @@ class MutantTrials:
         if reached.status in ("pass", "new", "skip"):
             self._note_pass(trial, case, outcome, reached)
         else:
-            result = _noticed(reached, outcome)
-            is_lost = self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
-            self._end(trial, dataclasses.replace(result, state="trouble") if is_lost else result)
+            self._end(trial, self._noticed(reached, outcome, unanswered))
         if not trial.members:
             shutil.rmtree(task.dumps, ignore_errors=True)
 
@@ -327,8 +325,9 @@ class MutantTrials:
 
     def _finish(self, trial: _Trial) -> None:
         """No case noticed: the cases that must agree are compared; else the variation survives."""
+        unanswered = self._user.unanswered
         for reached, outcome in self._disagreements(trial.members) if trial.has_run else ():
-            self._end(trial, _noticed(reached, outcome))
+            self._end(trial, self._noticed(reached, outcome, unanswered))
             return
         self._end(trial, TrialResult(self._state_of(trial), changed=tuple(trial.changed)))
 
@@ -349,6 +348,19 @@ class MutantTrials:
                 if reached.status not in ("pass", "new"):
                     yield reached, member.outcome
 
+    def _noticed(self, reached: Verdict, outcome: Outcome, unanswered: int) -> TrialResult:
+        """The result of a variation that a case noticed, or that cannot be run or judged.
+
+        Args:
+            reached: the verdict.
+            outcome: of the case.
+            unanswered: calls of the user's functions that had no answer before this verdict.
+        """
+        is_lost = self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
+        state = "trouble" if is_lost else states.of_verdict(reached, outcome)
+        fault = outcome.fault.kind if outcome.fault is not None else ""
+        return TrialResult(state, reached.case, reached.status, one_line(reached.reason), fault)
+
     def _end(self, trial: _Trial, result: TrialResult) -> None:
         name = trial.variation.name
         del self._open[name]
@@ -356,13 +368,6 @@ class MutantTrials:
         for folder in ("sources", "dumps"):
             shutil.rmtree(self._scratch / folder / name, ignore_errors=True)
         trial.listen(dataclasses.replace(result, seconds=trial.seconds))
-
-
-def _noticed(reached: Verdict, outcome: Outcome) -> TrialResult:
-    """The result of a variation that a case noticed, or that cannot be run."""
-    fault = outcome.fault.kind if outcome.fault is not None else ""
-    state = states.of_verdict(reached, outcome)
-    return TrialResult(state, reached.case, reached.status, one_line(reached.reason), fault)
 
 
 def _with_checks(case: Case, checks: Sequence[str]) -> Case:

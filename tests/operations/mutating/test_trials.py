@@ -18,6 +18,7 @@ from gpuregress.judging.agreement import GroupMember
 from gpuregress.judging.judge import Judge
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
+from gpuregress.operations.mutating.states import TrialState
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
@@ -274,15 +275,19 @@ def test_several_variations_are_tried_at_a_time_and_their_files_go(
     assert not trials.is_over
 
 
+@pytest.mark.parametrize(("unanswered", "state"), [(0, "killed"), (1, "trouble")])
 def test_cases_that_must_agree_notice_a_mutant_together(
-    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unanswered: int, state: TrialState
 ) -> None:
+    """Where the job's function that compares them does not answer, it is no kill."""
+
     def grouped(case: Case) -> Case:
         return dataclasses.replace(case, settings=dataclasses.replace(case.settings, agree=("n",)))
 
-    def judged(members: Sequence[GroupMember], planned: int, _user: object) -> list[Verdict]:
+    def judged(members: Sequence[GroupMember], planned: int, user: UserCodeProcess) -> list[Verdict]:
         digests = [member.dumps["out"].digest for member in members]
         assert (digests, planned) == (["one", "two"], 2)
+        user.unanswered += unanswered
         other = dataclasses.replace(members[1].verdict, status="differ", reason="agree: 1 of 8 differ")
         return [members[0].verdict, other]
 
@@ -295,7 +300,7 @@ def test_cases_that_must_agree_notice_a_mutant_together(
         for digest in ("one", "two"):
             trials.settle(done(taken(trials)[0].case.name, digest=digest))
         assert not taken(trials)
-    assert results == [TrialResult("killed", "job/1", "differ", "agree: 1 of 8 differ", seconds=2.0)]
+    assert results == [TrialResult(state, "job/1", "differ", "agree: 1 of 8 differ", seconds=2.0)]
 
 
 def test_behind_the_end_of_the_time_no_trial_begins(subject: Subject, tmp_path: Path) -> None:
