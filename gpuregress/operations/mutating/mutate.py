@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from gpuregress import storage
-from gpuregress.errors import Interrupted, UsageError
+from gpuregress.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.judging.user_code import UserCodeProcess
@@ -172,7 +172,7 @@ def mutate(
         results = ResultCache(subject)
         with StopSignal() as stop:
             campaign.run(scratch, stop, results, request)
-            tolerance = () if campaign.interrupted else tolerance_advice(subject, campaign.results, listen)
+            tolerance = () if campaign.interrupted else campaign.tolerance()
     return campaign.report(len(found), request.seed, time.monotonic() - start, tolerance)
 
 
@@ -327,6 +327,16 @@ class Campaign:
     def results(self) -> tuple[TrialResult, ...]:
         """The results so far."""
         return tuple(self._results.values())
+
+    def tolerance(self) -> tuple[str, ...]:
+        """Find the tightest tolerances; neither ^C nor a failure of their runs loses the results of the mutants."""
+        try:
+            return tolerance_advice(self._subject, self.results, self._listen)
+        except Interrupted:
+            self.interrupted = True
+            return ()
+        except GpuregressError as error:
+            return (f"Most survivors live within the tolerance; the tightest one cannot be told: {error}",)
 
     # --- the report ---------------------------------------------------------------------------------------------------
 

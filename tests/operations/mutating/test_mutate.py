@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress import plan, project, verdict
-from gpuregress.errors import UsageError
+from gpuregress.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.mutation.mutants import Edit, Mutant
 from gpuregress.operations import calibrate
 from gpuregress.operations.calibrate import Calibration, Proposal
@@ -131,3 +131,34 @@ def test_a_tolerance_that_lets_most_mutants_live_is_told(tmp_path: Path, monkeyp
         "  out: {ulp: 2}",
         "  sum: every bit equal",
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "lines", "is_interrupted"),
+    [
+        (
+            UsageError("no run came to its end"),
+            ("Most survivors live within the tolerance; the tightest one cannot be told: no run came to its end",),
+            False,
+        ),
+        (Interrupted("interrupted"), (), True),
+    ],
+)
+def test_results_are_not_lost_where_no_tolerance_can_be_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: GpuregressError,
+    lines: tuple[str, ...],
+    *,
+    is_interrupted: bool,
+) -> None:
+    def fails(*_arguments: object, **_options: object) -> Calibration:
+        raise error
+
+    monkeypatch.setattr(calibrate, "calibrate", fails)
+    subject, file = subject_of(tmp_path), str(tmp_path / "k.cu")
+    added = Mutant("constant", file, 1, "1", "2", (Edit(0, 1, "2"),))
+    campaign = Campaign(subject, [added], {file: "1\n"}, lambda _event: None)
+    campaign._on_result(0, TrialResult("survived", changed=("k",)))
+    report = campaign.report(1, 0, 1.0, campaign.tolerance())
+    assert (report.tolerance, report.interrupted, len(report.survived)) == (lines, is_interrupted, 1)
