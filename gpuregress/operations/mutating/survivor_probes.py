@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from gpuregress.mutation.mutants import Edit, Mutant
-from gpuregress.operations.mutating import states
 from gpuregress.operations.mutating.states import Reason
 from gpuregress.operations.mutating.trials import TrialResult
 
@@ -42,9 +41,10 @@ class SurvivorProbes:
         return "same value in every case" if number in self._infects else "no case noticed"
 
     def _on_infection(self, number: int, mutant: Mutant, result: TrialResult) -> None:
-        if result.state not in states.UNUSABLE:
-            self._infects[number] = _is_met(result)
-        if not self._infects.get(number):
+        is_met = _is_met(result)
+        if is_met is not None:
+            self._infects[number] = is_met
+        if not is_met:
             self._probe_execution(number, mutant, 0)
 
     def _probe_execution(self, number: int, mutant: Mutant, attempt: int) -> None:
@@ -53,11 +53,19 @@ class SurvivorProbes:
             self._attempt(f"p{number}-{attempt}", mutant, mutant.probes[attempt], listen)
 
     def _on_execution(self, number: int, mutant: Mutant, attempt: int, result: TrialResult) -> None:
-        if result.state in states.UNUSABLE:
+        is_met = _is_met(result)
+        if is_met is None:
             self._probe_execution(number, mutant, attempt + 1)
         else:
-            self._is_executed[number] = _is_met(result)
+            self._is_executed[number] = is_met
 
 
-def _is_met(result: TrialResult) -> bool:
-    return result.state not in ("survived", "equal")
+def _is_met(result: TrialResult) -> bool | None:
+    """Whether a trap was executed; None where that is not known.
+
+    A program with a trap may fail in another way: the compiler may round another expression than before, a busy machine
+    may let it seem to hang.
+    """
+    if result.state in ("survived", "equal"):
+        return False
+    return True if result.fault == "trap" else None

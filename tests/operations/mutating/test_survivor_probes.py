@@ -14,13 +14,17 @@ from gpuregress.operations.mutating.trials import TrialResult
 INFECTION, EXACT, ROUGH = ((Edit(0, 0, text),) for text in ("infection", "exact", "rough"))
 
 
-def probed(states: Mapping[str, TrialState], *, has_infection: bool = True) -> tuple[list[str], str]:
+TRAPPED = TrialResult("killed", fault="trap")
+
+
+def probed(states: Mapping[str, TrialState | TrialResult], *, has_infection: bool = True) -> tuple[list[str], str]:
     """The probes that are run, and the reason, where each has a result."""
     tried: list[str] = []
 
     def attempt(_name: str, _mutant: Mutant, edits: Sequence[Edit], listen: Callable[[TrialResult], None]) -> None:
         tried.append(edits[0].text)
-        listen(TrialResult(states[edits[0].text]))
+        result = states[edits[0].text]
+        listen(result if isinstance(result, TrialResult) else TrialResult(result))
 
     probes = SurvivorProbes(attempt)
     infection = INFECTION if has_infection else ()
@@ -31,22 +35,35 @@ def probed(states: Mapping[str, TrialState], *, has_infection: bool = True) -> t
 @pytest.mark.parametrize(
     ("states", "tried", "reason"),
     [
-        ({"infection": "killed"}, ["infection"], "another value, same results"),
-        ({"infection": "survived", "exact": "killed"}, ["infection", "exact"], "same value in every case"),
+        ({"infection": TRAPPED}, ["infection"], "another value, same results"),
+        ({"infection": "survived", "exact": TRAPPED}, ["infection", "exact"], "same value in every case"),
         ({"infection": "survived", "exact": "survived"}, ["infection", "exact"], "never executed"),
-        ({"infection": "not valid", "exact": "killed"}, ["infection", "exact"], "no case noticed"),
+        ({"infection": "not valid", "exact": TRAPPED}, ["infection", "exact"], "no case noticed"),
         (
             {"infection": "trouble", "exact": "not valid", "rough": "survived"},
             ["infection", "exact", "rough"],
             "never executed",
         ),
+        (
+            {"infection": "timed out", "exact": "killed", "rough": TRAPPED},
+            ["infection", "exact", "rough"],
+            "no case noticed",
+        ),
+        (
+            {"infection": "killed", "exact": "timed out", "rough": "survived"},
+            ["infection", "exact", "rough"],
+            "never executed",
+        ),
+        ({"infection": "trouble", "exact": "equal"}, ["infection", "exact"], "never executed"),
         ({"infection": "cut", "exact": "cut", "rough": "cut"}, ["infection", "exact", "rough"], "no case noticed"),
     ],
 )
-def test_the_reason_of_a_survivor(states: Mapping[str, TrialState], tried: list[str], reason: str) -> None:
+def test_the_reason_of_a_survivor(
+    states: Mapping[str, TrialState | TrialResult], tried: list[str], reason: str
+) -> None:
     assert probed(states) == (tried, reason)
 
 
 def test_a_change_whose_effect_cannot_be_compared_is_only_looked_for() -> None:
-    assert probed({"exact": "killed"}, has_infection=False) == (["exact"], "no case noticed")
+    assert probed({"exact": TRAPPED}, has_infection=False) == (["exact"], "no case noticed")
     assert probed({"exact": "survived"}, has_infection=False) == (["exact"], "never executed")
