@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from gpuregress.records import SM_90, Case, Program, Source
 from gpuregress.session.compilation.builder import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc
 
+_ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULTILINE)
+"""An `#include` of a header by its absolute name."""
 _BYTES = re.compile(r"\[(?P<size>\d+)\] = \{(?P<values>\d+(?:, \d+)*)\}")
 
 
@@ -126,12 +129,26 @@ class MutatedPrograms:
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 changed = variation.files.get(file)
+                text = Path(file).read_bytes() if changed is None else _encoded(changed)
                 path.write_bytes(
-                    Path(file).read_bytes() if changed is None else changed.encode(errors="surrogateescape")
+                    _ABSOLUTE.sub(lambda match: match[1] + os.fsencode(self._copy_of(key, root, match[2])), text)
                 )
         folders = [folder for folder in nvrtc.search_folders(source) if folder.is_dir()]
         include = (*(str(_below(root, folder)) for folder in folders), *map(str, folders))
-        return dataclasses.replace(source, path=str(_below(root, Path(source.path))), include=include, digest="")
+        options = tuple(self._option(key, root, option) for option in source.options)
+        return dataclasses.replace(
+            source, path=str(_below(root, Path(source.path))), include=include, options=options, digest=""
+        )
+
+    def _copy_of(self, key: str, root: Path, name: str | bytes) -> str:
+        """The name of a header's copy where the name is absolute and there is one; else the name."""
+        path = os.path.normpath(os.fsdecode(name))
+        return str(_below(root, Path(path))) if path in self._files[key] else os.fsdecode(name)
+
+    def _option(self, key: str, root: Path, option: str) -> str:
+        """An option of the compiler, with the copy of a header that it names."""
+        name, sign, value = option.rpartition("=")
+        return f"{name}{sign}{self._copy_of(key, root, value)}"
 
     def _of_ptx(self, variation: Variation, key: str) -> Program | None:
         text = variation.ptx.get(key)

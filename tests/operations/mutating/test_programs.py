@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress import toolchain
 from gpuregress.devices.cpu.compilation import code_equality
 from gpuregress.errors import CompileError
 from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
@@ -46,6 +47,37 @@ def test_a_changed_header_is_found_before_the_users(tmp_path: Path) -> None:
     held = next(Path(folder) / "far.h" for folder in moved.include if (Path(folder) / "far.h").is_file())
     assert held.read_text() == "changed"
     assert (Path(far).read_text(), moved.digest) == ("far", "")
+
+
+@pytest.mark.parametrize(
+    ("head", "options"),
+    [
+        ('#  include "{}"', ()),
+        ("#include <{}>", ()),
+        ("#include <far.h>", ("-include={}",)),
+        ("#include <far.h>", ("--pre-include", "{}")),
+    ],
+)
+def test_a_header_with_an_absolute_name_is_the_changed_copy(
+    tmp_path: Path, head: str, options: tuple[str, ...]
+) -> None:
+    """Else its mutants would be equal programs, and not count."""
+    subject = subject_of(tmp_path)
+    far, (key,) = str(tmp_path / "include/far.h"), subject.sources
+    (tmp_path / "kernels/k.cu").write_text(f'{head.format(far)}\n#include "/usr/other.h"\n')
+    source = dataclasses.replace(
+        subject.sources[key], options=("-lineinfo", *(option.format(far) for option in options))
+    )
+    case, key = fakes.case("double", source=source), source_key(source)
+    subject = dataclasses.replace(subject, cases=(case,), sources={key: source})
+    programs = MutatedPrograms(subject, tmp_path / "scratch")
+    ((_, moved),) = programs.sources(Variation("m1", files={far: "changed"}), case)
+    copy = str(tmp_path / f"scratch/m1{far}")
+    assert Path(copy).read_text() == "changed"
+    assert moved.options == ("-lineinfo", *(option.format(copy) for option in options))
+    text = Path(moved.path).read_text()
+    assert text == f'{head.format(copy)}\n#include "/usr/other.h"\n'
+    assert {str(file) for file in toolchain.inputs(moved).files} == {moved.path, copy}
 
 
 def test_a_source_that_does_not_include_the_file_stays(tmp_path: Path) -> None:
