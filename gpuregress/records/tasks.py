@@ -43,8 +43,9 @@ class Task:
         variants: name of a variant → its compiled sources, in the order of the case's own.
         other_programs: the case's further sources, compiled.
         storage: of its dumps.
-        launch_limit_s: limit of its own launches, seconds; 0: the case's. Functions of the user and the kernels of its
-            references have the case's always.
+        launch_limit_s: limit of its own launches, seconds; 0: the case's. Where they had less than half of it as CPU
+            time, they go on up to the case's. Functions of the user and the kernels of its references have the case's
+            always.
     """
 
     case: Case

@@ -20,8 +20,7 @@ from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome, Task, from_json
-from gpuregress.records.instrumentation.schedules import WATCHED_SLOWDOWN
-from gpuregress.workers import unfinished_cases
+from gpuregress.workers import launch_limits, unfinished_cases
 from gpuregress.workers.channel import Message
 from gpuregress.workers.watchdog import Phase, Step
 from gpuregress.workers.worker_process import DeviceSlot, Worker
@@ -306,7 +305,8 @@ class WorkerPool:
             phase = Phase(message["phase"])
             if phase is Phase.TRYING and (not self._tries_slow_code or worker.task.case.name in self._tried):
                 phase = Phase.LAUNCHING
-            worker.watch.enter(phase, now, _limit_s(worker.task, phase))
+            worker.watch.enter(phase, now, launch_limits.limit_s(worker.task, phase))
+            worker.cpu_before_s = worker.cpu_s()
         elif message["say"] == "interim" and worker.watch.late is None:
             worker.interim = message
         elif message["say"] == "outcome" and worker.watch.late is None:
@@ -380,6 +380,7 @@ class WorkerPool:
         worker = state.worker
         if worker is None:
             return
+        launch_limits.put_off(worker, now)
         step = worker.watch.step(now)
         if step is Step.TERMINATE:
             worker.signal(signal.SIGTERM)
@@ -392,10 +393,3 @@ class WorkerPool:
             state.worker = None
             if worker.task is not None:
                 yield unfinished_cases.refused(worker.task, state.lost)
-
-
-def _limit_s(task: Task, phase: Phase) -> float:
-    """The case's limit, but for launches that have one of their own; longer where all accesses are watched."""
-    is_own = phase in (Phase.LAUNCHING, Phase.TRYING, Phase.WATCHING) and task.launch_limit_s > 0
-    limit = task.launch_limit_s if is_own else task.case.limits.timeout
-    return WATCHED_SLOWDOWN * limit if phase is Phase.WATCHING else limit

@@ -61,12 +61,14 @@ class Watch:
         deadline: when that must be over, seconds on the caller's clock; None: never.
         late: the phase whose limit was passed, None while all is well.
         limit: seconds that the current (or late) phase may take.
+        began: when the phase did.
     """
 
     phase: Phase
     deadline: float | None = None
     late: Phase | None = None
     limit: float = 0.0
+    began: float = 0.0
 
     def enter(self, phase: Phase, now: float, timeout: float = 0.0) -> None:
         """Begin a phase.
@@ -76,7 +78,7 @@ class Watch:
             now: seconds on the caller's clock.
             timeout: the case's own limit, for phases in which kernels or functions of the job run.
         """
-        self.phase = phase
+        self.phase, self.began = phase, now
         limits = {
             Phase.STARTING: STARTING_S,
             Phase.PREPARING: PREPARING_S,
@@ -94,9 +96,13 @@ class Watch:
             self.limit = limits.get(phase, 0.0)
         self.deadline = now + limits[phase] if phase in limits else None
 
+    def is_over(self, now: float) -> bool:
+        """Tell whether the time of the phase is over."""
+        return self.deadline is not None and now >= self.deadline
+
     def step(self, now: float) -> Step:
         """Return the step for this moment, and advance to the next stage of ending the worker."""
-        if self.deadline is None or now < self.deadline:
+        if not self.is_over(now):
             return Step.WAIT
         if self.phase is Phase.KILLED:
             self.deadline = None

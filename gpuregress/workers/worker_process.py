@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -83,6 +84,7 @@ class Worker:
         self.refusal = ""
         self.ready = False
         self.began = 0.0
+        self.cpu_before_s = 0.0
         self._captured = captured
         self._before_task = 0
         is_usual = command is None and not after_fault and not passed
@@ -122,6 +124,15 @@ class Worker:
         """Send a signal to its process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
+
+    def cpu_s(self) -> float:
+        """Return the seconds of CPU time that its threads took; infinity where that cannot be told."""
+        try:
+            stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return math.inf
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def death(self) -> str:
         """Describe how the process ended."""

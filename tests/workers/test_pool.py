@@ -28,7 +28,7 @@ from tests.workers.fake_pools import FAKE, outcomes, pool, tasks
 
 def test_a_limit_of_the_launches_is_none_of_the_references(tmp_path: Path) -> None:
     trusted = ReferenceKernel(fakes.case("nap").source, fakes.case("nap").launches)
-    cases = [fakes.case("double", reference_kernels={"out": trusted}), fakes.case("sleep")]
+    cases = [fakes.case("double", reference_kernels={"out": trusted}), fakes.case("sleep", timeout=0.4)]
     given = [dataclasses.replace(task, launch_limit_s=0.1) for task in tasks(tmp_path, cases)]
     given[0] = dataclasses.replace(given[0], references={"out": fakes.program()})
     with pool(tmp_path) as made:
@@ -37,6 +37,7 @@ def test_a_limit_of_the_launches_is_none_of_the_references(tmp_path: Path) -> No
     late = ended["fake/sleep"]
     assert late.fault is not None
     assert late.fault.message.startswith("killed at its limit of 0.1 s")
+    assert late.seconds >= 0.4, "it sleeps, and has no CPU time"
 
 
 def test_cases_run_and_dump(tmp_path: Path) -> None:

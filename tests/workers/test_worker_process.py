@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import signal
 import sys
 from pathlib import Path
@@ -66,3 +67,22 @@ def test_one_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path) ->
     assert parent.end(grace_s=0.1)
     assert parent.process.returncode == -signal.SIGKILL
     wait_until(lambda: not is_running(int(parent.tail()[0])))
+
+
+def test_its_cpu_time_is_that_of_all_its_threads(tmp_path: Path) -> None:
+    script = (
+        "import threading, time\n"
+        "def spin():\n"
+        "    while time.process_time() < 0.3: pass\n"
+        "thread = threading.Thread(target=spin)\n"
+        "thread.start(); thread.join()\n"
+        "print('spun', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    child = worker(tmp_path, script)
+    wait_until(lambda: child.tail() == ("spun",))
+    spun = child.cpu_s()
+    assert 0.28 <= spun < 60
+    assert child.cpu_s() - spun < 0.2
+    assert child.end(grace_s=0.1)
+    assert child.cpu_s() == math.inf

@@ -1,4 +1,4 @@
-"""Results of mutants by content: programs, job, files, baselines, unchanged results, code of the package."""
+"""Results of mutants by content: programs, job, files, baselines, code of the package."""
 
 from __future__ import annotations
 

@@ -62,14 +62,9 @@ class Subject:
         assert outcome is not None
         return outcome
 
-    def limit_s(self, case: Case, slowdown: float = 1.0) -> float:
-        """Return the time limit of a mutant: ten times that of the unchanged launches, and at least two seconds.
-
-        Args:
-            case: that the mutant runs on.
-            slowdown: how many times as long as unchanged the machine takes now.
-        """
-        return min(case.limits.timeout, max(_LEAST_LIMIT_S, _LIMIT_FACTOR * slowdown * launched_s(self.outcome(case))))
+    def limit_s(self, case: Case) -> float:
+        """Return the time limit of a mutant: ten times that of the unchanged launches, and at least two seconds."""
+        return min(case.limits.timeout, max(_LEAST_LIMIT_S, _LIMIT_FACTOR * launched_s(self.outcome(case))))
 
 
 def launched_s(outcome: Outcome) -> float:

@@ -21,7 +21,7 @@ from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.operations.mutating import states
 from gpuregress.operations.mutating.programs import MutatedPrograms, Variation
 from gpuregress.operations.mutating.states import TrialState
-from gpuregress.operations.mutating.subject import Subject, built_of, launched_s
+from gpuregress.operations.mutating.subject import Subject, built_of
 from gpuregress.records import Case, Outcome, Program, Task, Verdict
 from gpuregress.records.instrumentation.instruments import CHECKS
 from gpuregress.session.compiler_crew import Crew
@@ -31,9 +31,6 @@ _CHECKED_FACTOR = 5.0
 """Times that a launch may take longer under dynamic checks."""
 AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
-_MOST_SLOWDOWN = 5.0
-_SLOWDOWN_LEAST_S = 0.05
-"""Seconds of unchanged launches from which on their time tells the load of the machine."""
 _GRACE_S = 5.0
 """Seconds behind the end of the time in which variations that have begun may go on to their next case."""
 
@@ -121,8 +118,6 @@ class MutantTrials:
         self._kills: Counter[str] = Counter()
         self._cases = {case.name: case for case in subject.cases}
         self._launch = 1
-        self._slowdown = 1.0
-        """Times as long as unchanged that launches took: a busy machine must not let a mutant seem to hang."""
 
     def add(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
         """Try a variation after those that wait; `listen` is given its result.
@@ -191,7 +186,6 @@ class MutantTrials:
         trial.task = None
         trial.seconds += outcome.seconds
         outcome = dataclasses.replace(outcome, case=case.name)
-        self._note_load(trial, case, outcome)
         unanswered = self._user.unanswered
         reached = self._judge.verdict(case, task.programs, outcome)
         if reached.status in ("pass", "new", "skip"):
@@ -308,13 +302,7 @@ class MutantTrials:
         if trial.variation.is_unchanged:
             return case.limits.timeout
         factor = _CHECKED_FACTOR if trial.variation.checks else 1.0
-        return min(case.limits.timeout, factor * self._subject.limit_s(case, self._slowdown))
-
-    def _note_load(self, trial: _Trial, case: Case, outcome: Outcome) -> None:
-        clean_s = launched_s(self._subject.outcome(case))
-        is_comparable = outcome.state == "done" and outcome.fault is None and not trial.variation.checks
-        if is_comparable and clean_s >= _SLOWDOWN_LEAST_S:
-            self._slowdown = min(_MOST_SLOWDOWN, max(self._slowdown, launched_s(outcome) / clean_s))
+        return min(case.limits.timeout, factor * self._subject.limit_s(case))
 
     def _note_pass(self, trial: _Trial, case: Case, outcome: Outcome, reached: Verdict) -> None:
         clean = {dump.buffer: dump.digest for dump in self._subject.outcome(case).dumps}

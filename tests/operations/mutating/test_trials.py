@@ -188,14 +188,6 @@ def test_a_survivor_with_equal_code_and_equal_results_is_equivalent(
     assert [one.state for one in results] == [state]
 
 
-def test_a_busy_machine_has_longer_limits(trials: MutantTrials, subject: Subject) -> None:
-    tried(trials, variation(subject, "a"))
-    (task,) = taken(trials)
-    slow = dataclasses.replace(done(task.case.name), launches=(LaunchTime(1, "k", 600.0),))
-    trials.settle(slow)
-    assert taken(trials)[0].launch_limit_s == 2 * task.launch_limit_s == 6.0
-
-
 def test_unchanged_programs_under_checks_have_the_limit_of_their_case(trials: MutantTrials, subject: Subject) -> None:
     trials.add(Variation("races0", checks=("races",)), lambda _result: None)
     trials.add(dataclasses.replace(variation(subject, "a"), checks=("races",)), lambda _result: None)
