@@ -344,7 +344,13 @@ class MutantTrials:
             outcome: of the case.
             unanswered: calls of the user's functions that had no answer before this verdict.
         """
-        is_lost = self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
+        without_kernel = (
+            outcome.observations.reference_errors.keys() - self._cases[reached.case].reference_kernels.keys()
+        )
+        is_lost = (
+            self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
+            or (reached.status == "differ" and bool(without_kernel))  # a reference that no mutant decides
+        )
         state = "trouble" if is_lost else states.of_verdict(reached, outcome)
         fault = outcome.fault.kind if outcome.fault is not None else ""
         return TrialResult(state, reached.case, reached.status, one_line(reached.reason), fault)

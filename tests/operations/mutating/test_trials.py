@@ -22,7 +22,20 @@ from gpuregress.operations.mutating.states import TrialState
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.project import Project
-from gpuregress.records import Case, Dump, Fault, LaunchTime, Observations, Outcome, Program, Source, Task, Verdict
+from gpuregress.records import (
+    Case,
+    Dump,
+    Fault,
+    LaunchTime,
+    Observations,
+    Outcome,
+    Program,
+    ReferenceKernel,
+    Source,
+    Status,
+    Task,
+    Verdict,
+)
 from gpuregress.session.compilation.builder import CasePrograms, source_key
 from tests import fakes
 
@@ -113,6 +126,10 @@ def tried(trials: MutantTrials, change: Variation) -> list[TrialResult]:
     results: list[TrialResult] = []
     trials.add(change, results.append)
     return results
+
+
+def task_of(case: Case, folder: Path) -> Task:
+    return Task(case, fakes.program(), str(folder / "log"), 1, str(folder / "dumps"))
 
 
 def taken(trials: MutantTrials, room: int = 2) -> list[Task]:
@@ -250,6 +267,36 @@ def test_a_function_of_the_job_that_does_not_answer_is_no_kill(
     results = tried(trials, variation(subject, "a"))
     trials.settle(done(taken(trials)[0].case.name))
     assert [one.state for one in results] == ["trouble"]
+
+
+@pytest.mark.parametrize(
+    ("status", "has_kernel", "state"),
+    [("differ", False, "trouble"), ("differ", True, "killed"), ("fault", False, "killed")],
+)
+def test_a_reference_that_fails_is_no_kill_where_no_kernel_computes_it(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, status: Status, has_kernel: bool, state: str
+) -> None:
+    """Functions and files are what they were for the unchanged kernel; trusted kernels may share what is changed."""
+
+    def judged(_judge: Judge, case: Case, *_arguments: object) -> Verdict:
+        return dataclasses.replace(verdict.skipped(case, ""), status=status, reason="reference: f raised MemoryError")
+
+    monkeypatch.setattr(Judge, "verdict", judged)
+    kernel = ReferenceKernel(subject.cases[0].source, subject.cases[0].launches)
+    cases = [
+        dataclasses.replace(case, reference_kernels={"out": kernel} if has_kernel else {}) for case in subject.cases
+    ]
+    (tmp_path / "scratch").mkdir()
+    with StopSignal() as stop, UserCodeProcess(stop) as user:
+        trials = MutantTrials(
+            dataclasses.replace(subject, cases=tuple(cases)), FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user
+        )
+        monkeypatch.setattr(MutantTrials, "_task", lambda _self, trial: task_of(trial.cases[0], tmp_path))
+        results = tried(trials, variation(subject, "a"))
+        taken(trials)
+        failed = Observations(reference_errors={"out": "f raised MemoryError"})
+        trials.settle(dataclasses.replace(done("m1:job/2"), observations=failed))
+    assert [one.state for one in results] == [state]
 
 
 def test_several_variations_are_tried_at_a_time_and_their_files_go(
