@@ -146,12 +146,20 @@ def _check_passes(verdicts: Sequence[Verdict]) -> None:
         return
     first, names = failed[0], _named([one.case for one in failed])
     if all(one.status == "new" for one in failed):
-        kind = UsageError if any(one.status == "pass" for one in verdicts) else NothingNoticed
-        raise kind(
-            f"nothing would notice a mutant: {names} has no baseline and no reference ({first.reason}); "
-            f"run it and `gpuregress accept` it first, or give the job a reference"
+        remedy = "run it and `gpuregress accept` it first, or give the job a reference"
+        if any(one.status == "pass" for one in verdicts) or any(map(_compares, failed)):
+            raise UsageError(
+                f"results without a baseline or a reference would let mutants live: {names} ({first.reason}); {remedy}"
+            )
+        raise NothingNoticed(
+            f"nothing would notice a mutant: {names} has no baseline and no reference ({first.reason}); {remedy}"
         )
     raise UsageError(f"the unchanged kernel must pass before a mutant counts, and {names} does not: {first.headline}")
+
+
+def _compares(verdict: Verdict) -> bool:
+    """Whether a new case has a buffer that is compared with something."""
+    return any(buffer.status != "new" for buffer in verdict.buffers)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
 import pytest
 
-from gpuregress import plan, project
+from gpuregress import plan, project, verdict
 from gpuregress.devices import slow_programs
 from gpuregress.errors import UsageError
 from gpuregress.operations.mutating import subject as subjects
 from gpuregress.operations.mutating.subject import NothingNoticed
+from gpuregress.project import Project
+from gpuregress.records import BufferVerdict, Status
 from gpuregress.session.events import ignore
 from gpuregress.session.run_request import Machinery
+from tests import fakes
 from tests.workshop import Workshop, accepted, change
 
 
@@ -52,3 +56,18 @@ def test_what_cannot_be_a_subject(fake_shop: Workshop, tmp_path: Path) -> None:
     fake_shop.job(("launches:", "devices: [cuda]\nlaunches:"), name="scale")
     with pytest.raises(UsageError, match=r"no case of scale runs on the CPU device: scale/n=100: its job runs on cuda"):
         prepare(fake_shop, "scale", tmp_path / "four")
+
+
+@pytest.mark.parametrize(("others", "is_refused"), [(("new",), True), (("new", "pass"), False)])
+def test_results_of_which_some_are_compared_with_nothing(
+    tmp_path: Path, others: tuple[Status, ...], *, is_refused: bool
+) -> None:
+    """Only where nothing at all is compared, nothing would notice a mutant."""
+    case = fakes.case("double", name="job/1")
+    buffers = tuple(BufferVerdict(f"b{number}", status) for number, status in enumerate(others))
+    reached = dataclasses.replace(verdict.skipped(case, "b0: no baseline yet"), status="new", buffers=buffers)
+    folder = Project(tmp_path, tmp_path, tmp_path, tmp_path)
+    with pytest.raises(UsageError, match=r"job/1.* \(b0: no baseline yet\); run it and") as caught:
+        subjects.of_verdicts(folder, "job", [case], {case.name: reached})
+    assert isinstance(caught.value, NothingNoticed) == is_refused
+    assert caught.value.args[0].startswith("nothing would notice a mutant: job/1") == is_refused
