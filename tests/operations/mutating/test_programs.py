@@ -24,10 +24,12 @@ def subject_of(tmp_path: Path) -> Subject:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    source = Source(str(tmp_path / "kernels/k.cu"), include=(str(tmp_path / "include"),), digest="00")
+    source = Source(
+        str(tmp_path / "kernels/k.cu"), include=(str(tmp_path / "include"), str(tmp_path / "missing")), digest="00"
+    )
     ptx = tmp_path / "clean.ptx"
     ptx.write_text("mov.u32 %r1, 1;\n")
-    program = dataclasses.replace(fakes.program(), ptx=str(ptx))
+    program = dataclasses.replace(fakes.program(), ptx=str(ptx), cubin="/built/before.cubin")
     case = fakes.case("double", source=source)
     key = source_key(source)
     project = Project(tmp_path, tmp_path, tmp_path, tmp_path)
@@ -46,6 +48,8 @@ def test_a_changed_header_is_found_before_the_users(tmp_path: Path) -> None:
     assert (copy.parent / "near.h").read_text() == "near"
     held = next(Path(folder) / "far.h" for folder in moved.include if (Path(folder) / "far.h").is_file())
     assert held.read_text() == "changed"
+    assert str(tmp_path / "include") in moved.include, "what the scanner did not find is where it is"
+    assert not any("missing" in folder for folder in moved.include)
     assert (Path(far).read_text(), moved.digest) == ("far", "")
 
 
@@ -96,7 +100,7 @@ def test_changed_ptx_is_a_program_of_its_own(tmp_path: Path) -> None:
     (key,) = subject.programs
     (program,) = programs.of_case(Variation("m1", ptx={key: "mov.u32 %r1, 2;\n"}), subject.cases[0], {})
     assert Path(program.ptx).read_text() == "mov.u32 %r1, 2;\n"
-    assert program.key != subject.programs[key].key
+    assert (program.key != subject.programs[key].key, program.cubin) == (True, "")
     assert not programs.are_equal(subject.cases[0], [program])
     (same,) = programs.of_case(Variation("m2", ptx={key: "// x\nmov.u32 %r1, 1;\n"}), subject.cases[0], {})
     assert programs.are_equal(subject.cases[0], [same])
@@ -147,3 +151,40 @@ def test_the_name_of_a_copied_header_is_no_difference(tmp_path: Path) -> None:
     programs = MutatedPrograms(subject, scratch)
     assert programs.are_equal(case, [with_name(f"at {scratch}/m12/include/far.h", "b.ptx")])
     assert not programs.are_equal(case, [with_name(f"at {scratch}/m12/include/near.h", "c.ptx")])
+
+
+def test_an_array_of_words_is_compared_as_it_is(tmp_path: Path) -> None:
+    subject = subject_of(tmp_path)
+    ((key, program),) = subject.programs.items()
+    words = tmp_path / "words.ptx"
+    words.write_text(".global .u32 t[2] = {47, 70000};\n")
+    subject = dataclasses.replace(subject, programs={key: dataclasses.replace(program, ptx=str(words))})
+    programs = MutatedPrograms(subject, tmp_path / "scratch")
+    (same,) = programs.of_case(Variation("m1", ptx={key: words.read_text() + "\n"}), subject.cases[0], {})
+    (other,) = programs.of_case(Variation("m2", ptx={key: words.read_text().replace("47", "48")}), subject.cases[0], {})
+    assert programs.are_equal(subject.cases[0], [same])
+    assert not programs.are_equal(subject.cases[0], [other])
+
+
+def test_the_kernels_that_are_compared_are_the_mangled_ones_that_a_case_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def is_equivalent(_first: str, _second: str, kernels: tuple[str, ...], _card: str) -> bool:
+        asked.append(kernels)
+        return True
+
+    monkeypatch.setattr(code_equality, "is_equivalent", is_equivalent)
+    subject = subject_of(tmp_path)
+    ((key, program),) = subject.programs.items()
+    entry = next(iter(program.entries.values()))
+    entries = {name: dataclasses.replace(entry, mangled=f"_Z{name}") for name in ("a", "b")}
+    for named, compared in (((), ("_Za", "_Zb")), (("b",), ("_Zb",))):
+        one = dataclasses.replace(
+            subject,
+            programs={key: dataclasses.replace(program, entries=entries)},
+            sources={key: dataclasses.replace(subject.sources[key], kernels=named)},
+        )
+        assert MutatedPrograms(one, tmp_path / "scratch").are_equivalent(Variation("m1", ptx={key: "x"}), {})
+        assert asked[-1] == compared

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpuregress import verdict
+from gpuregress.errors import StorageError
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.operations.mutating.programs import Variation
 from gpuregress.operations.mutating.results import ResultCache, subject_digest
@@ -75,6 +76,45 @@ def test_another_job_another_file_or_a_damaged_entry_is_not_found(tmp_path: Path
     for path in (cache.folder() / "programs").rglob("*.json"):
         path.write_text(path.read_text().replace("killed", "survived"))
     assert ResultCache(subject).find(change) is None
+
+
+@pytest.mark.parametrize("record", [{}, {"result": 1}, {"result": {"state": []}}, {"result": {"what": "killed"}}])
+def test_a_record_of_another_form_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: dict[str, object]
+) -> None:
+    monkeypatch.setattr(cache, "load", lambda _key: record)
+    assert ResultCache(subject_of(tmp_path)).find(Variation("m1", ptx={"key": "ret;"})) is None
+
+
+def test_checks_cases_and_the_unchanged_programs_are_told_apart_and_revisions_are_not(tmp_path: Path) -> None:
+    subject, change = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"})
+    ResultCache(subject).keep(change, TrialResult("killed"))
+    assert ResultCache(subject).find(dataclasses.replace(change, checks=("races",))) is None
+    assert ResultCache(subject).find(dataclasses.replace(change, cases=("k",))) is None
+    ((key, program),) = subject.programs.items()
+    compiled = dataclasses.replace(subject, programs={key: dataclasses.replace(program, key="by another compiler")})
+    assert ResultCache(compiled).find(change) is None
+    committed = dataclasses.replace(subject.cases[0], revision="a later commit")
+    assert ResultCache(dataclasses.replace(subject, cases=(committed,))).find(change) == TrialResult("killed")
+
+
+def test_the_contents_of_a_file_of_data_count(tmp_path: Path) -> None:
+    subject, change, data = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"}), tmp_path / "gold.npy"
+    data.write_bytes(b"1")
+    case = dataclasses.replace(subject.cases[0], reference_files={"out": str(data)})
+    subject = dataclasses.replace(subject, cases=(case,))
+    ResultCache(subject).keep(change, TrialResult("killed"))
+    assert ResultCache(subject).find(change) == TrialResult("killed")
+    data.write_bytes(b"2")
+    assert ResultCache(subject).find(change) is None
+
+
+def test_a_cache_that_cannot_be_written_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object) -> None:
+        raise StorageError("no space left")
+
+    monkeypatch.setattr(cache, "store", full)
+    ResultCache(subject_of(tmp_path)).keep(Variation("m1", ptx={"key": "ret;"}), TrialResult("killed"))
 
 
 def test_other_inputs_references_or_results_of_the_unchanged_run_renew_them(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from gpuregress.devices import slow_programs
 from gpuregress.errors import CompileError, GpuregressError
 from gpuregress.interrupts import StopSignal
 from gpuregress.judging import agreement
+from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.judging.agreement import GroupMember
 from gpuregress.judging.judge import Judge
 from gpuregress.judging.user_code import UserCodeProcess
@@ -26,6 +27,7 @@ from gpuregress.records import (
     Case,
     Dump,
     Fault,
+    Instruments,
     LaunchTime,
     Observations,
     Outcome,
@@ -147,10 +149,82 @@ def test_an_equal_program_is_not_run(trials: MutantTrials, subject: Subject) -> 
     assert trials.is_ready
 
 
-def test_a_source_that_does_not_compile_is_not_valid(trials: MutantTrials, subject: Subject) -> None:
+def test_a_source_that_does_not_compile_is_not_valid(
+    trials: MutantTrials, subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names the user's file, not the copy of it."""
+    refused = CompileError(f"{tmp_path}/scratch/sources/m1/k.cu(1): error: wrong\nmore")
+    monkeypatch.setattr(FakeCrew, "_compiled", lambda *_arguments: refused)
     results = tried(trials, variation(subject, "error"))
     assert taken(trials) == []
-    assert results == [TrialResult("not valid", reason="k.cu(1): error: wrong")]
+    assert results == [TrialResult("not valid", reason="/k.cu(1): error: wrong")]
+
+
+def test_a_task_is_what_a_run_would_give_a_worker(
+    trials: MutantTrials, subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(_case: Case, programs: Sequence[Program]) -> CasePrograms:
+        (own,) = programs
+        return CasePrograms((own, fakes.program()), {"out": fakes.program()}, {"fast": (own,)})
+
+    known = {"out": {"digest": "/accepted"}}
+    monkeypatch.setattr("gpuregress.operations.mutating.trials.built_of", built)
+    monkeypatch.setattr(AcceptedDumps, "known", lambda *_arguments: known)
+    tried(trials, variation(subject, "a"))
+    (task,) = taken(trials)
+    assert task.other_programs == (fakes.program(),)
+    assert task.references == {"out": fakes.program()}
+    assert task.variants == {"fast": (task.program,)}
+    assert task.known == known
+
+
+def test_a_variation_has_its_own_cases_and_checks_beside_those_of_the_job(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(MutatedPrograms, "are_equal", lambda *_arguments: False)
+    instruments = Instruments(checks=("barriers",))
+    cases = tuple(
+        dataclasses.replace(case, settings=dataclasses.replace(case.settings, instruments=instruments))
+        for case in subject.cases
+    )
+    with StopSignal() as stop, UserCodeProcess(stop) as user:
+        checked = dataclasses.replace(subject, cases=cases)
+        trials = MutantTrials(checked, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
+        results = tried(trials, Variation("races0", checks=("races",), cases=("job/1",)))
+        (task,) = taken(trials)
+        assert task.case.name == "races0:job/1"
+        assert set(task.case.settings.instruments.checks) == {"races", "barriers"}
+        trials.settle(done(task.case.name))
+        assert taken(trials) == []
+    assert [one.state for one in results] == ["survived"]
+
+
+def test_few_variations_are_compiled_ahead_and_those_that_are_needed_first(
+    trials: MutantTrials, subject: Subject
+) -> None:
+    for number in range(9):
+        tried(trials, variation(subject, "a", f"m{number}"))
+    trials.add(variation(subject, "a", "p0"), lambda _result: None, is_needed=True)
+    trials.advance()
+    assert [key.partition(":")[0] for key, _ in trials._crew.asked] == ["p0", "m0", "m1", "m2"]  # type: ignore[attr-defined]
+
+
+def test_trials_that_draw_variations_are_over_when_there_are_no_more(trials: MutantTrials, subject: Subject) -> None:
+    left = [variation(subject, "a", "m1")]
+
+    def more() -> bool:
+        if not left:
+            return False
+        tried(trials, left.pop())
+        return True
+
+    trials.follow(more)
+    assert not trials.is_over
+    (task,) = taken(trials)
+    trials.settle(Outcome(task.case.name, "fault", Fault("trap", "")))
+    assert trials.is_ready
+    assert trials.is_over
 
 
 def test_the_fastest_case_is_first_and_one_that_notices_is_the_last(trials: MutantTrials, subject: Subject) -> None:
@@ -309,6 +383,9 @@ def test_several_variations_are_tried_at_a_time_and_their_files_go(
     assert tasks[0].first_launch != tasks[1].first_launch
     sources = tmp_path / "scratch/sources"
     assert (sources / "m0").is_dir()
+    Path(tasks[1].dumps).mkdir(parents=True)
+    trials.settle(done("m1:job/2"))
+    assert not Path(tasks[1].dumps).exists(), "a mutant's further cases would need the space"
     trials.settle(Outcome("m0:job/2", "fault", Fault("trap", "")))
     assert not (sources / "m0").exists()
     assert not trials.is_over
@@ -340,6 +417,38 @@ def test_cases_that_must_agree_notice_a_mutant_together(
             trials.settle(done(taken(trials)[0].case.name, digest=digest))
         assert not taken(trials)
     assert results == [TrialResult(state, "job/1", "differ", "agree: 1 of 8 differ", seconds=2.0)]
+
+
+def test_each_group_that_must_agree_is_compared_with_what_unchanged_programs_gave(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A case whose program the mutant leaves as it is keeps its result; it is not run again."""
+    one, two = (
+        dataclasses.replace(case, settings=dataclasses.replace(case.settings, agree=("n",))) for case in subject.cases
+    )
+    cases = (one, two, dataclasses.replace(one, name="job/3", job="of another group"))
+    compared: list[list[str]] = []
+
+    def judged(members: Sequence[GroupMember], _planned: int, _user: object) -> list[Verdict]:
+        compared.append([f"{member.case.name} {member.outcome.dumps[0].digest}" for member in members])
+        return [dataclasses.replace(member.verdict, status="pass") for member in members]
+
+    monkeypatch.setattr(agreement, "verdicts", judged)
+    monkeypatch.setattr(MutatedPrograms, "are_equal", lambda _self, case, _programs: case.name == "job/2")
+    verdicts = {**subject.verdicts, "job/3": dataclasses.replace(subject.verdicts["job/1"], outcome=done("job/3", 9.0))}
+    changed = dataclasses.replace(
+        subject, cases=cases, verdicts=verdicts, built={**subject.built, "job/3": subject.built["job/1"]}
+    )
+    (tmp_path / "scratch").mkdir()
+    with StopSignal() as stop, UserCodeProcess(stop) as user:
+        trials = MutantTrials(changed, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
+        results = tried(trials, variation(changed, "a"))
+        for _ in range(2):
+            (task,) = taken(trials)
+            trials.settle(done(task.case.name, digest="other"))
+        assert not taken(trials)
+    assert sorted(map(sorted, compared)) == [["job/1 other", "job/2 clean"], ["job/3 other"]]
+    assert [result.state for result in results] == ["survived"]
 
 
 def test_behind_the_end_of_the_time_no_trial_begins(subject: Subject, tmp_path: Path) -> None:

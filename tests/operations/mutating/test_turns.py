@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.errors import UsageError
+from gpuregress.errors import Interrupted, UsageError
 from gpuregress.interrupts import StopSignal
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.operations.mutating import turns
@@ -20,6 +20,7 @@ from gpuregress.operations.mutating.subject import Subject
 from gpuregress.operations.mutating.trials import MutantTrials, TrialResult
 from gpuregress.operations.mutating.turns import JobTurns, Turns
 from gpuregress.records import Task
+from gpuregress.workers.pool import WorkerPool
 from tests.operations.mutating import test_trials
 from tests.operations.mutating.test_trials import FakeCrew, done
 
@@ -89,6 +90,35 @@ def test_jobs_take_turns_and_get_their_own_results(make: Make, subject: Subject)
     assert [feed.is_ready, feed.is_over] == [True, True]
 
 
+def test_where_one_worker_is_free_the_jobs_take_turns(make: Make, subject: Subject) -> None:
+    feed = make(FakeCampaign(subject, 2), FakeCampaign(subject, 2))
+    names = [name for _ in range(4) for name in taken(feed, 1)]
+    assert [name[0] for name in names] == ["0", "1", "0", "1"]
+
+
+def test_a_job_that_may_begin_nothing_leaves_the_room_to_others(make: Make, subject: Subject) -> None:
+    """It waits for the result of the kernels that do nothing."""
+
+    class Waiting(FakeCampaign):
+        def begin(self, trials: MutantTrials, _results: object, _request: MutateRequest) -> MutantTrials:
+            self._next(trials)
+            return trials
+
+    feed = make(Waiting(subject, 1), FakeCampaign(subject, 3))
+    names = [*taken(feed, 4), *taken(feed, 4)]
+    assert names == ["0~m0:job/1", "1~m0:job/1", "1~m1:job/1", "1~m2:job/1"]
+
+
+def test_an_interrupt_ends_all_turns(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_arguments: object) -> Iterator[object]:
+        raise Interrupted("interrupted")
+
+    monkeypatch.setattr(WorkerPool, "run", stopped)
+    assert turns.run([], time.monotonic() + 9, tmp_path, lambda _event: None)
+    monkeypatch.setattr(WorkerPool, "run", lambda *_arguments: iter(()))
+    assert not turns.run([], time.monotonic() + 9, tmp_path, lambda _event: None)
+
+
 def test_after_the_sample_the_job_that_took_least_is_next(
     make: Make, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +139,7 @@ def test_the_error_of_one_job_ends_its_turns_alone(make: Make, subject: Subject)
     names = taken(feed, 3)
     for name in names:
         feed.settle(done(name))
-    taken(feed, 2)
+    assert all(name.startswith("1") for name in taken(feed, 2)), "it has no turn any more"
     assert str(feed.jobs[0].error) == "idle kernels pass"
     assert len(second.results) == 1
     assert feed.is_over
