@@ -70,3 +70,13 @@ def test_a_diff_shows_bytes_that_are_not_utf8() -> None:
     one = mutants.of_edits("boundary", "/k.cu", text, [Edit(2, 3, "<=")])
     assert mutants.diff(text, one, "k.cu").encode()
     assert "@@ -1,2 +1,2 @@" in mutants.diff(text, one, "k.cu")
+
+
+def test_copies_have_a_probe_of_infection_only_where_each_has() -> None:
+    """Else an infection by one without would be taken for none."""
+    with_one, without = (
+        Mutant("constant", "k.ptx", 1, "1", "2", (Edit(at, at + 1, "2"),), infection=infection)
+        for at, infection in ((0, (Edit(0, 1, "trap"),)), (5, ()))
+    )
+    assert len(mutants.together([with_one, with_one]).infection) == 2
+    assert not mutants.together([with_one, without]).infection

@@ -59,6 +59,7 @@ def changed(operator: str, body: str) -> list[str]:
         ("plus-minus", "n = w + 1; n -= w;", ["n = w - 1; n -= w;", "n = w + 1; n += w;"]),
         ("constant", "n = w * 2; a[0] = 0.5f;", ["n = w * 3; a[0] = 0.5f;", "n = w * 2; a[0] = 1.5f;"]),
         ("constant", "__shared__ float t[8 * 4];", []),
+        ("constant", "n = __shfl_sync(0xffffffff, n, x);", []),
         ("constant", 'static_assert(N == 2, "2"); f("1", R"(a[1] < 2)", \'1\'); // 1', []),
         ("plus-minus", "n = A<(1 + 2)>::v;", ["n = A<(1 - 2)>::v;"]),
         ("boundary", "n = w << 3; k<<<1, 2>>>(n);", []),

@@ -32,6 +32,9 @@ PTX = """\
 	mov.u32 %r3, 7;
 	add.s32 %r3, %r3, 1;
 	mov.f32 %f1, 0f3F800000;
+	mov.u32 %r5, 64;
+	shr.u32 %r5, %r5, 1;
+	add.cc.u32 %r6, %r5, 1;
 	@%p1 mov.u32 %r3, 8;
 	mul.wide.u32 %rd2, %r2, 4;
 	add.s64 %rd3, %rd1, %rd2;
@@ -70,6 +73,7 @@ def infects(folder: Path, one: Mutant, n: int) -> bool:
         ("unsigned-signed", "mul.wide.u32", 8, False),
         ("plus-minus", "add.s32 %r3, %r3, 1", 8, True),
         ("constant", "mov.f32 %f1", 8, True),
+        ("unsigned-signed", "shr.u32 %r5, %r5, 1", 8, False),
         ("constant", "@%p1 mov.u32 %r3, 8", 0, False),
         ("constant", "@%p1 mov.u32 %r3, 8", 1, True),
         ("guard-dropped", "@%p1 mov.u32 %r3, 8", 0, False),
@@ -87,8 +91,11 @@ def test_a_probe_traps_where_the_effect_is_another(
     assert infects(tmp_path, found(operator, text), n) is expected
 
 
-@pytest.mark.parametrize(("operator", "text"), [("index-off-by-one", "st.global.u32"), ("barrier-removed", "bar.sync")])
-def test_an_effect_on_memory_or_order_is_not_compared(operator: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("operator", "text"),
+    [("index-off-by-one", "st.global.u32"), ("barrier-removed", "bar.sync"), ("constant", "add.cc.u32")],
+)
+def test_an_effect_on_memory_the_carry_or_order_is_not_compared(operator: str, text: str) -> None:
     assert not found(operator, text).infection
 
 
@@ -98,3 +105,13 @@ def test_a_register_of_an_unknown_type_is_not_compared() -> None:
         one.before: bool(one.infection) for one in source.find(text, "k.ptx", ["k"]) if one.operator == "plus-minus"
     }
     assert compared == {"add.s32 %r3, %r3, 1;": False, "add.s64 %rd3, %rd1, %rd2;": True}
+
+
+@pytest.mark.parametrize(("operator", "is_reached"), [("guard-dropped", True), ("index-off-by-one", False)])
+def test_the_place_of_a_dropped_guard_is_reached_without_it(tmp_path: Path, operator: str, *, is_reached: bool) -> None:
+    """No thread runs the store with n = 0, and each would without its guard."""
+    (probe,) = found(operator, "@%p1 st.global.u32").probes
+    running = Running(tmp_path, mutants.apply(PTX, probe), "k")
+    y = running.put("y", np.zeros(8, np.int32))
+    with pytest.raises(KernelFault) if is_reached else contextlib.nullcontext():
+        running.launch("k", 1, 8, y, np.int32(0))

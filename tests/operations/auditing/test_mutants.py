@@ -24,13 +24,19 @@ def context(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], *, is_c
     monkeypatch.setattr(mutants, "Subject", str)
     monkeypatch.setattr(turns, "of_subject", lambda job, *_more: answered(answers[job]))
     monkeypatch.setattr(turns, "run", lambda *_arguments, **_options: is_cut)
-    monkeypatch.setattr(turns, "report", lambda one, _seed, **_options: one.report)
+    monkeypatch.setattr(
+        turns, "report", lambda one, _seed, *, interrupted: reported(one.report, interrupted=interrupted)
+    )
     subjects: Any = {
         job: answer if isinstance(answer, UsageError) and not isinstance(answer, NothingNoticed) else job
         for job, answer in answers.items()
         if answer
     }
     return dataclasses.replace(SOON, subjects=subjects)
+
+
+def reported(report: MutationReport, *, interrupted: bool) -> MutationReport:
+    return dataclasses.replace(report, interrupted=interrupted)
 
 
 def answered(answer: Any) -> Any:
@@ -73,6 +79,13 @@ def test_most_survivors_within_the_tolerance() -> None:
     tolerated = dataclasses.replace(REPORT.survived[0], reason="within the tolerance")
     one = mutants.judged("a", dataclasses.replace(REPORT, survived=(tolerated,)))
     assert any("the tolerance lets 1 of 1 survivors live" in text for text in texts(one, "unnoticed"))
+    half = mutants.judged("a", dataclasses.replace(REPORT, survived=(tolerated, REPORT.survived[0])))
+    assert not any("the tolerance lets" in text for text in texts(half, "unnoticed"))
+
+
+def test_mutants_over_their_time_limit_are_noticed() -> None:
+    late = dataclasses.replace(REPORT, mutants=3, timed_out=REPORT.killed * 2)
+    assert mutants.judged("a", late).share == 3 / 4
 
 
 def test_jobs_that_cannot_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,4 +107,4 @@ def test_kernels_that_do_nothing_and_pass_have_no_points(monkeypatch: pytest.Mon
 def test_an_interruption_keeps_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     done = mutants.examine(context(monkeypatch, {"a": REPORT, "b": REPORT}, is_cut=True), JOBS)
     assert done.interrupted
-    assert [one.share for one in done.jobs] == [0.5, 0.5]
+    assert [(one.share, one.why) for one in done.jobs] == [(0.5, "interrupted"), (0.5, "interrupted")]

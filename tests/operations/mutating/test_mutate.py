@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,10 @@ from gpuregress.operations import calibrate
 from gpuregress.operations.calibrate import Calibration, Proposal
 from gpuregress.operations.mutating import mutate
 from gpuregress.operations.mutating.mutate import Campaign, MutateRequest, MutationReport
+from gpuregress.operations.mutating.programs import Variation
 from gpuregress.operations.mutating.race_checks import RACE
-from gpuregress.operations.mutating.states import ONLY_CHECKED
+from gpuregress.operations.mutating.states import ONLY_CHECKED, TrialState
+from gpuregress.operations.mutating.subject import NothingNoticed
 from gpuregress.operations.mutating.trials import TrialResult
 from gpuregress.project import Project
 from gpuregress.session.events import Advanced, Event
@@ -97,6 +101,139 @@ def test_a_race_that_only_the_check_finds_survives(tmp_path: Path) -> None:
         ("no case noticed", "with `--check races` no case notices it, either"),
     ]
     assert (report.racing, report.score, report.score_with_races) == (1, 1 / 3, 2 / 3)
+
+
+class FakeTrials:
+    """Keeps what is to be tried: name → the variation and what takes its result."""
+
+    def __init__(self) -> None:
+        self.added: dict[str, tuple[Variation, Callable[[TrialResult], None]]] = {}
+        self.more: Callable[[], bool] | None = None
+
+    def add(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
+        del is_needed
+        self.added[variation.name] = variation, listen
+
+    def follow(self, more: Callable[[], bool]) -> None:
+        self.more = more
+
+    def answer(self, name: str, result: TrialResult) -> None:
+        self.added[name][1](result)
+
+
+class FakeResults:
+    """Results that are known."""
+
+    def __init__(self, known: TrialResult | None = None) -> None:
+        self.known = known
+
+    def find(self, _variation: Variation) -> TrialResult | None:
+        return self.known
+
+    def keep(self, _variation: Variation, _result: TrialResult) -> None: ...
+
+
+def begun(
+    tmp_path: Path,
+    *operators: str,
+    results: FakeResults | None = None,
+    request: MutateRequest | None = None,
+    expect_fault: str | None = None,
+) -> tuple[Campaign, FakeTrials]:
+    """A campaign of mutants of these operators whose kernels that do nothing are under way."""
+    subject, file, trials = subject_of(tmp_path), str(tmp_path / "k.cu"), FakeTrials()
+    subject = dataclasses.replace(
+        subject, cases=tuple(dataclasses.replace(case, expect_fault=expect_fault) for case in subject.cases)
+    )
+    probe = (Edit(0, 0, "__trap(); "),)
+    chosen = [Mutant(name, file, 1, "f", "g", (Edit(0, 1, "g"),), (probe,)) for name in operators]
+    campaign = Campaign(subject, chosen, {file: "f\n"}, lambda _event: None)
+    campaign.begin(trials, results or FakeResults(), request or MutateRequest())  # type: ignore[arg-type]
+    return campaign, trials
+
+
+@pytest.mark.parametrize("state", ["not valid", "trouble", "timed out", "survived", "equal", "cut"])
+def test_no_mutant_is_tried_before_kernels_that_do_nothing_are_noticed(tmp_path: Path, state: TrialState) -> None:
+    _, trials = begun(tmp_path, "constant")
+    if state == "cut":
+        trials.answer("idle", TrialResult(state))
+    else:
+        is_noticed = state not in ("survived", "equal")
+        with pytest.raises(UsageError, match="cannot be run" if is_noticed else "pass every case") as caught:
+            trials.answer("idle", TrialResult(state))
+        assert isinstance(caught.value, NothingNoticed) != is_noticed
+    assert trials.more is None
+
+
+def test_only_mutants_of_values_are_compared_by_their_optimised_code(tmp_path: Path) -> None:
+    _, trials = begun(tmp_path, "constant", "barrier-removed", "mask-narrowed")
+    trials.answer("idle", TrialResult("killed"))
+    assert trials.more is not None
+    assert [trials.more() for _ in range(4)] == [True, True, True, False]
+    assert [trials.added[name][0].is_compared for name in ("m0", "m1", "m2")] == [True, False, False]
+
+
+def test_a_survivor_that_may_be_a_race_is_checked_and_others_are_probed(tmp_path: Path) -> None:
+    campaign, trials = begun(tmp_path, "constant", "barrier-removed", "atomic-plain")
+    trials.answer("idle", TrialResult("killed"))
+    assert trials.more is not None
+    while trials.more():
+        pass
+    for name in ("m0", "m1", "m2"):
+        trials.answer(name, TrialResult("survived"))
+    assert {"p0-0", "races0"} <= {*trials.added}
+    trials.answer("races0", TrialResult("survived"))
+    assert trials.added["m1-races"][0].checks == ("races",)
+    trials.answer("m1-races", TrialResult("killed", "k/1", "fault", "on x[1]", "race"))
+    trials.answer("m2-races", TrialResult("killed", "k/1", "fault", "trap", "trap"))
+    assert "p1-0" not in trials.added, "its reason is known"
+    assert "p2-0" in trials.added
+    reasons = [one.reason for one in campaign.report(3, 0, 1.0, ()).survived]
+    assert reasons == ["no case noticed", ONLY_CHECKED, "no case noticed"]
+
+
+def test_where_each_case_expects_a_trap_none_is_set(tmp_path: Path) -> None:
+    _, trials = begun(tmp_path, "constant", expect_fault="trap")
+    trials.answer("idle", TrialResult("killed"))
+    assert trials.more is not None
+    assert trials.more()
+    trials.answer("m0", TrialResult("survived"))
+    assert {*trials.added} == {"idle", "m0"}
+
+
+@pytest.mark.parametrize(
+    ("fresh", "until", "known", "tried"),
+    [
+        (False, None, True, {}),
+        (True, None, True, {"idle", "m0"}),
+        (False, 0.0, True, {}),
+        (False, 0.0, False, {}),
+        (False, None, False, {"idle", "m0"}),
+    ],
+)
+def test_results_that_are_known_are_taken_unless_all_is_tried_again(
+    tmp_path: Path, *, fresh: bool, until: float | None, known: bool, tried: Collection[str]
+) -> None:
+    """When the time is over nothing else is."""
+    results = FakeResults(TrialResult("killed") if known else None)
+    request = MutateRequest(fresh=fresh, until=until)
+    campaign, trials = begun(tmp_path, "constant", results=results, request=request)
+    if "idle" in trials.added:
+        trials.answer("idle", TrialResult("killed"))
+    if trials.more is not None:
+        while trials.more():
+            pass
+    assert {*trials.added} == {*tried}
+    assert campaign._cached == len(campaign.results) == (known and not fresh)
+
+
+def test_when_the_time_is_over_no_further_mutant_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, trials = begun(tmp_path, "constant", request=MutateRequest(until=time.monotonic() + 60))
+    trials.answer("idle", TrialResult("killed"))
+    monkeypatch.setattr(time, "monotonic", lambda: 1e18)
+    assert trials.more is not None
+    assert not trials.more()
+    assert {*trials.added} == {"idle"}
 
 
 def test_kernels_that_do_nothing_must_be_noticed(shop: Workshop) -> None:
