@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gpuregress.devices import slow_programs
 from gpuregress.devices.cpu import device
 from gpuregress.devices.cpu.device import CpuDevice
+from gpuregress.devices.cpu.parallel import partition
+from gpuregress.devices.cpu.runtime import syscalls
+from gpuregress.devices.cpu.runtime.printf import render
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError
-from gpuregress.records import LaunchShape, Texture
+from gpuregress.records import LaunchShape, Program, Texture
 from tests.devices.cpu.running import Running, ints
 
 SOURCE = """
@@ -90,3 +95,33 @@ def test_the_program_of_few_threads_is_optimised_from_the_first_slow_launch_on(
     assert [is_optimised_after_a_launch(4) for _ in range(2)] == [False, False]
     monkeypatch.setattr(device, "SLOW_S", 0.0)
     assert [is_optimised_after_a_launch(4) for _ in range(2)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("own_s", "wait_s", "call_s", "is_slow"),
+    [(0.3, 0.0, 0.0, True), (0.3, 0.1, 0.1, True), (0.1, 9.0, 0.0, False), (0.1, 0.0, 0.1, False)],
+)
+def test_only_the_compiled_codes_own_processor_time_makes_a_program_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, own_s: float, wait_s: float, call_s: float, is_slow: bool
+) -> None:
+    """It waits for a core, and makes two calls; neither is shorter in optimised code."""
+    text = '#include <stdio.h>\nextern "C" __global__ void k() { printf("%d", threadIdx.x); }'
+    running = Running(tmp_path, text, is_small=True)
+    clock = types.SimpleNamespace(busy=0.0, now=0.0)
+    given = types.SimpleNamespace(perf_counter_ns=lambda: int(1e9 * clock.now), thread_time=lambda: clock.busy)
+
+    def after(called: Callable[..., object], seconds: float, waited: float = 0.0) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
+            clock.busy, clock.now = clock.busy + seconds, clock.now + seconds + waited
+            return called(*arguments)
+
+        return call
+
+    monkeypatch.setattr(device, "time", given)
+    monkeypatch.setattr(syscalls, "time", given)
+    monkeypatch.setattr(partition, "run_parallel", after(partition.run_parallel, own_s, wait_s))
+    monkeypatch.setattr(syscalls, "render", after(render, call_s))
+    noted: list[Program] = []
+    monkeypatch.setattr(slow_programs, "note", noted.append)
+    assert running.launch("k", 1, 2).output == "01"
+    assert noted == [running.program] * is_slow

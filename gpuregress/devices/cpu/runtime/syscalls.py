@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -43,6 +44,7 @@ class Syscalls:
         location: its source line, where the call knows it.
         bad_access: the access of a bulk copy that is the fault.
         is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
+        elapsed_ns: duration of all calls, in nanoseconds.
     """
 
     def __init__(
@@ -61,9 +63,10 @@ class Syscalls:
         self.location = NOWHERE
         self.bad_access: BadAccess | None = None
         self.is_bulk = False
+        self.elapsed_ns = 0
         self._bulk, self._instruments = bulk, instruments
         self._functions = {"vprintf": self._printf, "__assertfail": self._assert, "malloc": self._add_class}
-        self.callback = machine_layout.SYSCALL(self._call)
+        self.callback = machine_layout.SYSCALL(self._timed)
 
     @property
     def output(self) -> str:
@@ -89,6 +92,12 @@ class Syscalls:
         if self.output:
             fault.details = (*fault.details, *(f"printed: {line}" for line in self.output.splitlines()[-5:]))
         return fault
+
+    def _timed(self, number: int, arguments: int, local: int) -> int:
+        start = time.perf_counter_ns()
+        result = self._call(number, arguments, local)
+        self.elapsed_ns += time.perf_counter_ns() - start
+        return result
 
     def _call(self, number: int, arguments: int, local: int) -> int:
         self._local, self.is_bulk = local, number >= BULK_ISSUE
