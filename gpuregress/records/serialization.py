@@ -81,13 +81,17 @@ def from_json(kind: type[R], data: Any) -> R:
     return kind(**{keys[key]: readers[key](value) for key, value in data.items()})
 
 
-def prepare(kind: type[Any]) -> None:
-    """Build all that `from_json` needs for a record class and for those of its fields, where there is time to."""
+@cache
+def prepare(kind: Hashable) -> None:
+    """Build all that `from_json` needs for a record class and for those of its fields, where there is time to.
+
+    A process does it once for a class, in however many runs it takes part.
+    """
     pending, seen = [kind], {kind}
     while pending:
         one = pending.pop()
         frozen.complete(one)
-        _field_readers(cast("Hashable", one))
+        _field_readers(one)
         inner = {part for hint in typing.get_type_hints(one).values() for part in _parts(hint)}
         new = [part for part in inner - seen if isinstance(part, type) and dataclasses.is_dataclass(part)]
         pending += new
