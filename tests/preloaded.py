@@ -22,6 +22,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -38,6 +39,7 @@ from tests.waiting import wait_until
 ROOT = Path(__file__).parents[1]
 PYTEST_OPTIONS = ("-p", "no:hypothesispytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
 """Of a pytest that is forked: no Hypothesis for one line of the summary; its plugins are imported already."""
+KERNEL = 'extern "C" __global__ void k(float *out, int n) { if (threadIdx.x < n) out[threadIdx.x] = 1.0f; }'
 _PR_SET_CHILD_SUBREAPER = 36
 _LARGEST = 1 << 17
 
@@ -220,22 +222,36 @@ def _load_libraries() -> None:
     from gpuregress.compare import comparators, user_functions  # noqa: F401, PLC0415
     from gpuregress.devices.cpu import device, isa  # noqa: F401, PLC0415
     from gpuregress.devices.cpu.compilation import translate  # noqa: F401, PLC0415
-    from gpuregress.devices.cpu.runtime import llvm_backend  # noqa: PLC0415
     from gpuregress.dump import parse, reader  # noqa: F401, PLC0415
     from gpuregress.inputs import fills  # noqa: F401, PLC0415
-    from gpuregress.records import Task, prepare  # noqa: PLC0415
+    from gpuregress.records import Outcome, Task, prepare  # noqa: PLC0415
     from gpuregress.session import session  # noqa: F401, PLC0415
     from gpuregress.toolchain.host_code import unit  # noqa: F401, PLC0415
     from tests import fakes  # noqa: F401, PLC0415
 
     _pytest.config.get_config()  # imports its own plugins, and none of others
-    gc.collect()
-    gc.freeze()
-
     for module in pkgutil.walk_packages(isa.__path__, f"{isa.__name__}."):
         importlib.import_module(module.name)
     prepare(Task)
-    llvm_backend.fingerprint()
+    prepare(Outcome)
+    _load_a_program()
+    gc.collect()
+    gc.freeze()
+
+
+def _load_a_program() -> None:
+    """Compile a kernel and load it. The first time, compilers bind their symbols and digest our code, half of the
+    processor time of a process that does it once.
+    """  # fmt: skip
+    from gpuregress import toolchain  # noqa: PLC0415 - for the server only
+    from gpuregress.devices.cpu.device import CpuDevice  # noqa: PLC0415 - as above
+    from gpuregress.records import Source  # noqa: PLC0415 - as above
+    from gpuregress.toolchain import cache  # noqa: PLC0415 - as above
+
+    with tempfile.TemporaryDirectory() as folder, cache.used_folder(Path(folder)), CpuDevice() as device:
+        path = Path(folder, "k.cu")
+        path.write_text(KERNEL)
+        device.load(toolchain.compile(Source(str(path), kernels=("k",))), 1)
 
 
 def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> Callable[[], object]:
