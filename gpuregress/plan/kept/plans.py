@@ -9,12 +9,12 @@ kernels in Python, large files. An entry holds records as JSON, and nothing that
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import sys
 import time
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,13 +153,27 @@ def _modules() -> dict[str, str] | None:
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None) if name.partition(".")[0] in _PLANNERS else None
         if path is not None:
-            stamps[path] = _module_stamp(path)
-            if not stamps[path] or os.stat(path).st_ctime > _LOADED:  # noqa: PTH116 - hundreds at each start
+            stamp = _loaded_stamp(path)
+            if not stamp:
                 return None
+            stamps[path] = stamp
     return stamps
 
 
-@lru_cache(maxsize=64)
+@functools.cache
+def _loaded_stamp(path: str) -> str:
+    """The state of a module's file when it was loaded; "" where it may have changed since.
+
+    A process asks once: a later state is not that of the module which plans.
+    """
+    try:
+        changed = os.stat(path).st_ctime > _LOADED  # noqa: PTH116 - hundreds at each start
+    except OSError:
+        return ""
+    return "" if changed else _module_stamp(path)
+
+
+@functools.lru_cache(maxsize=64)
 def _are_current(modules: str) -> bool:
     """Tell whether the modules of an entry are as they were; once for all plans that were made with the same ones."""
     record = cache.load(modules)

@@ -193,9 +193,24 @@ def test_a_process_whose_modules_were_changed_keeps_nothing(
     tmp_path: Path, planning: Planning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     example = project(tmp_path / "p", reduce=JOB)
+    plans._loaded_stamp.cache_clear()
     monkeypatch.setattr(plans, "_LOADED", 0.0)
     planned(example)
     assert planning.is_fresh(lambda: planned(example))
+    plans._loaded_stamp.cache_clear()
+
+
+def test_modules_that_change_later_are_not_those_of_the_process(
+    tmp_path: Path, planning: Planning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned(project(tmp_path / "p", reduce=JOB))
+    real = plans._module_stamp
+    monkeypatch.setattr(plans, "_module_stamp", lambda path: real(path) + "0")
+    example = project(tmp_path / "q", reduce=JOB)
+    planned(example)
+    assert planning.is_fresh(lambda: planned(example)), "the next process plans with the changed ones"
+    monkeypatch.undo()
+    plans._are_current.cache_clear()
 
 
 def test_what_cannot_be_followed_is_planned_every_time(tmp_path: Path, planning: Planning) -> None:
