@@ -34,7 +34,6 @@ import _pytest.config
 import pytest
 
 from gpuregress.workers import compiler_pool, early_start
-from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
 PYTEST_OPTIONS = ("-p", "no:hypothesispytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
@@ -256,7 +255,7 @@ def _load_a_program() -> None:
 
 def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> Callable[[], object]:
     """Turn this copy of the server into the process that was asked for."""
-    wait_until(lambda: os.getppid() == request["parent"])  # the first child has ended
+    _wait_for_new_parent(request["parent"])
     requests.send(str(os.getpid()).encode())
     requests.close()
     moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 1 << 9) for descriptor in descriptors]
@@ -285,6 +284,15 @@ def _become(request: dict[str, Any], descriptors: list[int], requests: socket.so
     module: str
     module, *sys.argv[1:] = options[options.index("-m") + 1 :]
     return functools.partial(runpy.run_module, module, run_name="__main__", alter_sys=True)
+
+
+def _wait_for_new_parent(parent: int) -> None:
+    """Wait until the first child has ended. Polling would cost each process some milliseconds."""
+    first = os.getppid()
+    if first != parent:
+        with contextlib.suppress(ProcessLookupError), contextlib.closing(_Pidfd(first)) as ended:
+            select.select([ended], [], [])
+    assert os.getppid() == parent
 
 
 def _fork_server() -> Callable[[], object] | None:
