@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from gpuregress import records, revision, toolchain
@@ -56,12 +57,13 @@ class SourceFacts:
 
     def launched(self, launches: tuple[records.Launch, ...]) -> tuple[records.Launch, ...]:
         """Return the launches with the positions of their sources."""
+        if not any(self.of_launch.values()):
+            return launches
         changed: dict[int, records.Launch] = {}  # a step that is repeated a million times stays one object
-        for launch in launches:
+        for launch in dict(zip(map(id, launches), launches, strict=True)).values():
             source = self.of_launch.get(launch.origin, 0)
-            if id(launch) not in changed:
-                changed[id(launch)] = dataclasses.replace(launch, source=source) if source else launch
-        return tuple(changed[id(launch)] for launch in launches)
+            changed[id(launch)] = dataclasses.replace(launch, source=source) if source else launch
+        return tuple(map(changed.__getitem__, map(id, launches)))
 
 
 class JobSources:
@@ -220,7 +222,7 @@ def of_case(
     compiled = []
     taken: list[tuple[records.PythonKernel, Sequence[records.Launch]]] = []
     for at, one in enumerate(known.files):
-        own = tuple(launch for launch in launches if launch.source == at)
+        own = launches if len(known.files) == 1 else tuple(launch for launch in launches if launch.source == at)
         source = _compiled(one.path, known.include, settings, own, _symbols(buffers, at))
         kernel = _python_kernel(file, scope, one, settings) if one.located.language else None
         if kernel is not None:
@@ -365,7 +367,7 @@ def _compiled(
         defines=settings.defines,
         contract=settings.contract,
         arch=settings.arch,
-        kernels=tuple(dict.fromkeys(launch.kernel for launch in launches)),
+        kernels=tuple(dict.fromkeys(map(attrgetter("kernel"), launches))),
         symbols=symbols,
         card=settings.card,
         host_code=settings.host_code,

@@ -6,8 +6,9 @@ import pytest
 
 from gpuregress import plan
 from gpuregress.errors import JobErrors
+from gpuregress.plan.sources import SourceFacts
 from gpuregress.project import Project
-from gpuregress.records import Case
+from gpuregress.records import Case, Launch
 from tests.plan.projects import JOB, project
 
 
@@ -48,3 +49,12 @@ def test_shared_revision_of_another_source(tmp_path: Path) -> None:
     label = f"1.10+{changed.cases[0].source_digest[:6]}"
     assert {case.revision for case in changed.cases} == {label}
     assert changed.notes == (f"reduce: revision 1.10 is already recorded for another source text: this one is {label}",)
+
+
+def test_a_repeated_launch_of_another_source_stays_one_object() -> None:
+    facts = SourceFacts((), {0: 0, 1: 1}, None, (), "", 0)
+    first, second = (Launch("k", (1, 1, 1), (32, 1, 1), 0, (), origin=origin) for origin in range(2))
+    launched = facts.launched((first, second, second, first))
+    assert [one.source for one in launched] == [0, 1, 1, 0]
+    assert launched[0] is launched[3] is first
+    assert launched[1] is launched[2]
