@@ -251,6 +251,7 @@ def _load_a_program() -> None:
         path = Path(folder, "k.cu")
         path.write_text(KERNEL)
         device.load(toolchain.compile(Source(str(path), kernels=("k",))), 1)
+    tempfile.tempdir = None  # each process asks its own environment
 
 
 def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> Callable[[], object]:

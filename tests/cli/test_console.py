@@ -7,8 +7,6 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from gpuregress import project
 from gpuregress.cli import COMMANDS, console, progress
 from gpuregress.operations.accepting import accept
 from gpuregress.session.events import Compiling, Started
+from tests import preloaded
 from tests.workshop import JOB, Workshop
 
 HOSTILE = "\x1b[31m\x1b]8;;http://evil\x07\x9b2J\x07\x1bc\u202e\u2028\r[red]\x7f"
@@ -123,9 +122,9 @@ def test_what_child_processes_print_does_not_reach_the_terminal(hostile: Worksho
     hostile.job(("float32: 2.0", "float32: 3.0"), name="verify")
     with (hostile.root / "configs/verify.yaml").open("a") as job:
         job.write("verify: {out: functions.py:differs}\n")
-    command = (sys.executable, "-m", "gpuregress", "-C", str(hostile.root), "run", "--device", "cpu", "-v")
-    done = subprocess.run(command, capture_output=True, check=False)
-    printed = (done.stdout + done.stderr).decode()
+    command = ("-m", "gpuregress", "-C", str(hostile.root), "run", "--device", "cpu", "-v")
+    _, out, err = preloaded.run(command, Path.cwd(), os.environ, 120.0)
+    printed = out + err
     assert CONTROLS.findall(printed) == []
     assert not re.search("^::", printed, re.MULTILINE)
     assert "out: differs raised RuntimeError: \\x1b" in printed

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import preloaded
 from tests.workshop import KERNEL, RUN, Workshop, accepted, change, make
 
 
@@ -46,7 +47,7 @@ def on_a_terminal(shop: Workshop, *arguments: str, **environment: str) -> tuple[
     leader, follower = pty.openpty()
     kept = {name: text for name, text in os.environ.items() if name not in ("CI", "NO_COLOR", "TERM")}
     command = [sys.executable, "-m", "gpuregress", "-C", str(shop.root), *arguments]
-    process = subprocess.Popen(
+    process = preloaded.Program(
         command,
         stdout=subprocess.PIPE,
         stderr=follower,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import preloaded
 from tests.operations.commits.git_projects import commit, everything, start
 from tests.waiting import wait_until
 from tests.workshop import Workshop
@@ -121,7 +122,7 @@ def test_a_stopped_bisection_leaves_nothing(shop: Workshop, tmp_path: Path, numb
     scratch.mkdir()
     before = everything(shop.root.parent)
     command = [sys.executable, "-m", "gpuregress", "-C", str(shop.root), "bisect", "scale", "HEAD~12", "HEAD"]
-    with subprocess.Popen(
+    with preloaded.Program(
         [*command, "--device", "cpu"],
         env={**os.environ, "TMPDIR": str(scratch)},
         cwd=Path(__file__).parents[2],
@@ -148,7 +149,7 @@ def test_a_stopped_search_for_a_smaller_job_prints_the_best_so_far(shop: Worksho
     shop.write("src/scale.cu", KERNEL.replace("i < n", "i < n - 1"))
     shop.write("configs/scale.yaml", JOB + "checks: {out: [finite]}\n")
     before = everything(shop.root.parent)
-    with subprocess.Popen(
+    with preloaded.Program(
         [sys.executable, "-m", "gpuregress", "-C", str(shop.root), "shrink", "scale", "--device", "cpu"],
         env={**os.environ, "TMPDIR": str(scratch)},
         cwd=Path(__file__).parents[2],

@@ -18,6 +18,7 @@ from gpuregress import clock
 from gpuregress.session import session
 from gpuregress.session.run_request import Machinery
 from gpuregress.session.runs import run_folders
+from tests import preloaded
 from tests.cluster import dask_hosts
 from tests.cluster.dask_hosts import Hosts
 from tests.workshop import Workshop
@@ -259,9 +260,9 @@ def a_known_failure_passes(nights: Nights) -> None:
 def a_night_is_killed(nights: Nights) -> None:
     nights.next()
     nights.weather.write_text("storm")
-    command = [sys.executable, "-m", "gpuregress", "-C", str(nights.shop.root), "nightly", "--device", "cpu"]
-    killed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
-    assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, "")
+    command = ("-m", "gpuregress", "-C", str(nights.shop.root), "nightly", "--device", "cpu")
+    code, printed, _ = preloaded.run(command, ROOT, os.environ, 300.0)
+    assert (code, printed) == (-signal.SIGKILL, "")
     assert nights.git("status", "--porcelain") == ""
     runs = run_folders.every(nights.shop.root / "runs")
     told = nights.rest_of_night("nothing new", 0, "--resume")
