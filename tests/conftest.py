@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.assertion.rewrite import AssertionRewritingHook
 from hypothesis import HealthCheck, settings
 
 from gpuregress.__main__ import COLLECT_EVERY
@@ -34,6 +35,15 @@ ROOT = Path(__file__).parents[1]
 
 DEADLINE_S = 600
 """Ten times what the slowest test takes on a busy machine."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Rewrite assertions of tests only. pytest would rewrite those of all modules of its plugins, gpuregress among
+    them: twice the time to compile them, and byte code that no other process uses.
+    """  # fmt: skip
+    hook = config.pluginmanager.rewrite_hook
+    if isinstance(hook, AssertionRewritingHook):
+        hook._must_rewrite.discard("gpuregress")
 
 
 @pytest.hookimpl(tryfirst=True)
