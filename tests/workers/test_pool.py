@@ -64,7 +64,11 @@ def test_a_fault_is_an_outcome_and_the_next_case_has_a_fresh_worker(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kernel", ["sleep", "stubborn"])
-def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(tmp_path: Path, kernel: str) -> None:
+def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str
+) -> None:
+    if kernel == "stubborn":
+        monkeypatch.setattr(watchdog, "TERMINATE_GRACE_S", 0.1)
     actual = outcomes(tmp_path, fakes.case(kernel, timeout=0.2), fakes.case("double"))
     late = actual[f"fake/{kernel}"]
     assert late.state == "timeout"
