@@ -12,7 +12,7 @@ RACY = {
     "copies_global_source": "with no barrier between",
     "copies_global_proxy": "with no fence.proxy.async between",
     "copies_global_source_overwritten": "for the copy|before the copy was waited for",
-    "copies_global_targets": "asynchronous copy by thread (32,0,0)",
+    "copies_global_targets": r"asynchronous copy by thread \(32,0,0\)",
     "copies_global_wait_read": "before the copy was waited for",
     "copies_global_reduction": "in two blocks that nothing orders",
     "copies_global_tiles": "in two blocks that nothing orders",
