@@ -58,7 +58,7 @@ class Deliveries:
         """Whether an earlier epoch is an arrival of which the running thread knows from another one.
 
         Args:
-            other: the epoch of the arrival.
+            other: the epoch of the arrival, in the memory of the running block or another one of its cluster.
             epoch: of the running thread's access.
         """
         arrival = self._arrivals.get(other >> layout.SITE_SHIFT)
