@@ -100,8 +100,7 @@ class HappensBefore:
         In global memory it is that of a read: what is written there is waited for by groups.
         """
         mark = layout.ARRIVED if space == "global" else layout.DELIVERED
-        bits = layout.ARRIVED if space == "global" else layout.LEVEL_MASK
-        flags = b.and_(other, i64(layout.STRONG | bits))
+        flags = b.and_(other, i64(layout.STRONG | mark))
         waited = b.load(element(b, at(b, block, layout.WAITED), own, I32), typ=I32)
         stamp = b.trunc(b.lshr(other, i64(layout.STAMP_SHIFT)), I32)
         return b.and_(b.icmp_unsigned("==", flags, i64(mark)), b.icmp_unsigned("<=", stamp, waited))

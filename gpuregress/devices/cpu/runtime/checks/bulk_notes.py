@@ -59,6 +59,7 @@ class BulkNotes:
         self._deliveries = deliveries
         self._global = GlobalCopies(block, checks, deliveries, report)
         self._races, self._uninitialized = "races" in checks, "uninitialized" in checks
+        self._reducing: dict[int, dict[int, None]] = {}
 
     # --- copies to shared memory --------------------------------------------------------------------------------------
 
@@ -82,13 +83,25 @@ class BulkNotes:
             for word, mark in ((WRITE, layout.WRITE_LIST), (READER, layout.READER_LIST)):
                 forget(self._block.shadow, first[:, word], plane[:, word], mark)
             first[:, WRITE], first[:, READER] = epoch | layout.IN_FLIGHT, 0
+            if reduces:
+                for place in cells.hosts(host, size):
+                    self._reducing.setdefault(place, {})[epoch] = None
         return epoch
 
     def in_shared(self, issued: int, waiter: int, host: int, size: int) -> None:
         """The copy that was issued at an epoch is in the running block's shared memory, because a thread waits."""
         first, _ = self._block.shared.cells(host, size)
-        epoch = self._block.begin(layout.epoch_site(issued), waiter) | layout.DELIVERED
+        epoch = self._block.begin(layout.epoch_site(issued), waiter)
+        epoch |= layout.REDUCED if issued & layout.STRONG else layout.DELIVERED
         first[:, WRITE] = epoch if self._races else self._block.word("start")
+        if self._races and issued & layout.STRONG:
+            # The sum is whole when the last one arrives, at whichever mbarrier; those to blocks that ended never do.
+            for number, place in enumerate(self._block.shared.hosts(host, size)):
+                others = self._reducing[place]
+                others.pop(issued)
+                last = next(reversed(others), 0)
+                if last >= self._block.word("start"):
+                    first[number, WRITE] = last | layout.IN_FLIGHT
         self._deliveries.add(epoch, issued)
 
     # --- copies from shared memory ------------------------------------------------------------------------------------
@@ -152,10 +165,12 @@ class BulkNotes:
     def _check_writes(self, at: _Stretch, epoch: int) -> None:
         written = at.first[:, WRITE]
         flying = (written & np.uint64(layout.IN_FLIGHT) != 0) & (written >= at.cells.word("start"))
-        both_reduce = written & np.uint64(layout.STRONG & epoch) != 0
+        both_reduce = flying & (written & np.uint64(layout.STRONG & epoch) != 0)
         for number in distinct(written, np.flatnonzero(flying & ~both_reduce)):
             self._report(layout.UNARRIVED, at.cells.address(at.host, number), epoch, int(written[number]))
-        landed = np.where(flying, np.uint64(0), written)
+        if epoch & layout.STRONG:
+            both_reduce |= written & np.uint64(layout.STRONG | layout.REDUCED) == np.uint64(layout.REDUCED)
+        landed = np.where(flying | both_reduce, np.uint64(0), written)
         self._check(at, self._block.accesses(landed, at.second[:, WRITE], layout.WRITE_LIST), epoch)
 
     def _check_proxies(self, at: _Stretch, epoch: int) -> None:

@@ -24,6 +24,8 @@ COPIED = 1 << LEVEL_SHIFT
 """Of a plain write: a copy of cp.async, which needs no fence between the proxies."""
 DELIVERED = 2 << LEVEL_SHIFT
 """Of a plain write: a bulk copy that has arrived. The thread is the one whose wait it was."""
+REDUCED = DELIVERED | COPIED
+"""Of a plain write: an asynchronous reduction that has arrived."""
 SAME_WARP, SAME_BLOCK, OTHER_BLOCK = 1, 2, 3
 SCOPES = {"cta": 0, "cluster": 1, "gpu": 2, "gl": 2, "sys": 3}
 HAS_EARLIER = 1 << 3

@@ -53,6 +53,11 @@ class SharedCells:
         count = (offset + size - 1 >> self.shift) + 1 - number
         return self._planes(self.word("cells") + (number << layout.CELL_SHIFT), count)
 
+    def hosts(self, host: int, size: int) -> range:
+        """The host addresses of the granules of a stretch of the memory, one for each of its cells."""
+        number, end = (where - self.host >> self.shift for where in (host, host + size - 1))
+        return range(self.host + (number << self.shift), self.host + (end << self.shift) + 1, 1 << self.shift)
+
     def _planes(self, start: int, count: int) -> tuple[Words, Words]:
         first, second = (
             np.ctypeslib.as_array((ctypes.c_uint64 * (2 * count)).from_address(where)).reshape(count, 2)

@@ -67,3 +67,53 @@ def test_a_copy_races_until_it_is_waited_for(program: Running, kernel: str) -> N
     messages = [finding.message for finding in program.launch(kernel, 1, 64, z, x).findings]
     assert bool(messages) == kernel.endswith("racy"), messages
     assert all(BODIES[kernel][1] in message for message in messages[:1])
+
+
+_CLUSTER = r"""
+#define MEET asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory")
+#define EXPECT(bar) asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 256;" :: "r"(AT(bar)) : "memory")
+__device__ unsigned first_of(void* p) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(there) : "r"(AT(p)));
+    return there;
+}
+#define ADD(bar) asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "        \
+    "[%0], %1, [%2];" :: "r"(first_of(&sum)), "r"(t), "r"(first_of(bar)) : "memory")
+"""
+_SUM = "if (t == 0) { EXPECT(bar); EXPECT(bar + 1); sum = 0; } MEET; ADD(bar + WHICH); if (!first) { MEET; return; } "
+_BY_BLOCK, _BY_THREAD = _SUM.replace("WHICH", "(first ? 0 : 1)"), _SUM.replace("WHICH", "t % 2")
+_BOTH = "wait(bar, 0); wait(bar + 1, 0); z[t] = sum; MEET;"
+CLUSTER_BODIES = {
+    "sums": _BY_BLOCK + _BOTH,
+    "sums_mixed": _BY_THREAD + _BOTH,
+    "half_a_sum_racy": _BY_BLOCK + "wait(bar + 1, 0); z[t] = sum; wait(bar, 0); MEET;",
+    "half_a_sum_mixed_racy": _BY_THREAD + "wait(bar, 0); z[t] = sum; wait(bar + 1, 0); MEET;",
+    "next_sum": f"{_BY_BLOCK} {_BOTH} __syncthreads(); if (t == 0) sum = 1; __syncthreads(); z[t] += sum;",
+    "overwritten_sum_racy": _BY_BLOCK + "if (t == 0) sum = 1; " + _BOTH,
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    head = (
+        "__shared__ int sum; __shared__ __align__(8) long long bar[2]; int t = threadIdx.x;"
+        "bool first = blockIdx.x % 2 == 0; if (!t) { init(bar); init(bar + 1); } __syncthreads();"
+    )
+    signature = 'extern "C" __global__ void __cluster_dims__(2, 1, 1) {}(int* z) {{ '
+    text = (
+        _HEAD
+        + _CLUSTER
+        + "\n".join(f"{signature.format(name)} {head} {body} }}" for name, body in CLUSTER_BODIES.items())
+    )
+    return Running(tmp_path_factory.mktemp("sums"), text, is_small=True, checks=("races", "uninitialized"))
+
+
+@pytest.mark.parametrize("kernel", CLUSTER_BODIES)
+def test_asynchronous_sums_race_until_the_last_term_arrives(cluster: Running, kernel: str) -> None:
+    """Terms arrive in any order, some while others are still to be issued; each cluster has a sum of its own."""
+    z = cluster.put("z", np.zeros(64, np.int32))
+    messages = [finding.message for finding in cluster.launch(kernel, 4, 64, z).findings]
+    messages = [message for message in messages if "`z[" not in message]
+    assert bool(messages) == kernel.endswith("racy"), messages
+    if not messages:
+        assert set(z.read().view(np.int32)) == {2 * sum(range(64)) + (kernel == "next_sum")}
