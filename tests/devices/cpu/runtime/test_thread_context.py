@@ -9,7 +9,7 @@ from gpuregress.devices.cpu.runtime.thread_context import AREA, CLUSTER_BYTES, F
 def test_rows_do_not_overlap() -> None:
     lengths = dict.fromkeys(ROWS, ROW)
     lengths |= dict.fromkeys(("arrived", "waiting", "counted", "votes", "expected"), BARRIERS)
-    lengths |= {"left": 1, "phase": 1}
+    lengths |= {"left": 1, "meetings": 1, "phase": 1}
     ranges = sorted(
         (first, first + (AREA * MAX_THREADS // 32 if name == "area" else size * lengths[name]))
         for name, (first, size) in ROWS.items()
