@@ -64,6 +64,9 @@ class Noted(Protocol):
     def source_copied(self, home: int, host: int, size: int, epoch: int) -> None:
         """The source of a copy between blocks, in the shared memory that begins at a host address, was read."""
 
+    def source_ended(self, home: int, host: int, size: int, epoch: int) -> None:
+        """The block has ended whose shared memory such a copy reads, and nobody has waited for the copy."""
+
     def in_shared(self, issued: int, waiter: int, host: int, size: int) -> None:
         """The copy of an epoch has written the running block's shared memory, because a thread waits."""
 
@@ -228,6 +231,10 @@ class BulkCopies:
                 self._perform(store)
         for barrier, loads in list(self._loads.items()):
             kept = [load for load in loads if load.block != block]
+            for load in kept:
+                if load.source is not None and load.source[0] == block and self.noted is not None:
+                    self.noted.source_ended(*load.source)
+                    load.source = None
             stores = sum(load.is_store for load in loads if load.block == block)
             self.lost += len(loads) - len(kept) - stores
             self.lost_stores += stores

@@ -140,6 +140,16 @@ class BulkNotes:
         for number in distinct(written, np.flatnonzero(late)):
             self._report(layout.UNARRIVED, cells.address(host, number), int(written[number]), epoch)
 
+    def source_ended(self, home: int, host: int, size: int, epoch: int) -> None:
+        """The running block ends, and nothing orders the copy before it that was issued at an epoch, from its memory.
+
+        See `block_end`.
+        """
+        if self._races:
+            self.source_copied(home, host, size, epoch)
+            address = self._block.shared_at(home).address(host, 0)
+            self._report(layout.ENDED, address, epoch, self._block.begin(0, layout.epoch_thread(epoch)))
+
     # --- global memory ------------------------------------------------------------------------------------------------
 
     def global_read(self, site: int, thread: int, region: Region, places: Places) -> object:

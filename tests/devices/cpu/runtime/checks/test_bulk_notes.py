@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,8 @@ __device__ unsigned first_of(void* p) {
 }
 #define ADD(bar) asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "        \
     "[%0], %1, [%2];" :: "r"(first_of(&sum)), "r"(t), "r"(first_of(bar)) : "memory")
+#define COPY asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes "                    \
+    "[%0], [%1], 256, [%2];" :: "r"(first_of(s)), "r"(AT(own)), "r"(first_of(bar)) : "memory")
 """
 _SUM = "if (t == 0) { EXPECT(bar); EXPECT(bar + 1); sum = 0; } MEET; ADD(bar + WHICH); if (!first) { MEET; return; } "
 _BY_BLOCK, _BY_THREAD = _SUM.replace("WHICH", "(first ? 0 : 1)"), _SUM.replace("WHICH", "t % 2")
@@ -117,3 +121,35 @@ def test_asynchronous_sums_race_until_the_last_term_arrives(cluster: Running, ke
     assert bool(messages) == kernel.endswith("racy"), messages
     if not messages:
         assert set(z.read().view(np.int32)) == {2 * sum(range(64)) + (kernel == "next_sum")}
+
+
+_SOURCE = """
+extern "C" __global__ void __cluster_dims__(2, 1, 1) source(int* z, int ends)
+{
+    __shared__ __align__(16) int s[64], own[64];
+    __shared__ __align__(8) long long bar[1];
+    int t = threadIdx.x;
+    if (!t) init(bar);
+    own[t] = t;
+    FENCE;
+    MEET;
+    if (!t && blockIdx.x == 0) EXPECT(bar);
+    if (!t && blockIdx.x == 1) COPY; // copied
+    if (blockIdx.x == 1 && ends) return;
+    if (blockIdx.x == 0) wait(bar, 0);
+    if (blockIdx.x == 0) z[t] = s[63 - t];
+    if (!ends) MEET;
+}
+"""
+
+
+@pytest.mark.parametrize("ends", [0, 1])
+def test_a_block_does_not_end_before_its_shared_memory_is_copied(tmp_path: Path, ends: int) -> None:
+    running = Running(tmp_path, _HEAD + _CLUSTER + _SOURCE, is_small=True, checks=("races",))
+    z = running.put("z", np.zeros(64, np.int32))
+    found = running.launch("source", 2, 64, z, np.int32(ends)).findings
+    assert [(one.kind, one.count) for one in found] == [("race", 1)] * ends
+    for one in found:
+        assert "`own[0]` (shared) of block rank 1: asynchronous copy by thread (0,0,0) of block (1,0,0)" in one.message
+        assert "and the end of block (1,0,0), which frees its shared memory" in one.message
+    assert list(z.read().view(np.int32)) == list(range(64))[::-1]
