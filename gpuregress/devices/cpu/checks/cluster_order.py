@@ -20,16 +20,26 @@ def _stamp(b: ir.IRBuilder, machine: ir.Value) -> ir.Value:
     return b.load(at(b, field(b, machine, "checks", POINTER), layout.LAUNCH["now"]), typ=I32)
 
 
+def _open(b: ir.IRBuilder, block: ir.Value) -> ir.Value:
+    """The first stamp behind the block's last barrier, i64."""
+    return b.lshr(b.load(at(b, block, layout.BLOCK["open"]), typ=I64), i64(layout.STAMP_SHIFT))
+
+
+def _low(b: ir.IRBuilder, word: ir.Value) -> ir.Value:
+    return b.and_(word, i64(0xFFFF_FFFF))
+
+
 def note_fence(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
     """Note that a thread (its number, i32) has executed a fence."""
     block = field(b, machine, "block_checks", POINTER)
-    b.store(_stamp(b, machine), element(b, at(b, block, layout.CLUSTER_FENCED), thread, I32))
+    word = b.or_(b.shl(_open(b, block), i64(32)), b.zext(_stamp(b, machine), I64))
+    b.store(word, element(b, at(b, block, layout.CLUSTER_FENCED), thread, I64))
 
 
 def arrival(module: ir.Module) -> ir.Function:
     """`(machine, thread, steps, whether it releases)`: a thread arrives at the cluster's barrier.
 
-    `steps` counts the thread's arrivals and waits before this one.
+    `steps` counts the thread's arrivals and waits before this one. What was released for an earlier phase stays so.
     """
     function, is_new = subroutine(module, "check.cluster_arrival", ir.VoidType(), (POINTER, I32, I32, I1))
     if not is_new:
@@ -37,18 +47,23 @@ def arrival(module: ir.Module) -> ir.Function:
     machine, thread, steps, releases = function.args
     b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
-    fenced = b.load(element(b, at(b, block, layout.CLUSTER_FENCED), thread, I32), typ=I32)
-    upto = b.select(releases, _stamp(b, machine), fenced)
+    fenced = b.load(element(b, at(b, block, layout.CLUSTER_FENCED), thread, I64), typ=I64)
+    upto = b.select(releases, b.zext(_stamp(b, machine), I64), _low(b, fenced))
+    behind = b.select(releases, _open(b, block), b.lshr(fenced, i64(32)))
     now = at(b, launch, layout.LAUNCH["now"])
     b.store(b.add(b.load(now, typ=I64), i64(1)), now)
     number = b.lshr(steps, i32(1))
-    parity = b.and_(number, i32(1))
     phase = b.shl(b.add(b.zext(number, I64), i64(1)), i64(32))
-    row = b.add(b.shl(parity, i32(10)), thread)
-    b.store(b.or_(phase, b.zext(upto, I64)), element(b, at(b, block, layout.CLUSTER_ARRIVALS), row, I64))
-    with b.if_then(b.icmp_unsigned("!=", upto, i32(0))):
-        before = b.lshr(b.load(at(b, block, layout.BLOCK["open"]), typ=I64), i64(layout.STAMP_SHIFT))
-        b.store(b.or_(phase, before), element(b, at(b, block, layout.CLUSTER_OPEN), parity, I64))
+    own, before = (b.and_(item, i32(layout.CLUSTER_PHASES - 1)) for item in (number, b.sub(number, i32(1))))
+    arrivals, opens = at(b, block, layout.CLUSTER_ARRIVALS), at(b, block, layout.CLUSTER_OPEN)
+    for table, released, add in ((arrivals, upto, thread), (opens, behind, None)):
+        rows = (own, before) if add is None else (b.or_(b.shl(item, i32(10)), add) for item in (own, before))
+        here, earlier = (element(b, table, row, I64) for row in rows)
+        latest = b.or_(phase, released)
+        others = (b.load(here, typ=I64), b.or_(phase, _low(b, b.load(earlier, typ=I64))))
+        for other in others:  # of this phase, by another thread, or of the phase before
+            latest = b.select(b.icmp_unsigned(">", other, latest), other, latest)
+        b.store(latest, here)
     b.ret_void()
     return function
 
@@ -112,13 +127,11 @@ def is_known(module: ir.Module) -> ir.Function:
     b = open_function(function)
     block = field(b, machine, "block_checks", POINTER)
     passed = b.zext(b.load(element(b, at(b, block, layout.CLUSTER_PASSED), own, I32), typ=I32), I64)
-    for parity in range(2):
-        row = b.add(their, i32(parity << 10))
-        arrived = b.load(element(b, at(b, state, layout.CLUSTER_ARRIVALS), row, I64), typ=I64)
-        before = b.load(at(b, state, layout.CLUSTER_OPEN + 8 * parity), typ=I64)
-        upto, behind = (b.and_(word, i64(0xFFFF_FFFF)) for word in (arrived, before))
-        by_thread = b.and_(_is_open(b, arrived, passed), b.icmp_unsigned("<=", stamp, upto))
-        by_block = b.and_(_is_open(b, before, passed), b.icmp_unsigned("<", stamp, behind))
+    for row in range(layout.CLUSTER_PHASES):
+        arrived = b.load(element(b, at(b, state, layout.CLUSTER_ARRIVALS), b.add(their, i32(row << 10)), I64), typ=I64)
+        before = b.load(at(b, state, layout.CLUSTER_OPEN + 8 * row), typ=I64)
+        by_thread = b.and_(_is_open(b, arrived, passed), b.icmp_unsigned("<=", stamp, _low(b, arrived)))
+        by_block = b.and_(_is_open(b, before, passed), b.icmp_unsigned("<", stamp, _low(b, before)))
         with b.if_then(b.or_(by_thread, by_block)):
             b.ret(ir.Constant(I1, 1))
     b.ret(ir.Constant(I1, 0))

@@ -27,11 +27,21 @@ __device__ int get(unsigned there) {
 _PUT = 's[t] = i; asm volatile("" ::: "memory");'
 _SWAP = "z[i] = get(at(&s[31 - t], 1 - rank)); SYNC;"
 _ADD = 'asm volatile("red.relaxed.{}.shared::cluster.add.u32 [%0], 1;" :: "r"(at(&s[0], 0)) : "memory");'
+_LATE = "while (!atomicAdd(&z[200 + b], 0)) {} z[i] = get(at(&s[31 - t], 0));"
+_GO = "if (!rank && !t) atomicExch(&z[201 + b], 1);"
 BODIES: dict[str, tuple[str, str]] = {
     "behind_barrier": (f"{_PUT} SYNC; {_SWAP}", ""),
     "block_only_racy": (f"SYNC; {_PUT} __syncthreads(); {_SWAP}", "of block rank "),
     "relaxed_racy": (f"{_PUT} RELAXED; WAIT; {_SWAP}", "in two blocks of a cluster that nothing orders"),
     "relaxed_behind_fence": (f"{_PUT} FENCE; RELAXED; WAIT; {_SWAP}", ""),
+    "relaxed_behind_another_phase": (f"{_PUT} SYNC; RELAXED; WAIT; {_SWAP}", ""),
+    "fenced_by_another_thread": (f"{_PUT} __syncthreads(); if (!t) FENCE; RELAXED; WAIT; {_SWAP}", ""),
+    "fenced_too_early_racy": (f"FENCE; {_PUT} __syncthreads(); RELAXED; WAIT; {_SWAP}", "of block rank"),
+    "one_phase_late": (f"{_PUT} SYNC; ARRIVE; if (rank) {{ {_LATE} }} WAIT; ARRIVE; {_GO} WAIT; SYNC;", ""),
+    "one_phase_late_racy": (
+        f"SYNC; {_PUT} ARRIVE; if (rank) {{ {_LATE} }} WAIT; ARRIVE; {_GO} WAIT; SYNC;",
+        "of block",
+    ),
     "written_behind_arrival_racy": (f"ARRIVE; {_PUT} WAIT; {_SWAP}", "(shared) of block rank"),
     "own_block": ("s[t] = i; SYNC; z[i] = s[31 - t];", ""),
     "own_block_racy": ("s[t] = i; SYNC; s[t] = t; z[i] = s[31 - t]; SYNC;", "relies on a converged warp"),

@@ -112,16 +112,18 @@ ARRIVALS = LANES + 4 * 1024 * 32
 """17 x 32 stamps: when a warp arrived at a barrier without waiting."""
 WAITING = ARRIVALS + 4 * 17 * 32
 """17 masks: the warps that wait at a barrier."""
+CLUSTER_PHASES = 4
+"""A power of two. Between the arrival and the wait of one thread, another may arrive for the phase after the next."""
 CLUSTER_ARRIVALS = WAITING + 4 * 32
-"""2 x 1024 words: a thread's last arrival at the cluster's barrier, and the one before: its number, from 1, and the
-stamp up to which it releases what the thread did."""
-CLUSTER_OPEN = CLUSTER_ARRIVALS + 16 * 1024
-"""2 words, likewise: up to when barriers of the block had ordered what its other threads did."""
-CLUSTER_PASSED = CLUSTER_OPEN + 16
+"""4 x 1024 words: a thread's last arrivals at the cluster's barrier, each in the row of its phase: its number, from 1,
+and the stamp up to which what the thread did is released by then."""
+CLUSTER_OPEN = CLUSTER_ARRIVALS + CLUSTER_PHASES * 8 * 1024
+"""4 words, likewise: up to when barriers of the block had ordered what its threads did that is released."""
+CLUSTER_PASSED = CLUSTER_OPEN + CLUSTER_PHASES * 8
 """1024 numbers: how often a thread has waited at the cluster's barrier."""
 CLUSTER_FENCED = CLUSTER_PASSED + 4 * 1024
-"""1024 stamps: a thread's last fence beyond the block."""
-PROXY_FENCED = CLUSTER_FENCED + 4 * 1024
+"""1024 words: the stamp of a thread's last fence beyond the block, and that of the block's last barrier before it."""
+PROXY_FENCED = CLUSTER_FENCED + 8 * 1024
 """1024 stamps: a thread's last fence between the proxies. Those of earlier blocks are older than every write."""
 WAITED = PROXY_FENCED + 4 * 1024
 """1024 stamps, likewise: a thread's last wait at an mbarrier that was over, or what it knows of those of others."""

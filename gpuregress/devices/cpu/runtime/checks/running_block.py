@@ -191,13 +191,13 @@ class RunningBlock:
         if not state:
             return False
         passed = int(self._passed().max()) if passed is None else passed
-        arrivals = np.ctypeslib.as_array(
-            (ctypes.c_uint64 * (2 * MAX_THREADS)).from_address(state + layout.CLUSTER_ARRIVALS)
+        arrivals = (ctypes.c_uint64 * (layout.CLUSTER_PHASES * MAX_THREADS)).from_address(
+            state + layout.CLUSTER_ARRIVALS
         )
-        behind = (ctypes.c_uint64 * 2).from_address(state + layout.CLUSTER_OPEN)
+        opens = (ctypes.c_uint64 * layout.CLUSTER_PHASES).from_address(state + layout.CLUSTER_OPEN)
         stamp, thread = layout.epoch_stamp(epoch), layout.epoch_thread(epoch)
-        for parity in range(2):
-            arrived, before = int(arrivals[parity * MAX_THREADS + thread]), behind[parity]
+        for phase in range(layout.CLUSTER_PHASES):
+            arrived, before = arrivals[phase * MAX_THREADS + thread], opens[phase]
             if arrived >> 32 <= passed and stamp <= arrived & _SHORT:
                 return True
             if before >> 32 <= passed and stamp < before & _SHORT:
