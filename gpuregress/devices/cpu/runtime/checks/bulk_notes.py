@@ -76,6 +76,8 @@ class BulkNotes:
         epoch, cells = self._block.begin(*issuer), self._block.shared_at(home)
         epoch |= layout.STRONG if reduces else 0
         first, plane = cells.cells(host, size)
+        if reduces:
+            self._check_written(cells, host, first, epoch)
         if self._races:
             stretch = _Stretch(cells, host, first, plane)
             self._check_writes(stretch, epoch)
@@ -110,9 +112,7 @@ class BulkNotes:
         """A thread of the running block has issued a copy from the block's shared memory: return its epoch."""
         epoch, cells = self._block.begin(site, thread), self._block.shared
         first, plane = cells.cells(host, size)
-        if self._uninitialized:
-            for number in np.flatnonzero(first[:, WRITE] < self._block.word("start"))[:1]:
-                self._report(layout.UNINITIALIZED, cells.address(host, int(number)), epoch, 0)
+        self._check_written(cells, host, first, epoch)
         if self._races:
             stretch = _Stretch(cells, host, first, plane)
             self._check_writes(stretch, epoch)
@@ -169,6 +169,14 @@ class BulkNotes:
         """The copy to a region has arrived."""
         if isinstance(write, CopiedCells):
             self._global.end_write(write)
+
+    # --- contents -----------------------------------------------------------------------------------------------------
+
+    def _check_written(self, cells: SharedCells, host: int, first: Words, epoch: int) -> None:
+        """Report that a copy reads, or reduces into, shared memory that its block has not written."""
+        if self._uninitialized:
+            for number in np.flatnonzero(first[:, WRITE] < cells.word("start"))[:1]:
+                self._report(layout.UNINITIALIZED, cells.address(host, int(number)), epoch, 0)
 
     # --- order --------------------------------------------------------------------------------------------------------
 

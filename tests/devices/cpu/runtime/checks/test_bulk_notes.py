@@ -93,6 +93,7 @@ CLUSTER_BODIES = {
     "half_a_sum_racy": _BY_BLOCK + "wait(bar + 1, 0); z[t] = sum; wait(bar, 0); MEET;",
     "half_a_sum_mixed_racy": _BY_THREAD + "wait(bar, 0); z[t] = sum; wait(bar + 1, 0); MEET;",
     "next_sum": f"{_BY_BLOCK} {_BOTH} __syncthreads(); if (t == 0) sum = 1; __syncthreads(); z[t] += sum;",
+    "unwritten_sum_racy": _BY_BLOCK.replace("sum = 0;", "") + _BOTH,
     "overwritten_sum_racy": _BY_BLOCK + "if (t == 0) sum = 1; " + _BOTH,
 }
 
