@@ -125,3 +125,16 @@ def test_no_public_class_name_stands_twice() -> None:
 )
 def test_a_plain_sentence_is_told_from_others(docstring: str | None, *, plain: bool) -> None:
     assert is_plain(docstring) == plain
+
+
+def test_no_regular_expression_is_possessive() -> None:
+    """Python 3.11.2, which Debian 12 has, matches possessive quantifiers and atomic groups wrongly (gh-106052)."""
+    possessive = re.compile(r"[*?}]\+|\(\?>")
+    texts = (
+        (module, node.value)
+        for module, tree in trees().items()
+        if any(isinstance(item, ast.Import) and item.names[0].name == "re" for item in ast.walk(tree))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    assert {module for module, text in texts if possessive.search(text)} == set()

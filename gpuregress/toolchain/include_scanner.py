@@ -47,11 +47,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PLAIN_PART = r"""(?:
-    (?!__has_|__DATE|__TIME|defined|import|export)[^\W\d]\w*+(?!["'\x01])
+    (?!__has_|__DATE|__TIME|defined|import|export)[^\W\d]\w*\b(?!["'\x01])
     | [-+*=<>()\[\]{},;:.!?&|^~]
 )"""
-_PLAIN = re.compile(rf"(?:{_PLAIN_PART}|[ \t]|\n[ \t\n]*+(?={_PLAIN_PART}))*+", re.VERBOSE)
-"""Tokens behind the first of a line that say nothing of files, and lines that begin with such: most of a text."""
+_PLAIN = re.compile(rf"(?:{_PLAIN_PART}|[ \t]|\n[ \t\n]*(?={_PLAIN_PART}))*", re.VERBOSE)
+"""Tokens behind the first of a line that say nothing of files, and lines that begin with such: most of a text. No
+possessive quantifiers: Python before 3.11.5 goes on behind what such a one has not matched (gh-106052)."""
 
 _NAME = re.compile(r'"([^"\n]*)"|<([^>\n]*)>')
 _PROBES = ("__has_include", "__has_include_next", "__has_embed")
