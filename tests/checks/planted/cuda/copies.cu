@@ -587,11 +587,14 @@ extern "C" __global__ void copies_global_read_before(int* x, int* y)
     int t = threadIdx.x, v = 0;
     if (t == 0) MB_INIT(&bar, 1);
     __syncthreads();
-    CLEAN(if (t == 0) v = x[5];)
-    if (t == 0) MB_EXPECT(&bar, 256);
-    PLANT(if (t == 0) v = x[5];) // first
-    if (t == 0) BULK_LOAD(words, x, 256, &bar);
-    MB_WAIT(&bar, 0);
-    x[t] = t; // second
+    CLEAN(if (t == 63) v = x[5];)
+    if (t == 63) MB_EXPECT(&bar, 256);
+    PLANT(if (t == 63) v = x[5];) // first
+    if (t == 63) BULK_LOAD(words, x, 256, &bar);
+    if (t != 63) {
+        MB_WAIT(&bar, 0);
+        x[t] = t; // second
+    }
+    __syncthreads();
     y[t] = words[t] + v;
 }

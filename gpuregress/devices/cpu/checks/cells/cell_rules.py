@@ -24,6 +24,10 @@ from gpuregress.devices.cpu.checks.cells.shadow_place import ShadowPlace, load_w
 from gpuregress.devices.cpu.checks.subroutines import subroutine
 from gpuregress.devices.cpu.runtime.checks import layout
 
+_CELL = (POINTER, POINTER, I64, I64, I64, I1)
+"""Parameters of the check of one cell: the machine, the cell, the distance of the second plane, the address, the epoch,
+and whether the contents are initialised."""
+
 
 class CellRules:
     """The subroutines of one module.
@@ -137,8 +141,7 @@ class CellRules:
 
     def _strong_write(self, access: CellAccess, space: str) -> ir.Function:
         """As `_touched`, for a strong write; most join a write that is there already."""
-        types = (POINTER, POINTER, I64, I64, I64, I1)
-        function, is_new = self._subroutine(f"{access.name(space)}.joins", ir.VoidType(), types)
+        function, is_new = self._subroutine(f"{access.name(space)}.joins", ir.VoidType(), _CELL)
         if is_new:
             # A function of its own: in one with more calls, LLVM would save the registers that those change.
             machine, cell, plane, address, epoch, _ = function.args
@@ -152,8 +155,8 @@ class CellRules:
         return function
 
     def _touched_before(self, access: CellAccess, space: str) -> ir.Function:
-        types = (POINTER, POINTER, I64, I64, I64, I1)
-        function, is_new = self._subroutine(f"{access.name(space)}.touched", ir.VoidType(), types)
+        """As `_touched`, for any access; a strong write that joins no other one."""
+        function, is_new = self._subroutine(f"{access.name(space)}.touched", ir.VoidType(), _CELL)
         if is_new:
             # Out of line: what comes before it is so short that LLVM puts it where the access is.
             machine, cell, plane, address, epoch, filled = function.args
@@ -258,7 +261,7 @@ class CellRules:
         """The check of one cell in full: `(machine, cell, plane, address, epoch, is filled)`."""
         single = replace(access, count=1)
         name = f"{single.name(space)}.slow"
-        function, is_new = self._subroutine(name, ir.VoidType(), (POINTER, POINTER, I64, I64, I64, I1))
+        function, is_new = self._subroutine(name, ir.VoidType(), _CELL)
         if not is_new:
             return function
         machine, cell, plane, address, epoch, filled = function.args

@@ -95,6 +95,23 @@ def _push(shadow: ShadowMemory, heads: Words, cells: Numbers, epochs: Words, mas
         heads[cells] = numbers
 
 
+def replace_newest(newest: Words, words: Words, mark: int, epochs: tuple[int, int]) -> None:
+    """Let another epoch stand for an access of one thread, in the cells of which it is the newest.
+
+    Args:
+        newest: the newest access of each cell, which is changed.
+        words: the second plane's words, likewise: their masks have the lane of the epoch's thread.
+        mark: `layout.WRITE_LIST` or `layout.READER_LIST`.
+        epochs: that of the access until now, and from now on.
+    """
+    old, new = (np.uint64(epoch) for epoch in epochs)
+    still = np.flatnonzero(newest & np.uint64(~mark & (1 << 64) - 1) == old)
+    marks = newest[still] & np.uint64(mark)
+    newest[still] = new | marks
+    listed = still[marks & np.uint64(layout.IN_USE[mark]) != 0]
+    words[listed] = words[listed] & ~_LOWER | _lane_bit(new)
+
+
 def forget(shadow: ShadowMemory, newest: Words, words: Words, mark: int) -> None:
     """Give back the nodes of cells whose accesses are forgotten; the caller changes the cells.
 

@@ -104,7 +104,7 @@ class BulkNotes:
                 last = next(reversed(others), 0)
                 if last >= self._block.word("start"):
                     first[number, WRITE] = last | layout.IN_FLIGHT
-        self._deliveries.add(epoch, issued)
+        self._deliveries.add(epoch, issued, layout.epoch_stamp(epoch))
 
     # --- copies from shared memory ------------------------------------------------------------------------------------
 

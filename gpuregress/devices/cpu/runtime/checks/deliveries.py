@@ -40,9 +40,9 @@ class Deliveries:
         self._arrivals: dict[int, _Arrival] = {}
         self._waits: dict[int, dict[int, list[int]]] = {}
 
-    def add(self, epoch: int, issued: int) -> None:
-        """Note an arrival: an epoch that stands for it from now on, and that of the copy's issue."""
-        self._arrivals[epoch >> layout.SITE_SHIFT] = _Arrival(self._block.shadow.word("now") - 1, issued)
+    def add(self, epoch: int, issued: int, stamp: int) -> None:
+        """Note an epoch that stands for an arrival, the epoch of the copy's issue, and the stamp of the arrival."""
+        self._arrivals[epoch >> layout.SITE_SHIFT] = _Arrival(stamp, issued)
 
     def issued(self, epoch: int) -> int | None:
         """The epoch at which the copy of an arrival was issued; None for other epochs."""

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.checks.access_lists import Numbers, Words, forget, join
+from gpuregress.devices.cpu.runtime.checks.access_lists import Numbers, Words, forget, join, replace_newest
 from gpuregress.devices.cpu.runtime.checks.deliveries import Deliveries
 from gpuregress.devices.cpu.runtime.checks.running_block import (
     READER,
@@ -32,7 +32,6 @@ from gpuregress.devices.cpu.runtime.memory import Region
 Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 """Bytes of a region: from one to another, or the offset of each."""
 _UNWRITTEN = np.uint64(0)
-_BARE = ~layout.WRITE_LIST & (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +106,9 @@ class GlobalCopies:
         """Report what was written since the issue of a copy that has read it; who waits may write from now on."""
         self._report_late(cells, *self._accesses(cells, layout.WRITE_LIST))
         arrived = self._block.begin(layout.epoch_site(cells.epoch), waiter) | layout.ARRIVED
-        readers = cells.readers
-        still = readers & np.uint64(~layout.READER_LIST & (1 << 64) - 1) == np.uint64(cells.epoch)
-        marks = readers[still] & np.uint64(layout.READER_LIST)
-        cells.planes[0][cells.numbers[still], READER] = np.uint64(arrived) | marks
+        self._replace(cells, layout.READER_LIST, arrived)
         for epoch in (arrived, cells.epoch):
-            self._deliveries.add(epoch, cells.epoch)
+            self._deliveries.add(epoch, cells.epoch, layout.epoch_stamp(arrived))
 
     def write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> CopiedCells | None:
         """Check the target of a copy at its issue; None where it is not watched."""
@@ -134,14 +130,10 @@ class GlobalCopies:
         if not self._races or self._shadow.is_race_free(cells.region):
             cells.planes[0][cells.numbers, WRITE] = 1  # as before the launch
             return
-        written = cells.written
         for mark in (layout.WRITE_LIST, layout.READER_LIST):
             self._report_late(cells, *self._racing(cells, mark))
         now = self._block.begin(layout.epoch_site(cells.epoch), layout.epoch_thread(cells.epoch))
-        still = written & np.uint64(_BARE) == np.uint64(cells.epoch)
-        marks = written[still] & np.uint64(layout.WRITE_LIST)
-        last = np.uint64(now | cells.epoch & (layout.STRONG | layout.LEVEL_MASK))
-        cells.planes[0][cells.numbers[still], WRITE] = last | marks
+        self._replace(cells, layout.WRITE_LIST, now | cells.epoch & (layout.STRONG | layout.LEVEL_MASK))
 
     # --- cells --------------------------------------------------------------------------------------------------------
 
@@ -156,6 +148,15 @@ class GlobalCopies:
         else:
             numbers = np.unique(places >> shift)
         return CopiedCells(epoch, region, shift, numbers.astype(np.intp), (planes[0], planes[1]))
+
+    @staticmethod
+    def _replace(cells: CopiedCells, mark: int, epoch: int) -> None:
+        """Let an epoch stand for the copy among the writes of its cells, or among their readers."""
+        word = WRITE if mark == layout.WRITE_LIST else READER
+        newest, words = (plane[cells.numbers, word] for plane in cells.planes)
+        replace_newest(newest, words, mark, (cells.epoch, epoch))
+        for plane, changed in zip(cells.planes, (newest, words), strict=True):
+            plane[cells.numbers, word] = changed
 
     def _note_write(self, cells: CopiedCells) -> None:
         first, second = cells.planes

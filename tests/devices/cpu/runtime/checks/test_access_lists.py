@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.runtime.checks import layout
-from gpuregress.devices.cpu.runtime.checks.access_lists import accesses, forget, join
+from gpuregress.devices.cpu.runtime.checks.access_lists import accesses, forget, join, replace_newest
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 
 CELLS = 3
@@ -82,6 +82,20 @@ def test_a_plain_write_behind_a_strong_one_is_exposed() -> None:
     assert newest.tolist() == [strong | layout.WRITE_LIST]
     join(shadow, newest, words, layout.WRITE_LIST, (_epoch(103, 3, layout.WIDE), np.array([False]), SINCE))
     assert int(newest[0]) & layout.WRITE_LIST == layout.WRITE_LIST
+
+
+def test_an_epoch_of_another_lane_stands_for_the_newest_access_alone() -> None:
+    """A copy that has arrived is known by the thread that waited, beside what was there before its issue."""
+    shadow, earlier, issued, arrived = _launch(), _epoch(101, 40), _epoch(102, 63), _epoch(105, 5)
+    for known in (earlier, 0):
+        newest, words = np.array([known], np.uint64), np.zeros(1, np.uint64)
+        join(shadow, newest, words, layout.READER_LIST, (issued, np.array([False]), SINCE))
+        replace_newest(newest, words, layout.READER_LIST, (issued, arrived))
+        _, epochs = accesses(shadow, newest, words, layout.READER_LIST)
+        assert sorted(epochs.tolist()) == sorted({known, arrived} - {0})
+    others, words = np.array([earlier], np.uint64), np.zeros(1, np.uint64)
+    replace_newest(others, words, layout.READER_LIST, (issued, arrived))
+    assert others.tolist() == [earlier]
 
 
 def test_nodes_that_nothing_refers_to_are_used_again() -> None:

@@ -17,7 +17,7 @@ RACY = {
     "copies_global_reduction": "in two blocks that nothing orders",
     "copies_global_tiles": "in two blocks that nothing orders",
     "copies_global_in_place": "with no wait for the copy",
-    "copies_global_read_before": "two lanes of one warp",
+    "copies_global_read_before": "with no barrier between",
 }
 UNWRITTEN = ("uninitialized_bulk_copy", "uninitialized_bulk_target")
 
