@@ -16,6 +16,7 @@ from gpuregress.judging.case_comparisons import CaseComparisons
 from gpuregress.judging.launches import first_wrong
 from gpuregress.judging.timing import comparison, costs
 from gpuregress.judging.user_code import UserCodeProcess
+from gpuregress.numeric import float_environment
 from gpuregress.records import Case, Outcome, Program, Verdict
 
 
@@ -35,6 +36,7 @@ class Judge:
     user: UserCodeProcess | None = None
     timed_cases: int = 1
 
+    @float_environment.default()
     def verdict(self, case: Case, programs: Sequence[Program], outcome: Outcome) -> Verdict:
         """Judge a case that a worker ran; an error during a comparison gives a verdict, too."""
         try:
