@@ -157,9 +157,10 @@ def _section(heading: str, texts: Sequence[str], most: int) -> Iterator[str]:
 
 def _history(failure: NightFailure, tonight: str) -> str:
     before = f" (before: {one_line(failure.before)})" if failure.before else ""
+    counts = f" (last night: {failure.counts_before})" if failure.counts_before else ""
     if failure.since is None:
-        return before
-    return f" ({_when(failure.since, tonight)}; {failure.since.nights} nights){before}"
+        return f"{counts}{before}"
+    return f"{counts} ({_when(failure.since, tonight)}; {failure.since.nights} nights){before}"
 
 
 def _lasted(failure: NightFailure, tonight: str) -> str:

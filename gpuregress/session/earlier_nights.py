@@ -111,6 +111,7 @@ def _earlier(result: PastResult) -> EarlierVerdict:
         result.commit,
         result.revision,
         result.dirty,
+        result.extent,
     )
 
 
