@@ -194,8 +194,9 @@ def _first(failures: Iterable[NightFailure]) -> Since | None:
 
 
 def _when(since: Since, tonight: str) -> str:
-    """`since 20 Nov, 8eb0c1f`; `8eb0c1f+` where the work tree was changed."""
-    commit = f", {since.commit[:_COMMIT_DIGITS]}{'+' if since.dirty else ''}" if since.commit else ""
+    """`since 20 Nov, 8eb0c1f`; `8eb0c1f+` where the work tree was changed, `, gone from git` where it is gone."""
+    gone = ", gone from git" if since.gone else ""
+    commit = f", {since.commit[:_COMMIT_DIGITS]}{'+' if since.dirty else ''}{gone}" if since.commit else ""
     return f"since {day(since.started, tonight)}{commit}"
 
 

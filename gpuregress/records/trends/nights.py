@@ -19,6 +19,7 @@ class Since:
         commit: of the project, "" where it is unknown.
         nights: in which the case has failed, this one included.
         dirty: whether the work tree was changed, so that the commit is not to blame.
+        gone: whether the repository has the commit no more.
     """
 
     run: str
@@ -26,6 +27,7 @@ class Since:
     commit: str = ""
     nights: int = 1
     dirty: bool = False
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class EarlierVerdict:
         revision: of the kernel's source.
         dirty: whether the work tree was changed.
         extent: of the difference; None where that is unknown.
+        number: of the night, in the order in which nights were written; 0 where that is unknown.
     """
 
     run: str
@@ -94,6 +97,7 @@ class EarlierVerdict:
     revision: str = ""
     dirty: bool = False
     extent: Extent | None = None
+    number: int = 0
 
     @property
     def has_failed(self) -> bool:

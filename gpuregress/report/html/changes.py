@@ -100,7 +100,7 @@ def since_text(since: Mapping[str, Any]) -> str:
         text = str(since["started"])
     else:
         text = f"{day.day} {day:%b}"
-    mark = "+" if since.get("dirty") else ""
+    mark = ("+" if since.get("dirty") else "") + (", gone from git" if since.get("gone") else "")
     return f"since {text}" + (f", {since['commit'][:7]}{mark}" if since.get("commit") else "")
 
 
