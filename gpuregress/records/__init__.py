@@ -139,6 +139,7 @@ from gpuregress.records.trends.history import ShortResult as ShortResult
 from gpuregress.records.trends.history import TimingStep as TimingStep
 from gpuregress.records.trends.nights import NIGHT_STATUSES as NIGHT_STATUSES
 from gpuregress.records.trends.nights import EarlierVerdict as EarlierVerdict
+from gpuregress.records.trends.nights import Extent as Extent
 from gpuregress.records.trends.nights import LackingDevice as LackingDevice
 from gpuregress.records.trends.nights import NightChanges as NightChanges
 from gpuregress.records.trends.nights import NightFailure as NightFailure
