@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
-from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, from_json, to_json
+from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, TypeLayout, from_json, to_json
 from gpuregress.toolchain import (
     architectures,
     cache,
     compiler_messages,
     cxx_declarations,
+    debug_types,
     ptx_declarations,
 )
 from gpuregress.toolchain.demangle import demangle
@@ -215,8 +216,21 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
         nvrtc.options_for(source),
         source.arch,
         files.unknown,
+        types=_types(source, ptx, {**compiled.kernels, **compiled.symbols}),
     )
     return program, ptx, compiled.warnings
+
+
+def with_debug_types(source: Source) -> Source:
+    """Return a source whose program has debug information, and so the types of its kernels' parameters."""
+    is_debug = any(one in (debug_types.OPTION, "-G") for one in source.options)
+    return source if is_debug else replace(source, options=(*source.options, debug_types.OPTION))
+
+
+def _types(source: Source, ptx: str, asked: Mapping[str, str]) -> dict[str, tuple[TypeLayout, ...]]:
+    """The types of the kernels and variables that were asked for, where the program has debug information."""
+    found = debug_types.types(ptx) if with_debug_types(source) is source else {}
+    return {name: found[mangled] for name, mangled in asked.items() if mangled in found}
 
 
 def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> Program | None:

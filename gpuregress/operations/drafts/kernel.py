@@ -12,9 +12,10 @@ from gpuregress import dtypes, storage
 from gpuregress.operations.drafts import types
 from gpuregress.operations.drafts.compiled import Slot, compiled
 from gpuregress.operations.drafts.types import NOTHING, KnownTypes
+from gpuregress.records import MemberLayout, TypeLayout
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
-from gpuregress.toolchain.host_programs.layouts import MemberLayout, TypeLayout
+from gpuregress.toolchain.host_programs import layouts
 
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
@@ -140,7 +141,7 @@ class KernelDraft:
                 yield Slot(name, one.type, texture == "texture", number, texture=texture)
             elif one.pointer:
                 yield Slot(name, one.type, one.const, number)
-            elif (layout := self._layout(one)) is not None and layout.is_listed:
+            elif (layout := self._layout(one)) is not None and layouts.is_listed(layout):
                 for field in layout.fields:
                     if field.kind == "pointer" and field.count == 1:
                         inner = f"{name}_{field.path.replace('.', '_')}"
@@ -247,7 +248,7 @@ class KernelDraft:
         if dtype is not None and not dtype.startswith("{"):
             return scalar(dtype)
         layout = self._layout(one)
-        if layout is not None and layout.is_listed:
+        if layout is not None and layouts.is_listed(layout):
             return f"{{struct: [{', '.join(self._member(number, field) for field in layout.fields)}]}}"
         entry = self._compiled_kernel.entry
         sizes = [parameter.size for parameter in entry.parameters] if entry else []
@@ -261,7 +262,8 @@ class KernelDraft:
         slot = next((one for one in self._slots if (one.number, one.path) == at), None)
         if slot is not None:
             return slot.name
-        return ", ".join([scalar(field.dtype) if field.dtype is not None else "null"] * field.count)
+        dtype = layouts.member_dtype(field)
+        return ", ".join([scalar(dtype) if dtype is not None else "null"] * field.count)
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:

@@ -14,15 +14,14 @@ from dataclasses import field
 from typing import Literal
 
 from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, FunctionArgument
+from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, FunctionArgument, TypeKind
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 
 SIGNATURE = "gpuregress_signature"
 
 Passing = Literal["value", "reference", "pointer"]
-Kind = Literal["void", "bool", "int", "uint", "float", "pointer", "enum", "class"]
 _PASSING: tuple[Passing, ...] = ("value", "reference", "pointer")
-KINDS: tuple[Kind, ...] = ("void", "bool", "int", "uint", "float", "pointer", "enum", "class")
+KINDS: tuple[TypeKind, ...] = ("void", "bool", "int", "uint", "float", "pointer", "enum", "class")
 _FIELDS = 4
 
 
@@ -38,7 +37,7 @@ class CompiledType:
     """
 
     passing: Passing
-    kind: Kind
+    kind: TypeKind
     size: int
     const: bool
 
