@@ -75,7 +75,8 @@ def build(
             source = dataclasses.replace(one, arch=architectures.named(one.arch, arch)) if arch else one
             typed[source_key(source)] = source
     results = sources.compile_sources(list(distinct.values()), cubins=cubins, listen=listen)
-    sources.compile_sources(list(typed.values()))  # one that does not compile is not compared, which ends no run
+    if typed:  # one that does not compile is not compared, which ends no run
+        sources.compile_sources(list(typed.values()))
     errors = {key: one for key, one in zip(distinct, results, strict=True) if isinstance(one, GpuregressError)}
     failures = [one for key, one in errors.items() if not (key in skipping and isinstance(one, InfeasibleSource))]
     code = max((error.exit_code for error in failures), default=0)
