@@ -237,8 +237,17 @@ def type_sources(case: Case) -> dict[int, Source]:
     return {
         number: programs.with_debug_types(source)
         for number, (source, own, at) in enumerate(given)
-        if _texts(source) and _needs_types(case, source, own, at)
+        if (_texts(source) and _needs_types(case, source, own, at)) or (source.harness and _is_of_structures(case))
     }
+
+
+def _is_of_structures(case: Case) -> bool:
+    """Tell whether the function under test may take or return a structure."""
+    call = case.function
+    if call is None:
+        return False
+    types = [one.type for one in call.arguments if one.given == "buffer"] + [call.returns if call.result else ""]
+    return any(type_ and cxx_types.dtype_of_type(type_.rstrip("*& ")) is None for type_ in types)
 
 
 def _needs_types(case: Case, source: Source, launches: Sequence[Launch], at: int | None) -> bool:

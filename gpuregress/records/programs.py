@@ -265,6 +265,7 @@ class FunctionCall:
         result: the buffer that holds what is returned; "": nothing is returned.
         host: the C++ text behind the source that calls it on the host; "": it is not asked for.
         library: the functions of the mathematical library that it calls, where its host twin is asked for.
+        returns: the type of what is returned, as the source writes it.
     """
 
     name: str
@@ -276,3 +277,4 @@ class FunctionCall:
     result: str = ""
     host: str = ""
     library: tuple[str, ...] = ()
+    returns: str = ""

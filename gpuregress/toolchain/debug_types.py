@@ -191,7 +191,7 @@ class _Types:
             given = [one for one in entry.inside if one.tag == _PARAMETER]
             yield name, tuple(self.layout(one, deep=True) for one in given)
         elif entry.tag == _VARIABLE and name:
-            yield name, (self.layout(entry),)
+            yield name, (self.layout(entry, deep=True),)
         elif entry.tag != _SUBPROGRAM:
             for one in entry.inside:
                 yield from self.of(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -22,6 +23,7 @@ from gpuregress.toolchain import (
     ptx_declarations,
 )
 from gpuregress.toolchain.demangle import demangle
+from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.machine_code import linked_programs
 from gpuregress.toolchain.machine_code.linked_programs import PINNED
@@ -223,13 +225,25 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
 
 def with_debug_types(source: Source) -> Source:
     """Return a source whose program has debug information, and so the types of its kernels' parameters."""
-    is_debug = any(one in (debug_types.OPTION, "-G") for one in source.options)
-    return source if is_debug else replace(source, options=(*source.options, debug_types.OPTION))
+    options = source.options if _is_debug(source) else (*source.options, debug_types.OPTION)
+    defines = {**source.defines, harness.WITH_TYPES: ""} if source.harness else source.defines
+    return replace(source, options=options, defines=defines)
+
+
+def _is_debug(source: Source) -> bool:
+    return any(one in (debug_types.OPTION, "-G") for one in source.options)
 
 
 def _types(source: Source, ptx: str, asked: Mapping[str, str]) -> dict[str, tuple[TypeLayout, ...]]:
-    """The types of the kernels and variables that were asked for, where the program has debug information."""
-    found = debug_types.types(ptx) if with_debug_types(source) is source else {}
+    """The types of the kernels and variables that were asked for, where the program has debug information.
+
+    Of a function they are those of its result and of its parameters.
+    """
+    found = debug_types.types(ptx) if _is_debug(source) else {}
+    if source.harness:
+        variables = itertools.takewhile(found.__contains__, map(harness.TYPE.format, itertools.count()))
+        types = tuple(one.pointee or one for name in variables for one in found[name])
+        return dict.fromkeys(source.kernels, types)
     return {name: found[mangled] for name, mangled in asked.items() if mangled in found}
 
 
