@@ -431,7 +431,10 @@ def _find_kernel(name: str, named: Mapping[str, str], source: Source) -> str:
         if squeezed in (mangled, "".join(readable.split())):
             return mangled
     plain = [
-        mangled for readable, mangled in named.items() if cxx_declarations.strip_template_arguments(readable) == name
+        mangled
+        for readable, mangled in named.items()
+        if name in (cxx_declarations.strip_template_arguments(readable), demangle(mangled))
+        or cxx_declarations.is_same_signature(name, cxx_declarations.readable(mangled))
     ]
     if len(plain) == 1:
         return plain[0]

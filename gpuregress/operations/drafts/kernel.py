@@ -45,8 +45,13 @@ class KernelDraft:
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
         self._include = [os.path.relpath(one, folder) for one in include]
-        self._compiled_kernel = compiled(source, self._kernel, include)
         self._texts = [storage.read_bytes(source).decode(errors="replace"), *texts]
+        same = [
+            one for text in self._texts for one in cxx_declarations.declarations(text) if one.name == declaration.name
+        ]
+        if len({one.type_words for one in same}) > 1:
+            self._kernel = declaration.signature(list(self._types.values()))
+        self._compiled_kernel = compiled(source, self._kernel, include)
         self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
         self._slots = tuple(self._pointers())
         self._extents = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)] or ["n"]
@@ -55,7 +60,7 @@ class KernelDraft:
     @property
     def needed(self) -> tuple[str, ...]:
         """What is not known and must be told, in words."""
-        if "<" not in self._kernel:
+        if not self._types:
             return (NO_LAUNCH,)
         chosen = ", ".join(f"{name} = {value}" for name, value in self._types.items())
         return (NO_LAUNCH, f"the template arguments of {self._kernel}: {chosen} is a guess, for nothing launches it")
@@ -89,7 +94,7 @@ class KernelDraft:
         yield from self._buffers()
         yield from self._variables()
         yield "launches:"
-        guess = "   # its template arguments are a guess" if "<" in self._kernel else ""
+        guess = "   # its template arguments are a guess" if self._types else ""
         yield f"  - kernel: {quoted(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"

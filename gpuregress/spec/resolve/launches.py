@@ -92,6 +92,9 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
     if expect.kernel is not None:
         kernel = kernel_name(scope, expect.kernel, ("expect", "kernel")) or ""
         there = dict.fromkeys(launch.kernel for launch in written if index in (None, launch.origin))
+        same = [one for one in there if one.partition("(")[0] == kernel]  # an overloaded one, with its parameters
+        if len(same) == 1:
+            kernel = same[0]
         if kernel and there and kernel not in there:
             where = "launch" if index is None else f"launch {index + 1}"
             hint = suggestion(kernel, there, there_are="it is" if index is not None else "there are")
