@@ -16,6 +16,7 @@ from gpuregress.plan import (
     buffer_usage,
     comparison_rules,
     job_names,
+    kernel_overloads,
     seeds,
     source_files,
     sources,
@@ -36,8 +37,8 @@ from gpuregress.spec import load
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.rules import DEVICE
 from gpuregress.spec.resolve import buffers as spec_buffers
+from gpuregress.spec.resolve import compilation, parameter_combinations, rules, variants
 from gpuregress.spec.resolve import launches as spec_launches
-from gpuregress.spec.resolve import parameter_combinations, rules, variants
 from gpuregress.spec.resolve.buffers import FillSources
 from gpuregress.spec.resolve.scope import Scope
 
@@ -249,7 +250,15 @@ class _JobPlanning:
             buffers = source_files.with_variables(buffers, facts.files, self.problems)
         self._prepare_status(scope, buffers)
         launches = (function.launch,) if function else spec_launches.launches(self.file, scope, buffers)
-        return CaseInputs(buffers, facts.launched(launches) if facts is not None else launches)
+        if facts is not None:
+            launches = facts.launched(launches)
+            contents = [one.inputs.contents for one in facts.files]
+            launches = kernel_overloads.resolved(launches, contents, buffers, lambda: self._defines(scope))
+        return CaseInputs(buffers, launches)
+
+    def _defines(self, scope: Scope) -> Mapping[str, str]:
+        settings = compilation.compile_settings(scope, self.job.compile, ("compile",), self.job.card)
+        return settings.defines if settings is not None else {}
 
     def _function(
         self, scope: Scope, facts: sources.SourceFacts | None, buffers: Mapping[str, records.Buffer]

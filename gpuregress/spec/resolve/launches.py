@@ -108,6 +108,9 @@ def launched_kernel(
     """
     kernel = kernel_name(scope, text, key) or ""
     there = dict.fromkeys(launch.kernel for launch in written if index in (None, launch.origin))
+    same = [name for name in there if name.partition("(")[0] == kernel]  # an overloaded one, with its parameters
+    if len(same) == 1:
+        kernel = same[0]
     if kernel and there and kernel not in there:
         where = "launch" if index is None else f"launch {index + 1}"
         hint = suggestion(kernel, there, there_are="it is" if index is not None else "there are")
