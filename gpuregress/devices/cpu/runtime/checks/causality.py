@@ -292,9 +292,7 @@ class _Search:
         self._searched.update(fresh)
         return False
 
-    def _finds_at(
-        self, fresh: dict[object, tuple[int, int]], todo: list[_Known], block: int, seen: _Seen
-    ) -> bool:
+    def _finds_at(self, fresh: dict[object, tuple[int, int]], todo: list[_Known], block: int, seen: _Seen) -> bool:
         """Whether a release that a read of a block saw comes behind an access; what else it knows of is to do."""
         place = seen.place
         # The oldest first: the next release behind an access is most likely one of the same thread.

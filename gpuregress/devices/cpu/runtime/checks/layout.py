@@ -98,9 +98,9 @@ too few; `orders`, `order_count`, `order_capacity`: the log of strong accesses a
 hold; `order_rows`, `order_row_count`: the rows that its entries refer to."""
 ORDER_WORDS = ("kind", "address", "epoch", "stamp", "number", "open", "fenced", "row")
 ORDER = {name: 8 * index for index, name in enumerate(ORDER_WORDS)}
-"""Word of an entry of that log → its byte: bits of `READS` … and the scope, the generic address, the thread's epoch, the
-launch's stamp, the block's words, and the number of a row: what the thread's warp knew of each warp (32 stamps), and
-what the thread knew of each lane of its warp (32)."""
+"""Word of an entry of that log → its byte: bits of `READS` … and the scope, the generic address, the thread's epoch,
+the launch's stamp, the block's words, and the number of a row: what the thread's warp knew of each warp (32 stamps),
+and what the thread knew of each lane of its warp (32)."""
 ORDER_SHIFT, ORDER_ROW_SHIFT, ORDER_SCOPE_SHIFT = 6, 8, 16
 ORDERS_PER_ROW_SHIFT = 2
 """The log has a row for 4 entries: most threads know what the one before knew."""
