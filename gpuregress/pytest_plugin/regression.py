@@ -19,7 +19,7 @@ from gpuregress.api import arrays
 from gpuregress.compare.rule_validation import validate_rule
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import writer
-from gpuregress.escapes import visible
+from gpuregress.escapes import inert, visible
 from gpuregress.pytest_plugin import array_comparison, baseline_names
 from gpuregress.records import Rule
 
@@ -139,7 +139,7 @@ class KernelRegression:
             what = "no baseline yet; written, see whether it is right" if is_new else "--force-regen: written anew"
             texts += [f"{what}:", *(f"  {_shown(path)}" for path in written)]
         if texts:
-            pytest.fail(visible("\n".join(texts)), pytrace=False)
+            pytest.fail(inert(visible("\n".join(texts))), pytrace=False)
 
     def _obtained(self, name: str) -> Path:
         folder: Path = self._request.getfixturevalue("tmp_path")
