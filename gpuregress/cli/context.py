@@ -61,7 +61,7 @@ def print_json(value: Any) -> None:
     """Print plain JSON values."""
     from gpuregress.escapes import json_text
 
-    console.say(json_text(value, indent=2))
+    console.say_document(json_text(value, indent=2) + "\n", is_inert=True)
 
 
 def message_option(text: str) -> Callable[..., Any]:
@@ -77,10 +77,10 @@ def message(text: str) -> str:
     Raises:
         BadParameter: it holds a control character.
     """
-    from gpuregress.escapes import visible
+    from gpuregress.escapes import one_line, visible
 
     if visible(text) != text:
-        raise click.BadParameter(f"'{visible(text)}' holds a control character; say it in plain text")
+        raise click.BadParameter(f"'{one_line(text)}' holds a control character; say it in plain text")
     return text
 
 
@@ -91,7 +91,7 @@ def write_report(target: str, text: str) -> None:
         StorageError: it cannot be written.
     """
     if target == "-":
-        console.say(text, nl=False)
+        console.say_document(text, is_inert=True)
         return
     from gpuregress import storage
 

@@ -66,7 +66,7 @@ def install(ctx: click.Context, values: Mapping[str, Any]) -> int:
         raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
     night = _night(ctx)
     plan = installation.plan(scheduler, night)
-    console.say(plan.text, nl=False)
+    console.say_document(plan.text)
     hints = plan.after if values["write"] else plan.todo
     if values["write"] and scheduler == "cron":
         console.say(f"gpuregress: {cron.install(night)}", err=True)
