@@ -298,7 +298,7 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
             continue
         worst = element_text(main.worst, main.against) if main.worst else main.message
         finding = main.findings[0].pattern if main.findings else ""
-        yield (verdict.case, buffer.name, f"{main.differing} of {main.of}", worst, finding)
+        yield (verdict.case, buffer.name, main.share_text.removesuffix(" differ"), worst, finding)
 
 
 def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:

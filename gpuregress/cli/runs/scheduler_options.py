@@ -117,7 +117,7 @@ def _arguments(ctx: click.Context, root: Path) -> tuple[str, ...]:
         if isinstance(param, click.Option) and param.is_flag:
             words += [option] if value else [param.secondary_opts[0]]
             continue
-        for one in value if param.multiple else (value,):
+        for one in value if isinstance(value, tuple) else (value,):
             words += [option, _word(name, one, root)]
     return tuple(words)
 
