@@ -303,7 +303,7 @@ def _shows_folder(source: Source, given: TranslationUnit, ptx: str, folders: tup
         return True
     defined = [f"{name}={text}" for name, text in source.defines.items()]
     defined += [option.removeprefix("--define-macro").lstrip("-D= ") for option in source.options]
-    if not path_macros.mentions_path((*files.contents, *defined)):
+    if not path_macros.mentions_path((*files.contents, *(one.encode() for one in defined))):
         return False
     read = zip(files.files[1:], files.contents[1:], strict=True)
     headers = [given.headers.get(str(file.resolve())) or content.decode(errors="replace") for file, content in read]

@@ -16,10 +16,10 @@ _OF_HEADERS = frozenset(("__FILE__", "__builtin_FILE", "source_location"))
 _OF_ALL = frozenset(("__BASE_FILE__",))
 
 
-def mentions_path(contents: Iterable[bytes | str]) -> bool:
+def mentions_path(contents: Iterable[bytes]) -> bool:
     """Tell whether texts have a word at all that may expand to a path; fast."""
-    words = sorted(_OF_HEADERS | _OF_ALL)
-    return any((word.encode() if isinstance(text, bytes) else word) in text for text in contents for word in words)
+    words = [word.encode() for word in sorted(_OF_HEADERS | _OF_ALL)]
+    return any(word in text for text in contents for word in words)
 
 
 def expands_path(texts: Sequence[str], given: Iterable[str]) -> bool:
