@@ -164,10 +164,12 @@ class SourceLocation:
     Attributes:
         file: absolute.
         line: counted from 1; 0 for the whole file.
+        calls: the calls that the line is inlined into, innermost first, as far as they are in files of the project.
     """
 
     file: str
     line: int = 0
+    calls: tuple[SourceLocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

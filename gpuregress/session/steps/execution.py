@@ -296,7 +296,8 @@ class _Execution:
             reached = source_locations.located(reached, self._cases[reached.case])
         case = task.case if task is not None else self._cases.get(reached.case)
         if case is not None and case.settings.known_failing is not None:
-            reached = verdict.with_known_failure(reached, case.settings.known_failing, clock.today())
+            known = case.settings.known_failing
+            reached = verdict.with_known_failure(reached, known, clock.today(), case)
         retried = self._retried.get(reached.case, ())
         cause, extent = cause_of(reached, case), extent_of(reached)
         reached = dataclasses.replace(reached, cause=cause, extent=extent, retried=retried)
