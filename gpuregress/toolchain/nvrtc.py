@@ -33,6 +33,7 @@ class NvrtcResult:
         symbols: the same for variables.
         compiler: `nvrtc 13.5.37`, the release that the PTX itself names.
         warnings: the compiler's own words, "" if it had none.
+        shows_folder: whether the PTX depends on the folder of the project, as through `__FILE__` in a header.
     """
 
     ptx: str
@@ -40,6 +41,7 @@ class NvrtcResult:
     symbols: Mapping[str, str]
     compiler: str
     warnings: str
+    shows_folder: bool = False
 
 
 _GIVEN = frozenset(["-lineinfo", "--generate-line-info", "-device-int128", "--device-int128"])
@@ -308,8 +310,25 @@ def _compile(
         {name: lowered[name] for name in source.symbols},
         f"nvrtc {_release(ptx)}",
         compiler_messages.locations(log, source).strip(),
+        _shows_folder(source, given, ptx, folders),
     )
     return _Attempt(given, compiled, log)
+
+
+def _shows_folder(source: Source, given: TranslationUnit, ptx: str, folders: tuple[Path, ...]) -> bool:
+    """Tell whether the PTX depends on the folder of the project."""
+    from gpuregress.toolchain.host_code import path_macros  # noqa: PLC0415 - not for cached programs
+
+    files = inputs(source)
+    if path_macros.shows_folder(ptx, (*folders, *(file.parent for file in files.files))):
+        return True
+    defined = [f"{name}={text}" for name, text in source.defines.items()]
+    defined += [option.removeprefix("--define-macro").lstrip("-D= ") for option in source.options]
+    if not path_macros.mentions_path((*files.contents, *(one.encode() for one in defined))):
+        return False
+    read = zip(files.files[1:], files.contents[1:], strict=True)
+    headers = [given.headers.get(str(file.resolve())) or content.decode(errors="replace") for file, content in read]
+    return path_macros.expands_path((given.text + source.harness, *headers), defined)
 
 
 def _managed(symbols: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
