@@ -84,7 +84,8 @@ def test_no_path_of_the_machine_gets_into_the_ptx(write: Write, tmp_path: Path) 
 @pytest.mark.parametrize("options", [(), ("-G",)])
 def test_internal_names_are_those_of_every_process_and_text(write: Write, options: tuple[str, ...]) -> None:
     text = """\
-    namespace { __device__ int table[2] = {1, 2}; template <typename T> __device__ __noinline__ T f(T x) { return -x; } }
+    namespace { __device__ int table[2] = {1, 2}; }
+    namespace { template <typename T> __device__ __noinline__ T f(T x) { return -x; } }
     static __device__ int last;
     template <typename T> __global__ void k(T* x) { x[0] = table[x[1]] + f(x[2]) + last; }
     """
