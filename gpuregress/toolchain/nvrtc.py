@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpuregress import read_log
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_KERNEL, Source
+from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, Source
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_names, kernel_text
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -121,6 +121,12 @@ def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[s
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
 
+_UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void gpuregress_unit() {{}}\n'
+"""The first external symbol of every source, which compiled code without debug information does not contain.
+
+The compiler makes the names of internal variables and functions (`static`, or of an unnamed namespace) unique by the
+first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
+"""
 _MOST_ATTEMPTS = 5
 _DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
 """Options with which functions without annotation are device code."""
@@ -249,7 +255,7 @@ def _attempt(
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-            f'{implied}#line 1 "{path.name}"\n{given.text}{source.harness}{asked.text}'.encode(),
+            f'{implied}{_UNIT}#line 1 "{path.name}"\n{given.text}{source.harness}{asked.text}'.encode(),
             str(path).encode(),
             len(virtual),
             [content.encode() for content in virtual.values()],
