@@ -416,8 +416,10 @@ def coordinates(number: int, sides: Dim3) -> Dim3:
 def plain(name: str) -> str:
     """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay.
 
-    A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name.
+    A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name. `put~2.buf` is
+    the variable `buf` of the second call that was inlined, of `put`.
     """
+    name = name[name.rfind("~") + 1 :].partition(".")[2] if "~" in name else name
     match = _LOCAL_NAME.fullmatch(name)
     if match is not None:
         return match["rest"][: int(match["size"])]
