@@ -81,7 +81,7 @@ def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
 def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
     known = verdict.known
     level = "known" if known is not None else _LEVELS[verdict.status]
-    status = (known.status if known is not None else "") or verdict.status
+    status = known.status if known is not None else verdict.status
     details = () if level in ("passed", "skipped") else tuple(map(visible, terminal.details(verdict, root)))
     path, line = _shown(verdict.location, root)
     return ReportEntry(

@@ -53,8 +53,8 @@ class Unit:
 
     Attributes:
         granules: state space → log2 of the bytes of a shadow cell there; None where accesses are not checked.
-        synchronizes: whether strong accesses may order other ones: there are fences, or accesses that acquire or
-            release.
+        synchronizes: whether races are looked for and strong accesses may order other ones: there are fences, or
+            accesses that acquire or release.
         orders_in_part: whether a wait may order some threads of a block, or some blocks, and leave others.
         has_strong_accesses: whether there are atomic, volatile or ordered accesses.
         allocates: whether kernels allocate memory of the heap.

@@ -131,7 +131,10 @@ class LaunchFindings:
             kind, _, epoch, _ = self._shadow.report
             if kind & layout.WAITS:
                 self.deliveries.note_wait(layout.epoch_thread(epoch))
-            self._causality.take()
+            elif kind & layout.PROXY_FENCE:
+                self._causality.note_proxy_fence(epoch)
+            else:
+                self._causality.follow()  # The log is full.
             return
         self.add(*self._shadow.report)
 
