@@ -102,7 +102,12 @@ def watch_access(
     is_data = is_volatile_shared(access.instruction) and variable_of(emitter.provenance, access.address) in data
     note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes, orders, is_data)
     flags = flags_of(emitter, access.address) if access.space in ("", "global") else None
-    note_access(emitter, note, address_value(emitter, access.address), same, flags)
+    address, live_if = address_value(emitter, access.address), access.instruction.live_if
+    if not live_if:
+        note_access(emitter, note, address, same, flags)
+        return
+    with emitter.builder.if_then(emitter.read(Register(live_if), "pred")):
+        note_access(emitter, note, address, same, flags)
 
 
 def is_watched_in_row(emitter: Services, access: MemoryAccess) -> bool:
