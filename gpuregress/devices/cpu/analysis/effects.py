@@ -81,7 +81,8 @@ def _set_by(instruction: Instruction) -> tuple[str, ...]:
 def _read_by(instruction: Instruction) -> tuple[str, ...]:
     carry = (CARRY,) if info(instruction).reads_carry else ()
     operands = instruction.operands[len(_results(instruction)) :]
-    return (*_guard(instruction), *carry, *(name for item in operands for name in _names(item)))
+    live_if = (instruction.live_if,) if instruction.live_if else ()
+    return (*_guard(instruction), *live_if, *carry, *(name for item in operands for name in _names(item)))
 
 
 def _guard(statement: Instruction | Call) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ PTX ISA manual, chapters 4, 6 and 9.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from gpuregress.devices.cpu.ptx import declarations
@@ -28,6 +29,9 @@ from gpuregress.devices.cpu.ptx.tree import (
     Variable,
 )
 
+_USED_BYTES = re.compile(r'"used_bytes_mask (0[xX][0-9a-fA-F]+|[0-9]+)U?"')
+"""PTX ISA manual, "Pragma Strings": a mask for the load that follows, 1 bit for each byte."""
+
 
 class BodyParser:
     """Parser of `{ … }`; the attributes hold the parsed parts.
@@ -42,6 +46,7 @@ class BodyParser:
         self._locations = locations
         self._scopes = Scopes()
         self._operands = OperandParser(cursor, self._scopes)
+        self._used_bytes: int | None = None
         self.registers: list[RegisterDeclaration] = []
         self.variables: list[Variable] = []
         self.prototypes: list[Prototype] = []
@@ -90,7 +95,8 @@ class BodyParser:
                 self.registers.append(RegisterDeclaration(name, item.type, item.lanes))
         elif token.text == ".pragma":
             cursor.take()
-            cursor.take()
+            used = _USED_BYTES.fullmatch(cursor.take().text)
+            self._used_bytes = int(used[1], 0) if used is not None else self._used_bytes
         elif token.text in declarations.LINKAGE or declarations.is_space(token.text):
             linkage = cursor.take().text[1:] if token.text in declarations.LINKAGE else ""
             for variable in declarations.variable(cursor, linkage):
@@ -155,7 +161,8 @@ class BodyParser:
             while cursor.accept(","):
                 operands.append(self._operands.read())
         cursor.expect(";")
-        item = Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current)
+        used, self._used_bytes = self._used_bytes if opcode == "ld" else None, None
+        item = Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current, used)
         if info(item).control in {Control.BRANCH, Control.BRANCH_TABLE}:
             item = replace(item, operands=tuple(map(self._as_label, operands)))
         self.statements.append(item)

@@ -29,6 +29,7 @@ _OUT_OF_REACH = (
     "where no matrix descriptor reaches: put them into one array or structure"
 )
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>[\w$]+)")
+_TYPE = re.compile(r"\.[a-z]+(?P<bits>8|16|32|64|128)(?P<pair>x2)?$")
 _SOURCE_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
 _MISUSES = (
     machine_layout.FAULT_DIVERGENT,
@@ -323,7 +324,7 @@ def element_at(scene: FaultContext, site: Site, address: int) -> str:
         return f"address {hex(address)}"
     if target.itemsize == 1 and any(plain(item.name) == target.name for item in scene.module.variables):
         # PTX declares an array in bytes, whatever its elements are.
-        target = replace(target, itemsize=max(1, site.size))
+        target = replace(target, itemsize=_element_bytes(site))
     space = " (shared)" if _window(address) == machine_layout.SHARED_WINDOW else ""
     space = f" (heap; {target.history})" if target.history else space
     return f"`{_element(target)}`{space}"
@@ -341,7 +342,7 @@ def _target(scene: FaultContext, site: Site, address: int) -> _Target | None:
     if (found := scene.space.heap.find(address)) is not None:
         offset, history = address - found.address, _history(scene, found)
         freed = found.died is not None
-        return _Target("malloc'ed memory", found.size, max(1, site.size), offset, None, history, freed)
+        return _Target("malloc'ed memory", found.size, _element_bytes(site), offset, None, history, freed)
     region = scene.space.find(address) or _guessed(scene, site, address)
     return (
         None
@@ -391,8 +392,15 @@ def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
         rank, offset = _in_cluster(offset)
     # Without a guess: the variable that the address is nearest to.
     name, start, size = (named or sorted(ranges, key=lambda item: _distance(offset, item[1], item[2])))[0]
-    itemsize = 1 if scene.bad_access is not None else max(1, site.size)
+    itemsize = 1 if scene.bad_access is not None else _element_bytes(site)
     return _Target(plain(name), size, itemsize, offset - start, rank)
+
+
+def _element_bytes(site: Site) -> int:
+    """The bytes of an element of memory that has no type in PTX, by the type of an access; a vector has several."""
+    match = _TYPE.search(site.mnemonic)
+    count = int(match["bits"]) // 8 * (2 if match["pair"] else 1) if match is not None else 0
+    return count if 0 < count <= site.size else max(1, site.size)
 
 
 def _in_cluster(offset: int) -> tuple[int, int]:
@@ -416,8 +424,10 @@ def coordinates(number: int, sides: Dim3) -> Dim3:
 def plain(name: str) -> str:
     """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay.
 
-    A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name.
+    A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name. `put~2.buf` is
+    the variable `buf` of the second call that was inlined, of `put`.
     """
+    name = name[name.rfind("~") + 1 :].partition(".")[2] if "~" in name else name
     match = _LOCAL_NAME.fullmatch(name)
     if match is not None:
         return match["rest"][: int(match["size"])]
