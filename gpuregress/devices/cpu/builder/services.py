@@ -38,6 +38,9 @@ class Exits(Protocol):
     def join(self, emitter: Services) -> None:
         """Count that the thread has come to a join of divergent control flow."""
 
+    def pass_barrier(self, emitter: Services) -> None:
+        """Note that the thread does something on its way out of the kernel that goes past a barrier."""
+
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
 

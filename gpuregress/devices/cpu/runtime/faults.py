@@ -472,7 +472,19 @@ def _deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
 def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     """Lanes of a warp that do not meet at a barrier of the block."""
     first = 32 * int(machine.fault_address)
-    last = min(first + 32, scene.block[0] * scene.block[1] * scene.block[2])
+    lines = describe_warp(scene, first)
+    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
+    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+
+
+def describe_warp(scene: FaultContext, first: int) -> list[str]:
+    """Return one line for each place where threads of a warp stand, with the threads that went past a barrier.
+
+    Args:
+        scene: the launch, with the context of the block.
+        first: the number of the warp's first thread.
+    """
+    last = min(first + 32, math.prod(scene.block))
     states, joined = (
         scene.context[ROWS[name][0] + 4 * first : ROWS[name][0] + 4 * last].view(np.int32)
         for name in ("state", "joined")
@@ -482,10 +494,9 @@ def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     for state, count in sorted(set(zip(states.tolist(), joined.tolist(), strict=True))):
         threads = first + np.flatnonzero((states == state) & (joined == count))
         past = ", after going past it" if count > least else ""
-        last = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
-        lines.append(f"{_stand(threads, state, scene, last)}{past}")
-    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
-    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+        site = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
+        lines.append(f"{_stand(threads, state, scene, site)}{past}")
+    return lines
 
 
 def _stuck(scene: FaultContext) -> KernelFault:

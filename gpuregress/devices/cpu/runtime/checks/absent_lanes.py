@@ -1,4 +1,4 @@
-"""Findings of warp operations whose mask names lanes that went another way, and never arrive."""
+"""Findings of warp operations whose mask names lanes that went another way, and notes of lanes that left a barrier out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ctypes
 import dataclasses
 from collections.abc import Callable
 
-from gpuregress.devices.cpu.runtime.faults import FaultContext, coordinates
+import numpy as np
+
+from gpuregress.devices.cpu.runtime.faults import FaultContext, coordinates, describe_warp
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.program import Site
 from gpuregress.devices.cpu.runtime.thread_context import DEPARTED, ROWS
@@ -64,3 +66,36 @@ class AbsentLanes:
     def all(self) -> tuple[CheckFinding, ...]:
         """The findings, in the order in which they came."""
         return tuple(self._found.values())
+
+
+class EarlyExits:
+    """The notes of one launch on barriers that only a part of a warp executes, since its other lanes have exited.
+
+    PTX does not tell an early return, which is allowed, from a barrier inside a condition, which is the most common
+    error of all: see `analysis.divergent_barriers`.
+
+    Args:
+        machine: the launch's.
+        scene: gives the launch's facts, when a report comes.
+    """
+
+    def __init__(self, machine: Machine, scene: Callable[[], FaultContext]) -> None:
+        self._machine, self._scene = machine, scene
+        self.notes: list[str] = []
+
+    def take(self, arguments: int) -> None:
+        """Take a report: the number of the first thread of a warp.
+
+        Args:
+            arguments: the host address of this word.
+        """
+        first = ctypes.c_uint64.from_address(arguments).value
+        machine, scene = self._machine, self._scene()
+        context = np.ctypeslib.as_array((ctypes.c_uint8 * scene.kernel.context_bytes).from_address(machine.context))
+        scene = dataclasses.replace(scene, context=context)
+        block = f"({machine.fault_ctaid_x},{machine.fault_ctaid_y},{machine.fault_ctaid_z})"
+        self.notes.append(
+            f"not all lanes of warp {first // 32} of block {block} execute a barrier of the block: "
+            f"{'; '.join(describe_warp(scene, first))}; an early return is allowed, but a barrier inside of a "
+            "condition is an error: all lanes of a warp must execute it"
+        )
