@@ -5,7 +5,7 @@ warps at a barrier with a count. But CUDA and PTX require that the lanes of a wa
 compute-sanitizer reports it where they do not. A lane diverged if it is somewhere else than the other lanes of its warp
 when their barrier opens, or if it went past the barrier: it came to more joins of `analysis.divergent_barriers` since
 the last barrier, or left the kernel by one of its `passing` statements. Joins say nothing of a barrier to which every
-way leads. That other lanes have left the kernel is no fault; under the check of barriers it is told to `runtime.checks`.
+way leads. That other lanes have left the kernel is no fault; `runtime.checks` notes it under the check of barriers.
 """
 
 from __future__ import annotations

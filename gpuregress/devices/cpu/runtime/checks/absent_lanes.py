@@ -1,4 +1,4 @@
-"""Findings of warp operations whose mask names lanes that went another way, and notes of lanes that left a barrier out."""
+"""Findings of masks that name lanes which never arrive, and notes of lanes that exit before a barrier."""
 
 from __future__ import annotations
 
