@@ -70,7 +70,7 @@ def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> Diverg
         sides = [barriers & region for region in branch.sides]
         if not any(sides):
             continue
-        if branch.join is not None and not _only_leaves(flow, branch.join):
+        if branch.join is not None and not only_leaves(flow, branch.join):
             joins.add(branch.join)
             conditional.update(*sides)
             is_possible = True
@@ -144,7 +144,7 @@ def _comes_to(flow: ControlFlowGraph, number: int, targets: frozenset[int]) -> b
     return False
 
 
-def _only_leaves(flow: ControlFlowGraph, number: int) -> bool:
+def only_leaves(flow: ControlFlowGraph, number: int) -> bool:
     """Whether a thread that comes to a block does nothing more but leave the kernel."""
     block = flow.blocks[number]
     statements = [item for item in flow.statements[block.start : block.end] if not isinstance(item, Label)]

@@ -134,6 +134,7 @@ class Services(Emit, Protocol):
         entrances: block → what builds the block through which it is entered from other blocks.
         detours: edge (block, block) → what builds the block through which it leads.
         watched: statements at which exchanges between lanes are looked for.
+        whole_warp: warp operations that are those of the whole warp, whatever their mask says.
         epoch: where the dynamic checks keep the epoch of the running thread, a pointer to an i64; None without them.
     """
 
@@ -153,6 +154,7 @@ class Services(Emit, Protocol):
     entrances: dict[int, Callable[[ir.Block], ir.Block]]
     detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]]
     watched: Watched
+    whole_warp: frozenset[int]
 
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""

@@ -107,6 +107,7 @@ class FunctionEmitter:
         self.entrances: dict[int, Callable[[ir.Block], ir.Block]] = {}
         self.detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]] = {}
         self.watched = Watched()
+        self.whole_warp: frozenset[int] = frozenset()
         self.epoch = None if unit.granules is None else entry_alloca(view.entry.function, types.I64)
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []

@@ -18,6 +18,7 @@ from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.devices.cpu.runtime.machine_layout import (
     CHECK_END,
     CHECK_EXITS,
+    CHECK_LEFT_OUT,
     CHECK_MASK,
     CHECK_MATRIX,
     CHECK_ORDER,
@@ -49,6 +50,7 @@ class DynamicChecks(LaunchInstrument):
             self._absent = AbsentLanes(launch.machine, launch.scene)
             self._exits = EarlyExits(launch.machine, launch.scene)
             launch.calls[CHECK_MASK] = self._absent.take
+            launch.calls[CHECK_LEFT_OUT] = self._absent.take_left_out
             launch.calls[CHECK_EXITS] = self._exits.take
         granules = launch.kernel.granules
         if not granules:

@@ -177,7 +177,7 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
         ),
         machine_layout.FAULT_REACH: ("illegal-instruction", f"{site.mnemonic}: {_OUT_OF_REACH}"),
         machine_layout.FAULT_RESULT: ("illegal-access", _in_flight(site)),
-        machine_layout.FAULT_MASK: ("illegal-instruction", _left_out(machine, scene, site)),
+        machine_layout.FAULT_MASK: ("illegal-instruction", left_out(machine, scene, site, int(machine.fault_address))),
         machine_layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]
@@ -191,11 +191,11 @@ def _in_flight(site: Site) -> str:
     )
 
 
-def _left_out(machine: Machine, scene: FaultContext, site: Site) -> str:
-    """A warp operation by a lane that its mask does not name."""
+def left_out(machine: Machine, scene: FaultContext, site: Site, mask: int) -> str:
+    """Describe a warp operation by a lane, that of the thread of a fault, that its mask does not name."""
     x, y, z = machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z
     lane = (x + scene.block[0] * (y + scene.block[1] * z)) % SM_90.warp_size
-    return f"{site.mnemonic} with the mask 0x{machine.fault_address:08x} by lane {lane}, which the mask leaves out"
+    return f"{site.mnemonic} with the mask 0x{mask:08x} by lane {lane}, which the mask leaves out"
 
 
 def thread_of(machine: Machine) -> str:

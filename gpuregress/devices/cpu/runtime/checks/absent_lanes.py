@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpuregress.devices.cpu.runtime.faults import FaultContext, coordinates, describe_warp
+from gpuregress.devices.cpu.runtime.faults import FaultContext, coordinates, describe_warp, left_out, thread_of
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.program import Site
 from gpuregress.devices.cpu.runtime.thread_context import DEPARTED, ROWS
@@ -44,6 +44,21 @@ class AbsentLanes:
             return
         sites = scene.module.sites
         self._found[wait, left] = self._finding(mask, (waiting, sites[wait]), (absent, sites[left]))
+
+    def take_left_out(self, arguments: int) -> None:
+        """Take a report of an operation that a lane executes whose mask leaves it out: its site, and the mask.
+
+        Args:
+            arguments: the host address of these two words.
+        """
+        site, mask = (int(word) for word in (ctypes.c_uint64 * 2).from_address(arguments))
+        known = self._found.get((site, -1))
+        if known is not None:
+            self._found[site, -1] = dataclasses.replace(known, count=known.count + 1)
+            return
+        operation, scene = self._scene().module.sites[site], self._scene()
+        message = f"{left_out(self._machine, scene, operation, mask)}, {thread_of(self._machine)}, {operation.where}"
+        self._found[site, -1] = CheckFinding("barrier", message, location=operation.where, lines=operation.where)
 
     def _finding(self, mask: int, waits: tuple[int, Site], left: tuple[int, Site]) -> CheckFinding:
         (waiting, operation), (absent, last) = waits, left
