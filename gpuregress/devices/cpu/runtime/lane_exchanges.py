@@ -1,4 +1,4 @@
-"""Notes of what lanes of a warp did together: values exchanged with no wait between, lanes that a mask leaves out."""
+"""Notes of values that lanes exchange with no wait between, and of masks that leave out lanes."""
 
 from __future__ import annotations
 
