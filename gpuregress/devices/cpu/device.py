@@ -349,7 +349,7 @@ class CpuDevice(base.Device):
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             arena, cluster = grid.arena, grid.cluster_blocks()
         elif facts.may_spin:
-            blocks = ResidentBlocks(machine, facts, arena, most_resident, sequence)
+            blocks = ResidentBlocks(machine, facts, self._space, arena, most_resident, sequence)
             status = blocks.run(lambda: function(ctypes.addressof(machine)))
             arena, cluster, not_begun = blocks.arena, blocks.blocks(), blocks.waiting
         elif sequence is not None:

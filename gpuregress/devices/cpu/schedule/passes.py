@@ -354,7 +354,8 @@ class Passes(BlockSchedule):
                 value = b.load(slot, typ=type_)
                 is_result = kind != YIELD and name in effects.sets(emitter.current())  # holds anything before
                 if self.stall is not None and (steps or kind == YIELD) and not is_result:
-                    self.stall.compare(b, value, body.slots.restore(b, self._elements, name, type_))
+                    before = body.slots.restore(b, self._elements, name, type_)
+                    self.stall.compare(b, value, before, matters=name in emitter.flow.spin_registers)
                 body.slots.save(b, self._elements, name, value)
         if self.stall is not None and steps:
             self.stall.note_step(b)
