@@ -180,7 +180,7 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
         ),
         machine_layout.FAULT_REACH: ("illegal-instruction", f"{site.mnemonic}: {_OUT_OF_REACH}"),
         machine_layout.FAULT_RESULT: ("illegal-access", _in_flight(site)),
-        machine_layout.FAULT_MASK: ("illegal-instruction", _left_out(machine, scene, site)),
+        machine_layout.FAULT_MASK: ("illegal-instruction", left_out(machine, scene, site, int(machine.fault_address))),
         machine_layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]
@@ -194,11 +194,11 @@ def _in_flight(site: Site) -> str:
     )
 
 
-def _left_out(machine: Machine, scene: FaultContext, site: Site) -> str:
-    """A warp operation by a lane that its mask does not name."""
+def left_out(machine: Machine, scene: FaultContext, site: Site, mask: int) -> str:
+    """Describe a warp operation by a lane, that of the thread of a fault, that its mask does not name."""
     x, y, z = machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z
     lane = (x + scene.block[0] * (y + scene.block[1] * z)) % SM_90.warp_size
-    return f"{site.mnemonic} with the mask 0x{machine.fault_address:08x} by lane {lane}, which the mask leaves out"
+    return f"{site.mnemonic} with the mask 0x{mask:08x} by lane {lane}, which the mask leaves out"
 
 
 def thread_of(machine: Machine) -> str:
@@ -484,7 +484,19 @@ def _deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
 def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     """Lanes of a warp that do not meet at a barrier of the block."""
     first = 32 * int(machine.fault_address)
-    last = min(first + 32, scene.block[0] * scene.block[1] * scene.block[2])
+    lines = describe_warp(scene, first)
+    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
+    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+
+
+def describe_warp(scene: FaultContext, first: int) -> list[str]:
+    """Return one line for each place where threads of a warp stand, with the threads that went past a barrier.
+
+    Args:
+        scene: the launch, with the context of the block.
+        first: the number of the warp's first thread.
+    """
+    last = min(first + 32, math.prod(scene.block))
     states, joined = (
         scene.context[ROWS[name][0] + 4 * first : ROWS[name][0] + 4 * last].view(np.int32)
         for name in ("state", "joined")
@@ -494,10 +506,9 @@ def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     for state, count in sorted(set(zip(states.tolist(), joined.tolist(), strict=True))):
         threads = first + np.flatnonzero((states == state) & (joined == count))
         past = ", after going past it" if count > least else ""
-        last = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
-        lines.append(f"{_stand(threads, state, scene, last)}{past}")
-    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
-    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+        site = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
+        lines.append(f"{_stand(threads, state, scene, site)}{past}")
+    return lines
 
 
 def _stuck(scene: FaultContext) -> KernelFault:
