@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuregress.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, UserCodeError
+from gpuregress.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout
 from gpuregress.records import (
     Baseline,
     BufferVerdict,
@@ -122,7 +122,7 @@ def failed(case: Case, error: GpuregressError) -> Verdict:
     first, *rest = str(error).splitlines() or [""]
     if isinstance(error, KernelTimeout):
         return _without_buffers(case, "timeout", first, exit_code=3)
-    code = 3 if isinstance(error, CompileError | UserCodeError) else 4
+    code = error.exit_code if error.exit_code == CompileError.exit_code else EXIT_CODES["error"]
     return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code)
 
 
