@@ -20,6 +20,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Instruction,
     Integer,
     Operand,
+    Prototype,
     Register,
     RegisterDeclaration,
     Sink,
@@ -116,13 +117,13 @@ class _Rewriting:
         return isinstance(operand, Symbol) and operand.name in self.memory
 
     def _passing(self, call: Statement) -> Iterator[Statement]:
-        if not isinstance(call, Call) or self._passes_variables(call):
+        formal = self._formal(call) if isinstance(call, Call) and not self._passes_variables(call) else None
+        if formal is None or not isinstance(call, Call):
             yield call
             return
         line = _Line(call.guard, call.ptx_line, call.source)
-        formal_results, formal_parameters = self._formal(call)
         arguments: list[Operand] = []
-        for operand, type_name in self._matched(call, call.arguments, formal_parameters):
+        for operand, type_name in self._matched(call, call.arguments, formal.parameters):
             if self._is_variable(operand):
                 arguments.append(operand)
                 continue
@@ -131,7 +132,7 @@ class _Rewriting:
         results: list[Operand] = []
         loads: list[Statement] = []
         last: list[Statement] = []  # the guard of all loads is set behind them
-        for operand, type_name in self._matched(call, call.results, formal_results):
+        for operand, type_name in self._matched(call, call.results, formal.results):
             if self._is_variable(operand):
                 results.append(operand)
                 continue
@@ -143,28 +144,20 @@ class _Rewriting:
         yield replace(call, results=tuple(results), arguments=tuple(arguments))
         yield from (*loads, *last)
 
-    def _formal(self, call: Call) -> tuple[Sequence[Variable] | None, Sequence[Variable] | None]:
-        """The results and parameters of the function that is called, where they are known."""
+    def _formal(self, call: Call) -> Prototype | Function | None:
+        """The declaration of the function that is called; None where it is not known."""
         prototype = next((item for item in self.function.prototypes if item.name == call.prototype), None)
-        known = prototype or (self.declared.get(call.callee.name) if isinstance(call.callee, Symbol) else None)
-        return (None, None) if known is None else (known.results, known.parameters)
+        return prototype or (self.declared.get(call.callee.name) if isinstance(call.callee, Symbol) else None)
 
     def _matched(
-        self, call: Call, operands: Sequence[Operand], formal: Sequence[Variable] | None
+        self, call: Call, operands: Sequence[Operand], formal: Sequence[Variable]
     ) -> Iterator[tuple[Operand, str]]:
         """Pair the operands, those in vectors one by one, with the types in which they are passed."""
         actual = [one for operand in operands for one in elements(operand)]
-        if formal is None:
-            yield from ((operand, self._type_of(operand)) for operand in actual)
-            return
         types = [one.type for item in formal for one in (_registers([item]) if item.space == "reg" else [item])]
         if len(types) != len(actual):
             raise PtxError(f"the call passes {len(actual)} operands in place of {len(types)}", call.ptx_line)
         yield from zip(actual, types, strict=True)
-
-    def _type_of(self, operand: Operand) -> str:
-        names = {item.name: item.type for item in self.function.registers}
-        return names.get(operand.name, "b32") if isinstance(operand, Register) else "b64"
 
     def _passed(self, type_name: str) -> Symbol:
         self.variables.append(_variable(f"param@{len(self.variables)}", type_name))
