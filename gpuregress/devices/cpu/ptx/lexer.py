@@ -41,7 +41,7 @@ _TOKEN = re.compile(
       |(?P<newline>\n+)
       |(?P<comment>/\*.*?\*/)
       |(?P<number>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
-                 |\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)
+                 |(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)
       |(?P<word>%[\w$]+(?:\.[xyzwrgba]\b)?|[A-Za-z_$][\w$]*(?:(?:\.|::)\w+)*)
       |(?P<directive>\.[A-Za-z_]\w*(?:::\w+)*)
       |(?P<string>"(?:[^"\\\n]|\\.)*")

@@ -75,6 +75,7 @@ class _ModuleParser:
             ".target": self._read_target,
             ".address_size": self._read_address_size,
             ".file": self._skip_line,
+            "@": self._skip_line,  # `@@DWARF`, of old compilers
             ".section": self._skip_section,
             ".pragma": self._skip_statement,
             ".alias": self._read_alias,
@@ -162,6 +163,7 @@ class _ModuleParser:
             variables=tuple(body.variables),
             prototypes=tuple(body.prototypes),
             branch_targets=body.branch_targets,
+            call_targets=body.call_targets,
             body=tuple(body.statements),
             directives=directives,
             linkage=linkage,

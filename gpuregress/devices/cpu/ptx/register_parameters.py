@@ -147,7 +147,10 @@ class _Rewriting:
     def _formal(self, call: Call) -> Prototype | Function | None:
         """The declaration of the function that is called; None where it is not known."""
         prototype = next((item for item in self.function.prototypes if item.name == call.prototype), None)
-        return prototype or (self.declared.get(call.callee.name) if isinstance(call.callee, Symbol) else None)
+        if isinstance(call.callee, Symbol):
+            return prototype or self.declared.get(call.callee.name)
+        targets = self.function.call_targets.get(call.prototype or "", ())
+        return prototype or next((self.declared[name] for name in targets if name in self.declared), None)
 
     def _matched(
         self, call: Call, operands: Sequence[Operand], formal: Sequence[Variable]

@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 ELEMENTS = "xyzw"
 """The names of a vector register's elements; `r`, `g`, `b`, `a` are the same."""
 
+_SPECIAL_VECTORS = frozenset(
+    f"%{name}"
+    for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
+)
+
 
 @dataclass
 class _Scope:
@@ -52,7 +57,8 @@ class Scopes:
 
     def elements(self, unique: str) -> tuple[str, ...]:
         """The registers that are the elements of a vector register; none: it is no such register."""
-        return tuple(f"{unique}.{letter}" for letter in ELEMENTS[: self._vectors.get(unique, 0)])
+        lanes = self._vectors.get(unique, 0) or (len(ELEMENTS) if unique in _SPECIAL_VECTORS else 0)
+        return tuple(f"{unique}.{letter}" for letter in ELEMENTS[:lanes])
 
     def resolve(self, name: str) -> str:
         """The unique name of a visible name; names of the module are unique already."""
@@ -67,6 +73,10 @@ class Scopes:
             if name in scope.labels:
                 return scope.labels[name]
         return name
+
+    def has_label(self, name: str) -> bool:
+        """Whether a label of this name is visible."""
+        return any(name in scope.labels for scope in self._stack)
 
     def is_register(self, unique: str) -> bool:
         """Whether a unique name is a register: a declared one, or a special one (`%tid.x`)."""

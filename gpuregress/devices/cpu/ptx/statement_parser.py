@@ -58,6 +58,7 @@ class BodyParser:
         self.module_variables: list[Variable] = []
         self.prototypes: list[Prototype] = []
         self.branch_targets: dict[str, tuple[str, ...]] = {}
+        self.call_targets: dict[str, tuple[str, ...]] = {}
         self.statements: list[Statement] = []
 
     def read(self, parameters: tuple[Variable, ...]) -> None:
@@ -134,7 +135,7 @@ class BodyParser:
             self.prototypes.append(self._prototype(token.text))
         elif cursor.here.text == ".calltargets":
             cursor.take()
-            self._target_list()
+            self.call_targets[token.text] = self._target_list()
         else:
             self.statements.append(Label(self._scopes.label(token.text), token.line))
 
@@ -220,7 +221,10 @@ class BodyParser:
         return [replace(item, modifiers=(type_name,), operands=pair) for pair in pairs]
 
     def _as_label(self, operand: Operand) -> Operand:
-        return Symbol(self._scopes.label(operand.name)) if isinstance(operand, Symbol) else operand
+        is_label = isinstance(operand, Symbol) or (
+            isinstance(operand, Register) and self._scopes.has_label(operand.name)
+        )
+        return Symbol(self._scopes.label(operand.name)) if is_label else operand  # type: ignore[union-attr]  # has a name
 
     def _guard(self) -> Guard | None:
         if not self._cursor.accept("@"):

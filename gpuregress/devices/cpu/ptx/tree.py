@@ -280,6 +280,7 @@ class Function:
     variables: tuple[Variable, ...] = ()
     prototypes: tuple[Prototype, ...] = ()
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    call_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     body: tuple[Statement, ...] | None = None
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
     linkage: str = ""

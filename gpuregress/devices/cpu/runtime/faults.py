@@ -421,7 +421,7 @@ def plain(name: str) -> str:
         return match["rest"][: int(match["size"])]
     if name.startswith("_Z"):
         return demangle(name)
-    return name
+    return name.partition("@")[0]  # a variable of a function, whose name the parser made unique
 
 
 # --- textures and surfaces --------------------------------------------------------------------------------------------
