@@ -18,6 +18,7 @@ from gpuregress.devices.cpu.checks.heap_cells import allocates
 from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
+from gpuregress.devices.cpu.functions.device_runtime import with_device_runtime
 from gpuregress.devices.cpu.functions.inlining import inlined
 from gpuregress.devices.cpu.isa.arithmetic.constant_divisors import with_constant_divisors
 from gpuregress.devices.cpu.isa.matrix.mma_batches import with_batches
@@ -59,7 +60,7 @@ def translate(
 
 def _translated(tree: Module, kernels: Sequence[str], schedule: Schedule | None) -> tuple[Unit, dict[str, KernelFacts]]:
     needed = replace(tree, functions=tuple(item for item in tree.functions if not item.is_skipped))
-    plain = with_stack(with_addresses(needed))
+    plain = with_stack(with_addresses(with_device_runtime(needed)))
     if schedule is not None and schedule.instruments.accuracy:
         whole = with_warp_barriers(with_batches(with_shadows(inlined(plain))))
     else:

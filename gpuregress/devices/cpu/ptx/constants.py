@@ -45,6 +45,9 @@ _WORD = 1 << 64
 
 def starts_constant(cursor: Cursor) -> bool:
     """Whether a constant expression starts at a cursor: a number, behind any signs, parentheses and casts."""
+    here = cursor.here
+    if here.kind == "number" or here.text not in _STARTS:
+        return here.kind == "number" or here.text == "WARP_SZ"
     step = 0
     while cursor.ahead(step).text in _STARTS or (step and cursor.ahead(step).text in (".s64", ".u64", ")")):
         step += 1

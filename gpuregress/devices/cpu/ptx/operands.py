@@ -54,17 +54,17 @@ class OperandParser:
         token = cursor.here
         if token.kind == "number" and cursor.ahead().text in _ENDS:
             return number(cursor.take().text)
-        if token.kind != "word" and starts_constant(cursor):
+        if token.kind in ("number", "mark") and starts_constant(cursor):
             return expression(cursor)
         cursor.take()
+        if token.kind == "word":
+            return self._named(token)
         if token.text == "[":
             return self._address()
         if token.text == "{":
             return Vector(self._elements())
         if token.text in ("!", "-"):
             return self._signed(token.text)
-        if token.kind == "word":
-            return self._named(token)
         raise PtxError(f"{token.text!r} starts no operand", token.line)
 
     def _signed(self, sign: str) -> Operand:
@@ -119,15 +119,14 @@ class OperandParser:
 
     def _address(self) -> Operand:
         cursor = self._cursor
-        token = cursor.here
-        if starts_constant(cursor):
+        if cursor.here.kind != "word" and starts_constant(cursor):
             address = Address(Integer(whole(cursor, "an address")))
             cursor.expect("]")
             return address
         text = cursor.word("an address")
         base = self._register(text) or Symbol(self._scopes.resolve(text))
         if not isinstance(base, Register | Symbol):
-            raise PtxError(f"{text!r} is not an address", token.line)
+            raise PtxError(f"{text!r} is not an address", cursor.here.line)
         if cursor.accept(","):
             coordinates = self.read()
             while cursor.accept(","):

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 ELEMENTS = "xyzw"
 """The names of a vector register's elements; `r`, `g`, `b`, `a` are the same."""
 
-_SPECIAL_VECTORS = frozenset(
-    f"%{name}"
-    for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
+_SPECIAL_VECTORS = dict.fromkeys(
+    ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid"), 4
 )
 
 
@@ -57,8 +56,8 @@ class Scopes:
 
     def elements(self, unique: str) -> tuple[str, ...]:
         """The registers that are the elements of a vector register; none: it is no such register."""
-        lanes = self._vectors.get(unique, 0) or (len(ELEMENTS) if unique in _SPECIAL_VECTORS else 0)
-        return tuple(f"{unique}.{letter}" for letter in ELEMENTS[:lanes])
+        lanes = self._vectors.get(unique) or _SPECIAL_VECTORS.get(unique)
+        return tuple(f"{unique}.{letter}" for letter in ELEMENTS[:lanes]) if lanes else ()
 
     def resolve(self, name: str) -> str:
         """The unique name of a visible name; names of the module are unique already."""
