@@ -198,7 +198,7 @@ def note_order(emitter: Services, bits: int, address: ir.Value, scope: int, *, p
         scope: of `layout.SCOPES`.
         parity: of the phase that an mbarrier is in, i64; None where it is none.
     """
-    if emitter.epoch is None:
+    if emitter.epoch is None or not emitter.unit.synchronizes:
         return
     b, machine = emitter.builder, emitter.view.machine
     epoch = b.load(emitter.epoch, typ=I64)

@@ -130,22 +130,92 @@ def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
 
 
 def order(module: ir.Module) -> ir.Function:
-    """`(machine, bits, address, epoch, scope)`: a strong access or a fence, which Python follows."""
+    """`(machine, bits, address, epoch, scope)`: a strong access or a fence is logged; see `runtime.checks.causality`.
+
+    Python is called for what it has to know at once: waits at mbarriers, fences between proxies, and a full log.
+    """
     function, is_new = subroutine(module, "check.order", ir.VoidType(), (POINTER, I64, I64, I64, I64))
     if not is_new:
         return function
-    machine, *words = function.args
+    machine, kind, address, epoch, scope = function.args
     b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
-    explicit = b.and_(words[0], i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE | layout.PROXY_FENCE))
-    seen = b.or_(_load(b, launch, layout.LAUNCH["released"]), _load(b, block, layout.BLOCK["fences"]))
+    explicit = b.and_(kind, i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE | layout.PROXY_FENCE))
+    fences, fenced = (_load(b, block, layout.BLOCK[name]) for name in ("fences", "fenced"))
+    seen = b.or_(_load(b, launch, layout.LAUNCH["released"]), fences)
     with b.if_then(b.icmp_unsigned("==", b.or_(explicit, seen), i64(0)), likely=True):
         b.ret_void()
-    for index, word in enumerate(words):
-        b.store(word, at(b, launch, layout.REPORT + 8 * index))
-    raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
+    with b.if_then(_has_bits(b, kind, layout.FENCE)):
+        is_far = b.icmp_unsigned(">=", scope, i64(layout.SCOPES["cluster"]))
+        b.store(b.or_(fences, b.select(is_far, i64(3), i64(1))), at(b, block, layout.BLOCK["fences"]))
+    # A write behind a fence releases, too: of which thread the fence is, is found when the log is followed.
+    behind = b.and_(_has_bits(b, kind, layout.WRITES), b.icmp_unsigned("!=", b.or_(fences, fenced), i64(0)))
+    with b.if_then(b.or_(_has_bits(b, kind, layout.RELEASES), behind)):
+        b.store(i64(1), at(b, launch, layout.LAUNCH["released"]))
+    with b.if_then(_has_bits(b, kind, layout.WAITS | layout.PROXY_FENCE), likely=False):
+        for index, word in enumerate((kind, address, epoch, scope)):
+            b.store(word, at(b, launch, layout.REPORT + 8 * index))
+        raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
+    with b.if_then(b.not_(_has_bits(b, kind, layout.PROXY_FENCE))):
+        with b.if_then(_is_log_full(b, launch), likely=False):
+            b.store(i64(0), at(b, launch, layout.REPORT))
+            raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
+        row = _log_row(b, launch, block, epoch)
+        count = _load(b, launch, layout.LAUNCH["order_count"])
+        b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["order_count"]))
+        orders = b.inttoptr(_load(b, launch, layout.LAUNCH["orders"]), POINTER)
+        entry = at(b, orders, b.shl(count, i64(layout.ORDER_SHIFT)))
+        words = {
+            "kind": b.or_(kind, b.shl(scope, i64(layout.ORDER_SCOPE_SHIFT))),
+            "address": address,
+            "epoch": epoch,
+            "stamp": _load(b, launch, layout.LAUNCH["now"]),
+            **{name: _load(b, block, layout.BLOCK[name]) for name in ("number", "open", "fenced")},
+            "row": row,
+        }
+        for name, word in words.items():
+            b.store(word, at(b, entry, layout.ORDER[name]))
+    _pass_time(b, launch)
     b.ret_void()
     return function
+
+
+def _has_bits(b: ir.IRBuilder, word: ir.Value, bits: int) -> ir.Value:
+    return b.icmp_unsigned("!=", b.and_(word, i64(bits)), i64(0))
+
+
+def _is_log_full(b: ir.IRBuilder, launch: ir.Value) -> ir.Value:
+    """Whether the log of strong accesses and fences, or its rows, can take no more."""
+    entries, rows, capacity = (
+        _load(b, launch, layout.LAUNCH[name]) for name in ("order_count", "order_row_count", "order_capacity")
+    )
+    full = b.icmp_unsigned(">=", entries, capacity)
+    return b.or_(full, b.icmp_unsigned(">=", b.shl(rows, i64(layout.ORDERS_PER_ROW_SHIFT)), capacity))
+
+
+def _log_row(b: ir.IRBuilder, launch: ir.Value, block: ir.Value, epoch: ir.Value) -> ir.Value:
+    """Log what the thread of an epoch knows of the warps, and of its lanes, unless the last row tells it, i64."""
+    row = ir.VectorType(I32, 32)
+    thread = b.lshr(b.and_(epoch, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
+    known = [
+        b.load(at(b, block, b.add(i64(table), b.shl(number, i64(7)))), typ=row, align=4)
+        for table, number in ((layout.WARPS, b.lshr(thread, i64(5))), (layout.LANES, thread))
+    ]
+    rows = b.inttoptr(_load(b, launch, layout.LAUNCH["order_rows"]), POINTER)
+    count = _load(b, launch, layout.LAUNCH["order_row_count"])
+    number = Cell(b, b.sub(count, i64(1)))
+    last = at(b, rows, b.shl(number.get(b), i64(layout.ORDER_ROW_SHIFT)))
+    differs = ir.Constant(I32, 0)
+    for half, stamps in enumerate(known):
+        apart = b.icmp_unsigned("!=", stamps, b.load(at(b, last, 128 * half), typ=row, align=4))
+        differs = b.or_(differs, b.bitcast(apart, I32))
+    with b.if_then(b.icmp_unsigned("!=", differs, i32(0)), likely=False):
+        fresh = at(b, rows, b.shl(count, i64(layout.ORDER_ROW_SHIFT)))
+        for half, stamps in enumerate(known):
+            b.store(stamps, at(b, fresh, 128 * half), align=4)
+        b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["order_row_count"]))
+        number.set(count, b)
+    return number.get(b)
 
 
 def note_proxy_fence(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:

@@ -68,7 +68,8 @@ def _translated(tree: Module, kernels: Sequence[str], schedule: Schedule | None)
     unit = Unit(with_constant_divisors(with_results(whole)), schedule)
     if {"races", "uninitialized"} & set(unit.schedule.instruments.checks):
         unit.granules = granules(unit.functions.values())
-        unit.synchronizes = synchronizes(unit.functions.values())
+        looks_for_races = "races" in unit.schedule.instruments.checks
+        unit.synchronizes = looks_for_races and synchronizes(unit.functions.values())
         unit.orders_in_part = unit.clustered or unit.has_bulk_copies or orders_in_part(unit.functions.values())
         unit.has_strong_accesses = has_strong_accesses(unit.functions.values())
         wanted = "uninitialized" in unit.schedule.instruments.checks

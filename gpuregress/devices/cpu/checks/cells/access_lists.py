@@ -391,7 +391,8 @@ class AccessLists:
         if is_write and self._keeps_each:
             self._drop_exchanged(b, machine, head, (newest, own, exposed), apart.get(b))
         if is_write:
-            narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, i64(layout.WIDE)), i64(layout.WIDE))
+            usual = i64(self._order.strong_for_all(place.space))
+            narrow = b.icmp_unsigned("!=", b.and_(newest.epoch, usual), usual)
             exposed = b.or_(exposed, b.select(b.and_(joins, narrow), i64(layout.EXPOSED), i64(0)))
         slot.store(b, b.or_(own, exposed), bit, head.get(b))
 

@@ -165,7 +165,7 @@ class CellRules:
             if self.keeps_all and access.is_strong and access.action == WRITE and not self._conflicts:
                 write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
                 # Nothing that a strong write races with: it only has to be noted.
-                free = b.and_(self._rules.races_with_no_write(b, write, epoch), where.is_all_old(b, reader))
+                free = b.and_(self._rules.races_with_no_write(b, space, write, epoch), where.is_all_old(b, reader))
                 with b.if_then(b.and_(free, b.not_(where.is_all_old(b, write)))):
                     b.call(self._note_of(access, space), (machine, cell, plane, address, epoch))
                     b.ret_void()
@@ -338,7 +338,7 @@ class CellRules:
         entries = opened(b, newest, word, layout.WRITE_LIST if is_other_write else layout.READER_LIST)
         skips = access.is_strong and not self._conflicts
         if skips and is_other_write:
-            with b.if_then(self._rules.races_with_no_write(b, newest, epoch)):
+            with b.if_then(self._rules.races_with_no_write(b, space, newest, epoch)):
                 b.ret_void()
         # Of strong writes that may change places, each one and the next: then all may.
         is_told, chains = Cell(b, ir.Constant(I1, int(skips))), access.is_strong and is_other_write

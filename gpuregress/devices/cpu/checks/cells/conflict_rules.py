@@ -84,12 +84,12 @@ class ConflictRules:
         narrow = b.select(is_of_cluster, i64(layout.SCOPES["cluster"]), i64(layout.SCOPES["cta"]))
         return b.select(is_narrow, narrow, i64(layout.SCOPES["gpu"]))
 
-    @staticmethod
-    def races_with_no_write(b: ir.IRBuilder, newest: ir.Value, epoch: ir.Value) -> ir.Value:
+    def races_with_no_write(self, b: ir.IRBuilder, space: str, newest: ir.Value, epoch: ir.Value) -> ir.Value:
         """Whether a strong access and all writes of a list are strong for each other, whichever threads they are of."""
-        both = b.and_(b.and_(newest, epoch), i64(layout.WIDE))
+        usual = i64(self._order.strong_for_all(space))
+        both = b.and_(b.and_(newest, epoch), usual)
         hidden = b.icmp_unsigned("!=", b.and_(newest, i64(layout.WRITE_LIST)), i64(layout.WRITE_LIST))
-        return b.and_(hidden, b.icmp_unsigned("==", both, i64(layout.WIDE)))
+        return b.and_(hidden, b.icmp_unsigned("==", both, usual))
 
     def is_of_one_value(self, b: ir.IRBuilder, other: ir.Value, epoch: ir.Value) -> ir.Value:
         """Whether a plain write stores what memory held already, and an earlier write was no atomic operation."""

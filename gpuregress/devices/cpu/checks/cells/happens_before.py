@@ -35,6 +35,10 @@ class HappensBefore:
         self.is_whole = not unit.orders_in_part
         """Whether each wait orders all threads of the block, or all lanes of a warp."""
 
+    def strong_for_all(self, space: str) -> int:
+        """Bits of a write that is strong for all threads that can access a state space."""
+        return layout.STRONG if space == "shared" and not self._unit.clustered else layout.WIDE
+
     def is_unordered(self, b: ir.IRBuilder, where: ShadowPlace, other: ir.Value) -> ir.Value:
         """Whether no barrier orders an earlier access before one, i1."""
         apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))

@@ -4,12 +4,19 @@ PTX ISA manual, 8.8 "Release and acquire patterns": a release is a strong write 
 acquire is a strong read before a fence, or an acquiring one, that sees it or an atomic operation behind it. Two
 patterns that CUDA's own samples use count as well: a barrier of the block behind the strong read takes the place of
 its fence, and a fence before a barrier of the block holds for what another thread of the block writes behind it.
+
+Most programs that synchronise never ask for this order, because barriers or the strength of the accesses settle each
+pair. So compiled code only logs the events (`checks.synchronization.order`), and they are followed at the first
+question. A clock for each thread would make each event as long as the number of threads; here an event takes constant
+time. What a thread knows is a prefix of each of some lists that only grow, and a question searches the releases
+between the earlier access and now.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpuregress.devices.cpu.runtime.checks import layout
@@ -17,9 +24,9 @@ from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW, Machine
 from gpuregress.records import Dim3
 
-_Key = tuple[int, int]
-_Seen = tuple[_Key, int, bool]
-"""A location, the number of releases there that were seen, and whether those of other blocks count."""
+_Key = int | tuple[int, int]
+_SEARCHES = 256
+"""Questions whose searches are kept: the next one about the same access goes on where the last one ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class _Fence:
 
     stamp: int
     open: int
-    warps: tuple[int, ...]
+    warps: Sequence[int]
 
     def covers(self, thread: int, other: int) -> bool:
         """Whether an access of the block came before the fence of a thread."""
@@ -54,7 +61,7 @@ class _ProxyFence:
     """
 
     fence: _Fence
-    lanes: tuple[int, ...]
+    lanes: Sequence[int]
     has_acquired: bool
 
     def covers(self, thread: int, other: int) -> bool:
@@ -64,7 +71,31 @@ class _ProxyFence:
         return self.has_acquired or is_lane or self.fence.covers(thread, other)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class _Reads:
+    """Reads that saw releases, the oldest first.
+
+    Attributes:
+        block: of their threads.
+        seen: of each read, what it saw.
+        stamps: of each read, when it was an acquire.
+    """
+
+    block: int
+    seen: list[_Seen] = field(default_factory=list)
+    stamps: list[int] = field(default_factory=list)
+
+    def add(self, stamp: int, seen: _Seen) -> None:
+        """Add a read."""
+        self.seen.append(seen)
+        self.stamps.append(stamp)
+
+
+_Known = tuple[_Reads, int]
+"""A list of reads, and how many of them are known."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Release:
     """A release: what its thread and its block had done by then, and what it had seen itself.
 
@@ -75,8 +106,7 @@ class _Release:
         far: likewise for those of other blocks.
         fenced: the stamp of the block's last barrier behind fences of its threads; 0: none.
         is_far: whether it holds for other blocks.
-        seen: the releases that it had acquired.
-        phase: of the mbarrier at which it arrived.
+        known: what it had acquired.
     """
 
     block: int
@@ -85,56 +115,229 @@ class _Release:
     far: _Fence | None
     fenced: int
     is_far: bool
-    seen: tuple[_Seen, ...]
-    phase: int = 0
+    known: tuple[_Known, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Location:
     """The releases at one address, the oldest first.
 
     Attributes:
         releases: all of them.
+        stamps: of each release.
+        of_blocks: block → the numbers of its releases.
         first: those before a plain strong write do not count any more.
-        phase: how often the parity of an mbarrier was seen to change.
-        parity: its last one, as `layout.ODD_PHASE` or 0.
+        completed: of an mbarrier, the number of releases before the phase that it is in, whose arrivals no wait has
+            seen.
+        parity: of that phase, as `layout.ODD_PHASE` or 0.
     """
 
     releases: list[_Release] = field(default_factory=list)
+    stamps: list[int] = field(default_factory=list)
+    of_blocks: dict[int, list[int]] = field(default_factory=dict)
     first: int = 0
-    phase: int = 0
+    completed: int = 0
     parity: int = 0
 
     def enter_phase(self, parity: int) -> None:
         """Note the parity of the phase that an mbarrier is in."""
-        self.phase += parity != self.parity
-        self.parity = parity
+        if parity != self.parity:
+            self.parity, self.completed = parity, len(self.releases)
 
-    @property
-    def completed(self) -> int:
-        """The number of releases before the phase that an mbarrier is in, whose arrivals no wait has seen."""
-        count = len(self.releases)
-        while count and self.releases[count - 1].phase == self.phase:
-            count -= 1
-        return count
+    def add(self, stamp: int, release: _Release) -> None:
+        """Add a release."""
+        self.of_blocks.setdefault(release.block, []).append(len(self.releases))
+        self.releases.append(release)
+        self.stamps.append(stamp)
 
 
-@dataclass(slots=True)
-class _Acquired:
-    thread: int
-    stamp: int
-    key: _Key
-    index: int
-    is_active: bool
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The releases that a read saw: those of a location from a first one to a last one.
+
+    Attributes:
+        place: the location.
+        first: the number of the first release.
+        end: that behind the last one.
+        is_far: whether releases of other blocks count.
+    """
+
+    place: _Location
+    first: int
+    end: int
     is_far: bool
 
 
 @dataclass(slots=True)
 class _Block:
+    """What the threads of a block have fenced and acquired.
+
+    Attributes:
+        near: thread → its last fence.
+        far: likewise, beyond the block.
+        proxy: likewise, between the proxies.
+        reads: all reads that saw releases: a barrier takes the place of their fence.
+        of_warps: warp → the acquires of its threads.
+        of_threads: thread → its acquires.
+        pending: thread → its reads that no fence has made acquires yet.
+        narrow: thread → its acquires for the block alone, which a wider fence makes acquires for all.
+        last: thread and location → what it saw there last, and whether that was an acquire.
+    """
+
+    reads: _Reads
     near: dict[int, _Fence] = field(default_factory=dict)
     far: dict[int, _Fence] = field(default_factory=dict)
     proxy: dict[int, _ProxyFence] = field(default_factory=dict)
-    acquired: list[_Acquired] = field(default_factory=list)
+    of_warps: dict[int, _Reads] = field(default_factory=dict)
+    of_threads: dict[int, _Reads] = field(default_factory=dict)
+    pending: dict[int, list[_Seen]] = field(default_factory=dict)
+    narrow: dict[int, list[_Seen]] = field(default_factory=dict)
+    last: dict[tuple[int, _Location], tuple[_Seen, bool]] = field(default_factory=dict)
+
+    def acquire(self, thread: int, stamp: int, seen: _Seen, *, is_active: bool) -> None:
+        """Note a strong read; see `_Seen`.
+
+        Args:
+            thread: the reader.
+            stamp: of the read.
+            seen: what it saw.
+            is_active: whether it is an acquire itself.
+        """
+        known, was_active = self.last.get((thread, seen.place), (None, False))
+        if known == seen and was_active >= is_active:
+            return
+        self.last[thread, seen.place] = seen, is_active
+        self.reads.add(stamp, _Seen(seen.place, seen.first, seen.end, is_far=True))
+        if is_active:
+            self._activate(thread, stamp, seen)
+        else:
+            self.pending.setdefault(thread, []).append(seen)
+
+    def fence(self, thread: int, stamp: int, fence: _Fence, *, is_far: bool) -> None:
+        """Note a fence of a thread, which makes its reads acquires."""
+        self.near[thread] = fence
+        woken = self.pending.pop(thread, [])
+        if is_far:
+            self.far[thread] = fence
+            woken += self.narrow.pop(thread, [])
+        for seen in woken:
+            self._activate(thread, stamp, _Seen(seen.place, seen.first, seen.end, seen.is_far or is_far))
+
+    def _activate(self, thread: int, stamp: int, seen: _Seen) -> None:
+        for reads, number in ((self.of_threads, thread), (self.of_warps, thread // 32)):
+            known = reads.get(number)
+            if known is None:
+                known = reads[number] = _Reads(self.reads.block)
+            known.add(stamp, seen)
+        if not seen.is_far:
+            self.narrow.setdefault(thread, []).append(seen)
+
+    def known(self, thread: int, open_: int, warps: Sequence[int], lanes: Sequence[int]) -> Iterator[_Known]:
+        """What a thread has acquired, itself or through barriers.
+
+        Args:
+            thread: its number.
+            open_: the first epoch behind the block's last barrier.
+            warps: up to when its warp knows what each warp did; empty where it knows nothing.
+            lanes: up to when it knows what each lane of its warp did; likewise.
+        """
+        behind = bisect_left(self.reads.stamps, open_ >> layout.STAMP_SHIFT)
+        if behind:
+            yield self.reads, behind
+        own = self.of_threads.get(thread)
+        if own is not None:
+            yield own, len(own.seen)
+        if warps:
+            for warp, reads in self.of_warps.items():
+                yield reads, bisect_right(reads.stamps, warps[warp])
+        if lanes:
+            first = thread // 32 * 32
+            for lane, stamp in enumerate(lanes):
+                reads_of_lane = self.of_threads.get(first + lane) if stamp else None
+                if reads_of_lane is not None:
+                    yield reads_of_lane, bisect_right(reads_of_lane.stamps, stamp)
+
+    def all_known(self, open_: int) -> Iterator[_Known]:
+        """What any thread has acquired."""
+        yield self.reads, bisect_left(self.reads.stamps, open_ >> layout.STAMP_SHIFT)
+        for reads in self.of_warps.values():
+            yield reads, len(reads.seen)
+
+
+class _Search:
+    """The search for a release that comes behind one of some accesses.
+
+    Args:
+        others: epochs of the accesses, all of one block.
+        whose: the number of that block.
+        fences: thread of the block → its last fence beyond it.
+    """
+
+    def __init__(self, others: tuple[int, ...], whose: int, fences: dict[int, _Fence]) -> None:
+        self._others, self._whose, self._fences = others, whose, fences
+        self._since = min(layout.epoch_stamp(other) for other in others)
+        self._searched: dict[object, tuple[int, int]] = {}
+
+    def finds(self, known: Iterator[_Known]) -> bool:
+        """Whether one of the releases that are known, or of those that they know of, comes behind an access."""
+        fresh: dict[object, tuple[int, int]] = {}
+        todo = list(known)
+        while todo:
+            reads, count = todo.pop()
+            for first, end in self._unsearched(fresh, reads, bisect_left(reads.stamps, self._since), count):
+                for seen in reads.seen[first:end]:
+                    if self._finds_at(fresh, todo, reads.block, seen):
+                        return True
+        # Only now is it known that nothing of all this leads to such a release.
+        self._searched.update(fresh)
+        return False
+
+    def _finds_at(self, fresh: dict[object, tuple[int, int]], todo: list[_Known], block: int, seen: _Seen) -> bool:
+        """Whether a release that a read of a block saw comes behind an access; what else it knows of is to do."""
+        place = seen.place
+        # The oldest first: the next release behind an access is most likely one of the same thread.
+        start = max(seen.first, bisect_left(place.stamps, self._since))
+        own = place.of_blocks.get(block)
+        if own is not None:
+            for first, end in self._unsearched(fresh, (place, block), start, seen.end):
+                for number in own[bisect_left(own, first) : bisect_left(own, end)]:
+                    release = place.releases[number]
+                    if block == self._whose and self._is_behind(release, release.near):
+                        return True
+                    todo.extend(release.known)
+        if seen.is_far:
+            for first, end in self._unsearched(fresh, place, start, seen.end):
+                for release in place.releases[first:end]:
+                    if release.is_far:
+                        if release.block == self._whose and self._is_behind(release, release.far):
+                            return True
+                        todo.extend(release.known)
+        return False
+
+    def _unsearched(
+        self, fresh: dict[object, tuple[int, int]], key: object, first: int, end: int
+    ) -> Sequence[tuple[int, int]]:
+        """The parts of a range that were not searched before, from a first number to that behind the last one."""
+        if first >= end:
+            return ()
+        known = fresh.get(key) or self._searched.get(key)
+        if known is None or end < known[0] or known[1] < first:
+            fresh[key] = first, end
+            return ((first, end),)
+        fresh[key] = min(first, known[0]), max(end, known[1])
+        return [part for part in ((first, known[0]), (known[1], end)) if part[0] < part[1]]
+
+    def _is_behind(self, release: _Release, fence: _Fence | None) -> bool:
+        """Whether an access of the release's block came before it."""
+        if fence is not None and any(fence.covers(release.thread, other) for other in self._others):
+            return True
+        return release.fenced > 0 and any(self._is_fenced(release.fenced, other) for other in self._others)
+
+    def _is_fenced(self, fenced: int, other: int) -> bool:
+        """Whether a barrier is behind fences of all threads: each of them holds for its own thread."""
+        own = self._fences.get(layout.epoch_thread(other))
+        stamp = layout.epoch_stamp(other)
+        return own is not None and stamp <= fenced and stamp <= own.stamp
 
 
 class Causality:
@@ -150,94 +353,62 @@ class Causality:
         self._machine, self._shadow, self._cluster = machine, shadow, cluster
         self._locations: dict[_Key, _Location] = {}
         self._blocks: dict[int, _Block] = {}
+        self._searches: dict[tuple[int, ...], _Search] = {}
 
-    def take(self) -> None:
-        """Take a strong access or a fence from the launch's state."""
-        kind, address, epoch, scope = self._shadow.report
-        thread, stamp = layout.epoch_thread(epoch), self._shadow.word("now")
-        number = self._word("number")
-        block = self._blocks.setdefault(number, _Block())
-        is_far = scope >= layout.SCOPES["cluster"]
-        if kind & layout.PROXY_FENCE:
-            lanes = self._row(layout.LANES, thread)
-            block.proxy[thread] = _ProxyFence(self._fence(thread, stamp), lanes, bool(block.acquired))
-            self._shadow.pass_time()
+    def note_proxy_fence(self, epoch: int) -> None:
+        """Note a fence of the running thread between the proxies; its epoch."""
+        self.follow()
+        thread, block = layout.epoch_thread(epoch), self._block(self._word("number"))
+        fence = _Fence(self._shadow.word("now"), self._word("open"), self._row(layout.WARPS, thread // 32))
+        block.proxy[thread] = _ProxyFence(fence, self._row(layout.LANES, thread), bool(block.reads.seen))
+
+    def follow(self) -> None:
+        """Follow the events that compiled code has logged since the last time."""
+        if not self._shadow.word("order_count"):
             return
-        if kind & layout.FENCE:
-            block.near[thread] = self._fence(thread, stamp)
-            if is_far:
-                block.far[thread] = block.near[thread]
-            self._set("fences", 3 if is_far else self._word("fences") | 1)
-            for one in block.acquired:
-                if one.thread == thread:
-                    one.is_active, one.is_far = True, one.is_far or is_far
-            self._shadow.pass_time()
-            return
-        key = self._key(address, number)
-        if kind & layout.READS and key in self._locations:
-            place = self._locations[key]
-            count = len(place.releases)
-            if kind & layout.PHASED:
-                place.enter_phase(kind & layout.ODD_PHASE)
-                count = place.completed
-            self._acquire(block, _Acquired(thread, stamp, key, count, bool(kind & layout.ACQUIRES), is_far))
-        if kind & layout.WRITES:
-            self._release(block, number, thread, key, kind, is_far=is_far)
-        self._shadow.pass_time()
+        events, rows = self._shadow.take_orders()
+        known = [(row[:32], max(row[:32]), row[32:], max(row[32:])) for row in rows.tolist()]
+        for kind, address, epoch, stamp, number, open_, fenced, row in events.tolist():
+            thread, block = layout.epoch_thread(epoch), self._block(number)
+            warps, latest_warp, lanes, latest_lane = known[row]
+            is_far = kind >> layout.ORDER_SCOPE_SHIFT >= layout.SCOPES["cluster"]
+            if kind & layout.FENCE:
+                block.fence(thread, stamp, _Fence(stamp, open_, warps), is_far=is_far)
+                continue
+            key = self._key(address, number)
+            place = self._locations.get(key)
+            if kind & layout.READS and place is not None:
+                end = len(place.releases)
+                if kind & layout.PHASED:
+                    place.enter_phase(kind & layout.ODD_PHASE)
+                    end = place.completed
+                # After a strong write that releases nothing, all releases before it are taken as seen.
+                seen = _Seen(place, place.first if place.first < end else 0, end, is_far)
+                if end:
+                    block.acquire(thread, stamp, seen, is_active=bool(kind & layout.ACQUIRES))
+            if not kind & layout.WRITES:
+                continue
+            if not kind & layout.READS and place is not None:
+                place.first = len(place.releases)
+            near, far = block.near.get(thread), block.far.get(thread)
+            if kind & layout.RELEASES:
+                near = _Fence(stamp, open_, warps)
+                far = near if is_far else far
+            if near is None and not fenced:
+                continue
+            if place is None:
+                place = self._locations[key] = _Location(parity=kind & layout.ODD_PHASE)
+            since = open_ >> layout.STAMP_SHIFT
+            learnt = warps if latest_warp >= since else (), lanes if latest_lane >= since else ()
+            holds_far = is_far and (far is not None or fenced > 0)
+            seen_before = tuple(block.known(thread, open_, *learnt))
+            place.add(stamp, _Release(number, thread, near, far, fenced, holds_far, seen_before))
 
-    def _seen_at(self, key: _Key, number: int) -> int:
-        """The number of releases that a strong read sees.
-
-        At the grid's barrier a block comes on only with those of its own phase, even if others have gone further.
-        """
-        releases = self._locations[key].releases
-        if key[0] != self._machine.workspace:
-            return len(releases)
-        blocks = self._machine.grid_x * self._machine.grid_y * self._machine.grid_z
-        phases = sum(release.block == number for release in releases)
-        return int(min(len(releases), phases * blocks))
-
-    def _acquire(self, block: _Block, new: _Acquired) -> None:
-        for at, one in enumerate(block.acquired):
-            is_same = one.thread == new.thread and one.key == new.key
-            # What is active stays so; the fence behind a later read is still to come.
-            if is_same and (new.is_active or not one.is_active or one.index == new.index):
-                new.is_active = new.is_active or one.is_active
-                new.is_far = new.is_far or one.is_far
-                block.acquired[at] = new
-                return
-        block.acquired.append(new)
-
-    def _release(self, block: _Block, number: int, thread: int, key: _Key, kind: int, *, is_far: bool) -> None:
-        place = self._locations.get(key)
-        if not kind & layout.READS and place is not None:
-            place.first = len(place.releases)
-        near, far, fenced = block.near.get(thread), block.far.get(thread), self._word("fenced")
-        if kind & layout.RELEASES:
-            near = self._fence(thread, self._shadow.word("now"))
-            far = near if is_far else far
-        if near is None and not fenced:
-            return
-        if place is None:
-            place = self._locations[key] = _Location(parity=kind & layout.ODD_PHASE)
-        self._shadow.note_release()
-        holds_far = is_far and (far is not None or fenced > 0)
-        place.releases.append(
-            _Release(number, thread, near, far, fenced, holds_far, tuple(self._usable(block, thread)), place.phase)
-        )
-
-    def _fence(self, thread: int, stamp: int) -> _Fence:
-        return _Fence(stamp, self._word("open"), self._row(layout.WARPS, thread // 32))
-
-    def _covers(self, release: _Release, other: int, *, is_same: bool) -> bool:
-        """Whether an access of the release's block came before it."""
-        fence = release.near if is_same else release.far
-        if fence is not None and fence.covers(release.thread, other):
-            return True
-        # A barrier behind fences of all threads: each of them holds for its own thread.
-        own = self._blocks[release.block].far.get(layout.epoch_thread(other))
-        stamp = layout.epoch_stamp(other)
-        return own is not None and stamp <= release.fenced and stamp <= own.stamp
+    def _block(self, number: int) -> _Block:
+        block = self._blocks.get(number)
+        if block is None:
+            block = self._blocks[number] = _Block(_Reads(number))
+        return block
 
     def is_ordered(self, other: int, epoch: int) -> bool:
         """Whether an earlier access is ordered before one of the running thread."""
@@ -245,35 +416,28 @@ class Causality:
 
     def is_any_ordered(self, others: Sequence[int], epoch: int) -> bool:
         """Whether one of some earlier accesses, all of one block, is ordered before one of the running thread."""
-        block = self._blocks.get(self._word("number"))
-        return block is not None and self._is_behind(others, self._usable(block, layout.epoch_thread(epoch)))
+        self.follow()
+        block, thread = self._blocks.get(self._word("number")), layout.epoch_thread(epoch)
+        if block is None or not others:
+            return False
+        rows = self._row(layout.WARPS, thread // 32), self._row(layout.LANES, thread)
+        return self._search(tuple(others)).finds(block.known(thread, self._word("open"), *rows))
 
     def is_known(self, other: int) -> bool:
         """Whether an earlier access is ordered before the next one of some thread of the running block."""
+        self.follow()
         block = self._blocks.get(self._word("number"))
-        return block is not None and self._is_behind((other,), self._usable(block, None))
+        return block is not None and self._search((other,)).finds(block.all_known(self._word("open")))
 
-    def _is_behind(self, others: Sequence[int], acquired: Iterable[_Seen]) -> bool:
-        """Whether one of some accesses comes before a release that was acquired, or before those that it saw."""
-        if not others:
-            return False
-        whose = self._shadow.block_at(layout.epoch_stamp(others[0]))
-        visited: dict[_Key, int] = {}
-        todo = [(item, self._word("number")) for item in acquired]
-        while todo:
-            (key, index, is_far), reader = todo.pop()
-            if visited.get(key, -1) >= index:
-                continue
-            visited[key] = index
-            place = self._locations[key]
-            for release in reversed(place.releases[place.first : index] or place.releases[:index]):
-                if release.block != reader and not (is_far and release.is_far):
-                    continue
-                is_same = release.block == reader
-                if release.block == whose and any(self._covers(release, one, is_same=is_same) for one in others):
-                    return True
-                todo.extend((item, release.block) for item in release.seen)
-        return False
+    def _search(self, others: tuple[int, ...]) -> _Search:
+        found = self._searches.pop(others, None)
+        if found is None:
+            whose = self._shadow.block_at(layout.epoch_stamp(others[0]))
+            found = _Search(others, whose, self._block(whose).far)
+            if len(self._searches) >= _SEARCHES:
+                del self._searches[next(iter(self._searches))]
+        self._searches[others] = found
+        return found
 
     def is_fenced(self, other: int) -> bool:
         """Whether a fence between the proxies lies behind a write of the running block.
@@ -285,39 +449,18 @@ class Causality:
         block = self._blocks.get(self._word("number"))
         return block is not None and any(fence.covers(thread, other) for thread, fence in block.proxy.items())
 
-    def _usable(self, block: _Block, thread: int | None) -> Iterator[_Seen]:
-        """What a thread of the running block has acquired, itself or through barriers; None: what any has."""
-        open_ = self._word("open")
-        for one in block.acquired:
-            is_behind = one.stamp << layout.STAMP_SHIFT < open_
-            is_usable = thread is None or one.thread == thread or self._knows(thread, one)
-            if is_behind or (one.is_active and is_usable):
-                yield one.key, one.index, one.is_far or is_behind
-
-    def _knows(self, thread: int, one: _Acquired) -> bool:
-        if one.stamp <= self._stamp(layout.WARPS, thread // 32, one.thread // 32):
-            return True
-        same_warp = one.thread // 32 == thread // 32
-        return same_warp and one.stamp <= self._stamp(layout.LANES, thread, one.thread % 32)
-
     def _key(self, address: int, number: int) -> _Key:
         """A location; shared memory is another one in each block, and the same in those of a cluster."""
         is_shared = address >> REGION_SHIFT == SHARED_WINDOW >> REGION_SHIFT
-        return (address, self._cluster(number)) if is_shared else (address, -1)
+        return (address, self._cluster(number)) if is_shared else address
 
     # --- the block's state --------------------------------------------------------------------------------------------
 
     def _word(self, name: str) -> int:
         return ctypes.c_uint64.from_address(self._machine.block_checks + layout.BLOCK[name]).value
 
-    def _set(self, name: str, value: int) -> None:
-        ctypes.c_uint64.from_address(self._machine.block_checks + layout.BLOCK[name]).value = value
-
-    def _stamp(self, table: int, row: int, column: int) -> int:
-        return ctypes.c_uint32.from_address(self._machine.block_checks + table + 128 * row + 4 * column).value
-
-    def _row(self, table: int, number: int) -> tuple[int, ...]:
-        return tuple((ctypes.c_uint32 * 32).from_address(self._machine.block_checks + table + 128 * number))
+    def _row(self, table: int, number: int) -> list[int]:
+        return list((ctypes.c_uint32 * 32).from_address(self._machine.block_checks + table + 128 * number))
 
 
 def cluster_numbers(grid: Dim3, cluster: Dim3) -> Callable[[int], int]:

@@ -80,6 +80,11 @@ LAUNCH_WORDS = (
     "node_capacity",
     "free_node",
     "lost_accesses",
+    "orders",
+    "order_count",
+    "order_capacity",
+    "order_rows",
+    "order_row_count",
 )
 LAUNCH = {name: 8 * index for index, name in enumerate(LAUNCH_WORDS)}
 """Word of the launch's state → its byte. `now`: the stamp; `oldest`: the first epoch of this launch; `shadow`: the
@@ -89,7 +94,16 @@ table of regions; `turns`: (stamp, block) of each turn of a block; `has_turns`: 
 `same_value`: whether two writes of one value have been told; `heap`: the table of the heap's size classes, with rows
 like those of regions, but without flags; `nodes`, `node_count`, `node_capacity`, `free_node`: those of lists of
 accesses, how many were used and may be, and the first of those that are free again; `lost_accesses`: whether there were
-too few."""
+too few; `orders`, `order_count`, `order_capacity`: the log of strong accesses and fences, its length, and what it can
+hold; `order_rows`, `order_row_count`: the rows that its entries refer to."""
+ORDER_WORDS = ("kind", "address", "epoch", "stamp", "number", "open", "fenced", "row")
+ORDER = {name: 8 * index for index, name in enumerate(ORDER_WORDS)}
+"""Word of an entry of that log → its byte: bits of `READS` … and the scope, the generic address, the thread's epoch,
+the launch's stamp, the block's words, and the number of a row: what the thread's warp knew of each warp (32 stamps),
+and what the thread knew of each lane of its warp (32)."""
+ORDER_SHIFT, ORDER_ROW_SHIFT, ORDER_SCOPE_SHIFT = 6, 8, 16
+ORDERS_PER_ROW_SHIFT = 2
+"""The log has a row for 4 entries: most threads know what the one before knew."""
 REPORT = 192
 """Where a report's words are: kind, address, epoch, other epoch, bytes."""
 REPORT_WORDS = 6
@@ -133,7 +147,7 @@ PRODUCT, GROUP_COMMIT, GROUP_WAIT, PRODUCT_FENCE = range(4)
 """What is told of a wgmma: that its matrices are read (its epoch follows), a commit of a group, a wait (the number of
 groups that may be pending follows), a wgmma.fence."""
 READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE, WAITS, PHASED, ODD_PHASE = (1 << bit for bit in range(9))
-"""Bits of a strong access or a fence, as it is told to Python. WAITS: a wait at an mbarrier that is over. PHASED: an
+"""Bits of a strong access or a fence, as it is logged. WAITS: a wait at an mbarrier that is over. PHASED: an
 arrival or a wait at an mbarrier, in whose phase the parity is odd (ODD_PHASE) or even."""
 
 RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED, STALE, ENDED, NO_FENCE = range(9)

@@ -17,6 +17,8 @@ _CELL_WORDS = 2
 _TURNS = 1 << 20
 _NODES = 1 << 22
 """Nodes of lists of accesses: 64 MiB, of which a launch takes what it uses."""
+_ORDERS = 1 << 20
+"""Entries of the log of strong accesses and fences, and its rows: 128 MiB, of which a launch takes what it uses."""
 _MANY, _MOST_DENSE = 4 << 20, 1 << 30
 """Bytes of a region's cells from which on they are in memory of their own, and up to which in huge pages."""
 _LATE = 3 << 30
@@ -31,6 +33,7 @@ _OF_A_LAUNCH = (
     "same_value",
     "free_node",
     "lost_accesses",
+    "order_count",
 )
 """Words that are 0 when a launch begins."""
 
@@ -86,6 +89,13 @@ class ShadowMemory:
         self._turns = np.zeros(0, np.uint64)
         self.nodes = reserve(_NODES << layout.NODE_SHIFT).view(np.uint64).reshape(-1, 2)
         self._released: list[_Words] = []
+        self._orders = reserve(_ORDERS << layout.ORDER_SHIFT).view(np.uint64).reshape(-1, len(layout.ORDER_WORDS))
+        rows = _ORDERS >> layout.ORDERS_PER_ROW_SHIFT
+        self._order_rows = reserve(rows << layout.ORDER_ROW_SHIFT).view(np.uint32).reshape(rows, -1)
+        self._set("orders", self._orders.ctypes.data)
+        self._set("order_capacity", _ORDERS)
+        self._set("order_rows", self._order_rows.ctypes.data)
+        self._set("order_row_count", 1)
         self._set("nodes", self.nodes.ctypes.data)
         self._set("node_capacity", _NODES)
         self._set("heap", self._heap_table.ctypes.data)
@@ -177,9 +187,15 @@ class ShadowMemory:
         """Begin a new stamp: what comes is not what has been released."""
         self._set("now", self.word("now") + 1)
 
-    def note_release(self) -> None:
-        """Have compiled code tell of strong reads."""
-        self._set("released", 1)
+    def take_orders(self) -> tuple[_Words, npt.NDArray[np.uint32]]:
+        """The log of strong accesses and fences, which is emptied: `layout.ORDER_WORDS` of each, and the rows."""
+        events, rows = (self.word(name) for name in ("order_count", "order_row_count"))
+        found = self._orders[:events].copy(), self._order_rows[:rows].copy()
+        # The last row is the one that the next entry is compared with.
+        self._order_rows[0] = found[1][-1]
+        self._set("order_count", 0)
+        self._set("order_row_count", 1)
+        return found
 
     def note_same_value(self) -> None:
         """Have compiled code tell of no further writes of one value."""
