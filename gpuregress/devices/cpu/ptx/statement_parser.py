@@ -15,6 +15,7 @@ from gpuregress.devices.cpu.ptx.operands import OperandParser
 from gpuregress.devices.cpu.ptx.scopes import Scopes
 from gpuregress.devices.cpu.ptx.source_locations import Locations
 from gpuregress.devices.cpu.ptx.tree import (
+    UNDEFINED,
     Call,
     Guard,
     Instruction,
@@ -24,6 +25,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Prototype,
     Register,
     RegisterDeclaration,
+    SourceLine,
     Statement,
     Symbol,
     Variable,
@@ -181,7 +183,11 @@ class BodyParser:
             while cursor.accept(","):
                 operands.append(self._operands.read())
         cursor.expect(";")
+        if opcode == "trap" and self._locations.is_undefined(token.line):
+            modifiers.append(UNDEFINED)
         item = Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current)
+        if opcode == "trap" and self._locations.is_made_up:
+            item = replace(item, source=self._line_of_branch() or item.source)
         if info(item).control in {Control.BRANCH, Control.BRANCH_TABLE}:
             item = replace(item, operands=tuple(map(self._as_label, operands)))
         if self._before:
@@ -190,6 +196,15 @@ class BodyParser:
             self.statements += self._moves(item)
         else:
             self.statements.append(item)
+
+    def _line_of_branch(self) -> SourceLine | None:
+        """The line of a branch to the label that stands before the statement at hand."""
+        label = self.statements[-1] if self.statements else None
+        if not isinstance(label, Label):
+            return None
+        target = (Symbol(label.name),)
+        branches = (one for one in self.statements if isinstance(one, Instruction) and one.operands == target)
+        return next((one.source for one in branches), None)
 
     def _sum(self, register: Register, number: Integer, line: int) -> Register:
         """Add a constant to a register, before the instruction that has the sum as its operand: `x + 1`."""

@@ -47,6 +47,9 @@ def chain_text(lines: Iterable[tuple[str, int]]) -> str:
     return CALLED_AT.join(f"{file}:{line}" for file, line in lines)
 
 
+UNDEFINED = "undefined"
+"""Modifier, of this tree alone, of a `trap` that stands for undefined behaviour."""
+
 # --- operands ---------------------------------------------------------------------------------------------------------
 
 

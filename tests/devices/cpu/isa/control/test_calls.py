@@ -204,3 +204,43 @@ def test_forms_of_calls_and_operands_that_no_compiler_writes(tmp_path: Path) -> 
     assert stored[[0, 1, 3, 4, 5, 7, 8, 10, 11]].tolist() == [1052, 0, 77, 1048, 0, 18, 3, -1, 5]
     assert stored[[2, 6]].view(np.float32).tolist() == [2, 1]
     assert stored[12:].view(np.uint16).tolist() == [1, 2, 3, 4]
+
+
+# As Numba compiles `this_grid().sync()`: the block `who` leaves before.
+GRID = """
+.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+.visible .entry grid(.param .u64 y, .param .u32 who)
+{
+    .reg .b64 q, grid, slot;
+    .reg .b32 block, leaver, status, value;
+    .reg .pred leaves;
+    ld.param.u64 q, [y];
+    ld.param.u32 leaver, [who];
+    call (grid), cudaCGGetIntrinsicHandle, (1);
+    mov.u32 block, %ctaid.x;
+    setp.eq.u32 leaves, block, leaver;
+    @leaves ret;
+    mad.wide.u32 slot, block, 4, q;
+    st.global.u32 [slot], block + 10;
+    call (status), cudaCGSynchronize, (grid, 0);
+    xor.b32 block, block, 3;
+    mad.wide.u32 slot, block, 4, q;
+    ld.global.u32 value, [slot];
+    call (status), cudaCGSynchronize, (grid, 0);
+    st.global.u32 [slot], value + 100;
+    ret;
+}
+"""
+
+
+def test_the_grid_barrier_of_the_device_runtime(tmp_path: Path) -> None:
+    running = Running(tmp_path, GRID, "grid", checks=("races",))
+    y = running.put("y", np.zeros(4, np.int32))
+    running.launch("grid", 4, 64, y, np.uint32(9))
+    assert ints(y) == [110, 111, 112, 113]
+    with pytest.raises(KernelFault, match=r"threads 1-63 wait at barrier.sync, PTX line 20; thread 0 spins"):
+        running.launch("grid", 4, 64, y, np.uint32(2))
