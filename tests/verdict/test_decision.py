@@ -168,7 +168,7 @@ def test_a_fault_is_expected_in_its_place(index: dict[str, Any], status: str, po
     ("error", "expected"),
     [
         (CompileError("k.cu(3): error: no\nmore"), ("error", "k.cu(3): error: no", 3)),
-        (UnsupportedError("tcgen05"), ("error", "tcgen05", 4)),
+        (UnsupportedError("tcgen05"), ("error", "tcgen05", 3)),
         (BaselineError("sum.1.4: edited"), ("error", "sum.1.4: edited", 4)),
         (KernelTimeout("killed after 30 s"), ("timeout", "killed after 30 s", 3)),
         (JobErrors((JobError(Path("r.yaml"), 3, "args", "is wrong"),)), ("error", "r.yaml:3: args: is wrong", 4)),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuregress.devices.cpu.ptx.tree import UNDEFINED
 from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.bulk.copies import BadAccess
 from gpuregress.devices.cpu.runtime.heap.device_heap import Allocation
@@ -166,7 +167,7 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
     if kind == machine_layout.FAULT_SURFACE:
         return _surface(machine, scene, site)
     words = {
-        machine_layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
+        machine_layout.FAULT_TRAP: ("trap", _trapped(scene, site)),
         machine_layout.FAULT_CALL: (
             "illegal-instruction",
             "a call through a pointer to no function of its type",
@@ -185,6 +186,13 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
     }
     name, text = words[kind]
     return KernelFault(name, f"{text}, {thread_of(machine)}, {site.where}")
+
+
+def _trapped(scene: FaultContext, site: Site) -> str:
+    if not site.mnemonic.endswith(UNDEFINED):
+        return f"{site.mnemonic} executed"
+    store = "a store to __constant__ memory, or " if scene.module.constant_bytes else ""
+    return f"trap executed, which the compiler has put in place of undefined behaviour ({store}an access by null)"
 
 
 def _in_flight(site: Site) -> str:
@@ -433,7 +441,7 @@ def plain(name: str) -> str:
         return match["rest"][: int(match["size"])]
     if name.startswith("_Z"):
         return demangle(name)
-    return name
+    return name.partition("@")[0]  # a variable of a function, whose name the parser made unique
 
 
 # --- textures and surfaces --------------------------------------------------------------------------------------------
