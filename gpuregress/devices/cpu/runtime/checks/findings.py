@@ -32,7 +32,9 @@ _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
 _SETTLED = frozenset([layout.UNINITIALIZED, layout.UNARRIVED, layout.STALE, layout.ENDED, layout.NO_FENCE])
 """Kinds that no order between the two accesses makes right."""
-_ORDERLESS = frozenset([layout.UNINITIALIZED, layout.UNFENCED, layout.STALE, layout.ENDED, layout.NO_FENCE])
+_ORDERLESS = frozenset(
+    [layout.UNINITIALIZED, layout.UNFENCED, layout.STALE, layout.ENDED, layout.NO_FENCE, layout.UNFENCED_INIT]
+)
 """Kinds that are no two accesses which another schedule may exchange."""
 
 
@@ -122,11 +124,13 @@ class LaunchFindings:
             number: of the call.
         """
         if number == CHECK_ORDER:
-            kind, _, epoch, _ = self._shadow.report
+            kind, address, epoch, scope = self._shadow.report
             if kind & layout.WAITS:
                 self.deliveries.note_wait(layout.epoch_thread(epoch))
             elif kind & layout.PROXY_FENCE:
-                self._causality.note_proxy_fence(epoch)
+                self._causality.note_proxy_fence(epoch, scope)
+            elif kind & layout.INITIALIZES:
+                self.deliveries.note_initialization(address, epoch)
             else:
                 self._causality.follow()  # The log is full.
             return
@@ -142,7 +146,10 @@ class LaunchFindings:
             other: of the earlier one.
         """
         if kind == layout.UNFENCED:
-            if self._causality.is_fenced(other):
+            if self._causality.is_fenced(other, layout.OF_GLOBAL if self._is_global(address) else layout.OF_SHARED):
+                return
+        elif kind == layout.UNFENCED_INIT:
+            if self._causality.is_fenced(other, layout.OF_INITS):
                 return
         elif kind not in _SETTLED and self._is_ordered(other, epoch):
             if not self._access(epoch).is_incoherent:
@@ -249,6 +256,8 @@ class LaunchFindings:
         who = _triple("thread", later.thread) if same_block else later.who
         if kind == layout.UNARRIVED:
             first = f"asynchronous copy by {earlier.who} at {earlier.site.where}"
+        elif kind == layout.UNFENCED_INIT:
+            first = f"{earlier.site.mnemonic} by {earlier.who} at {earlier.site.where}"
         second = f"{later.action} by {who} at {later.site.where}"
         if kind == layout.UNARRIVED:
             missing = "before the copy was waited for"
@@ -256,6 +265,8 @@ class LaunchFindings:
             missing = "with no wait for the copy"
         elif kind == layout.UNFENCED:
             missing = "with no fence.proxy.async between"
+        elif kind == layout.UNFENCED_INIT:
+            missing = "which signals it, with no fence.mbarrier_init or fence.proxy.async between"
         else:
             missing = self._missing(earlier, later)
         if kind == layout.SAME_WRITES:
