@@ -126,7 +126,8 @@ class FaultLocation:
         thread: the thread's x, y, z in its block.
         block: the block's x, y, z in the grid.
         file: the name of the source file, "" where it is not known.
-        line: in that file, counted from 1.
+        line: in that file, counted from 1; the innermost one where functions are inlined.
+        calls: `gemv.cu:10`, the calls that the line is inlined into, innermost first.
     """
 
     buffer: str = ""
@@ -137,8 +138,11 @@ class FaultLocation:
     block: tuple[int, int, int] | None = None
     file: str = ""
     line: int | None = None
+    calls: tuple[str, ...] = ()
 
 
+CALLED_AT = ", called at "
+"""Between a line of an inlined function and the line of the call, in messages."""
 NOWHERE = FaultLocation()
 
 

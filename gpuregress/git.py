@@ -117,6 +117,22 @@ def ask(folder: Path, command: str, *arguments: str, settings: Sequence[str] = (
     return Reply(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
 
 
+def lacks_commit(folder: Path, commit: str) -> bool:
+    """Tell whether a repository had a commit once and has it no more, as after `git commit --amend` and `git gc`.
+
+    A shallow clone lacks many commits that are not gone.
+
+    Args:
+        folder: in the work tree.
+        commit: the hash of a commit that was checked out here.
+    """
+    shallow = answer(folder, "rev-parse", "--is-shallow-repository")
+    if shallow is None or shallow.strip() != "false":
+        return False
+    reply = ask(folder, "cat-file", "-e", f"{commit}^{{commit}}")
+    return reply is not None and reply.code != 0
+
+
 class ObjectReader:
     """A `git cat-file --batch` that stays open: contents as they are stored, without filters.
 

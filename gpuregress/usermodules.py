@@ -2,8 +2,10 @@
 
 While a function runs, its folder is on `sys.path`, behind the standard library and before what is installed, and
 `sys.modules` holds the modules that code of this folder imported. Afterwards both are as they were, and so are warning
-filters, numpy's handling of floating-point errors, the working folder, the environment, the standard streams, signal
-handlers and timers. Installed packages are shared.
+filters, numpy's handling of floating-point errors, and all that `process_state` lists. Installed packages are shared.
+
+Code of a user is compiled from its source text: bytecode is told apart by the time and the size of its source, which
+an edited file may share with its predecessor.
 """
 
 from __future__ import annotations
@@ -12,18 +14,22 @@ import contextlib
 import contextvars
 import functools
 import importlib.util
+import linecache
 import os
-import signal
 import sys
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
-from gpuregress import late_site
+import xxhash
+
+from gpuregress import late_site, process_state
 
 R = TypeVar("R")
 
@@ -106,7 +112,7 @@ def call_with(file: str, code: Callable[[ModuleType], R]) -> R:
     return namespace.run(lambda: code(module))
 
 
-def files(path: str) -> dict[str, tuple[int, int]]:
+def files(path: str) -> dict[str, str]:
     """The files of the modules that code in the folder of `/abs/file.py:function` imported, each with its stamp."""
     return _namespace(str(Path(path.rpartition(":")[0]).resolve().parent)).files
 
@@ -142,12 +148,13 @@ class _Namespace:
         self._folder = folder
         self._modules: dict[str, ModuleType] = {}
         self._files: dict[str, ModuleType] = {}
-        self._stamps: dict[str, tuple[int, int]] = {}
+        self._stamps: dict[str, str] = {}
+        self._patches: process_state.Patches = {}
         self._context = contextvars.copy_context()
         self._filters = list(warnings.filters)
 
     @property
-    def files(self) -> dict[str, tuple[int, int]]:
+    def files(self) -> dict[str, str]:
         """File of a module → its stamp when it was imported."""
         return dict(self._stamps)
 
@@ -178,6 +185,7 @@ class _Namespace:
         if any(stamp(path) != before for path, before in self._stamps.items()):
             for known in (self._modules, self._files, self._stamps):
                 known.clear()
+            importlib.invalidate_caches()  # a module may be new
         if file not in self._files:
             self._files[file] = self.run(lambda: self._imported(file))
         return self._files[file]
@@ -186,7 +194,7 @@ class _Namespace:
         name = Path(file).stem
         if name in sys.stdlib_module_names or name in sys.modules or not name.isidentifier():
             name = f"gpuregress_user_{len(self._files)}_{name}"
-        spec = importlib.util.spec_from_file_location(name, file)
+        spec = _from_source(importlib.util.spec_from_file_location(name, file), self._stamps)
         if spec is None or spec.loader is None:
             raise ImportError("it is not a Python file")
         module = importlib.util.module_from_spec(spec)
@@ -204,9 +212,10 @@ class _Namespace:
         process, before = os.getpid(), dict(sys.modules)
         sys.modules.update(self._modules)
         try:
-            with _restored():
+            with process_state.restored(self._patches):
                 sys.path[:] = _path_with(self._folder)
-                sys.dont_write_bytecode = True  # a file edited within a second must not be taken from its bytecode
+                sys.meta_path.insert(0, _SourceFinder(self._stamps))
+                sys.dont_write_bytecode = True
                 yield
         finally:
             if os.getpid() != process:
@@ -215,8 +224,10 @@ class _Namespace:
 
     def _leave(self, before: dict[str, ModuleType]) -> None:
         """Keep the imported modules for the next call, and remove those that are not installed from `sys.modules`."""
+        removed = {name: module for name, module in before.items() if name not in sys.modules}
+        sys.modules.update(removed)
         for name, module in list(sys.modules.items()):
-            if before.get(name) is module or _is_installed(module):
+            if before.get(name) is module or (name not in before and _is_installed(module)):
                 continue
             self._modules[name] = module
             if path := getattr(module, "__file__", None):
@@ -227,56 +238,72 @@ class _Namespace:
                 del sys.modules[name]
 
 
-def stamp(path: str) -> tuple[int, int]:
-    """Return the modification time in nanoseconds and the size of a file."""
+class _SourceFinder(MetaPathFinder):
+    """Finds what the others find, and has modules that are not installed compiled from their source text.
+
+    Args:
+        stamps: file of such a module → its stamp, added when it is read.
+    """
+
+    def __init__(self, stamps: dict[str, str]) -> None:
+        self._stamps = stamps
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module."""
+        for finder in sys.meta_path:
+            # pytest keeps bytecode of its own for the modules in which it rewrites `assert`.
+            if finder is not self and not type(finder).__module__.startswith("_pytest."):
+                spec = finder.find_spec(fullname, path, target)
+                if spec is not None:
+                    return _from_source(spec, self._stamps)
+        return None
+
+
+def _from_source(spec: ModuleSpec | None, stamps: dict[str, str]) -> ModuleSpec | None:
+    if spec is not None and type(spec.loader) is SourceFileLoader and not _is_installed_file(spec.loader.path):
+        spec.loader = _SourceLoader(spec.loader.name, spec.loader.path, stamps)
+        spec.cached = None
+    return spec
+
+
+class _SourceLoader(SourceFileLoader):
+    """Loader of a module that reads no bytecode, and none of the lines that were kept of an earlier text.
+
+    Args:
+        fullname: of the module.
+        path: of its file.
+        stamps: see `_SourceFinder`.
+    """
+
+    def __init__(self, fullname: str, path: str, stamps: dict[str, str]) -> None:
+        super().__init__(fullname, path)
+        self._stamps = stamps
+
+    def get_code(self, fullname: str) -> CodeType | None:  # noqa: ARG002 - the base class's
+        """Compile the source."""
+        text = self.get_data(self.path)
+        self._stamps[self.path] = xxhash.xxh3_128_hexdigest(text)
+        linecache.cache.pop(self.path, None)
+        code: CodeType | None = self.source_to_code(text, self.path)
+        return code
+
+
+def stamp(path: str) -> str:
+    """A text that tells two states of a module's file apart: the digest of a source, the inode of a library."""
     try:
+        if path.endswith(".py"):
+            return xxhash.xxh3_128_hexdigest(Path(path).read_bytes())
         status = Path(path).stat()
     except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
+        return ""
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 @functools.lru_cache(maxsize=256)
 def _namespace(folder: str) -> _Namespace:
     return _Namespace(folder)
-
-
-@contextlib.contextmanager
-def _restored() -> Iterator[None]:
-    """Restore the process state that a function may change."""
-    path, folder, environment = list(sys.path), _working_folder(), dict(os.environ)
-    streams, writes = (sys.stdout, sys.stderr, sys.stdin), sys.dont_write_bytecode
-    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()} if _is_main_thread() else {}
-    try:
-        yield
-    finally:
-        sys.path[:] = path
-        sys.stdout, sys.stderr, sys.stdin = streams
-        sys.dont_write_bytecode = writes
-        if dict(os.environ) != environment:
-            os.environ.clear()
-            os.environ.update(environment)
-        if folder is not None and _working_folder() != folder:
-            with contextlib.suppress(OSError):
-                os.chdir(folder)
-        for number, handler in handlers.items():
-            if handler is not None and signal.getsignal(number) != handler:
-                signal.signal(number, handler)
-        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF) if handlers else ():
-            signal.setitimer(timer, 0)
-
-
-def _is_main_thread() -> bool:
-    import threading  # noqa: PLC0415 - seldom loaded this early
-
-    return threading.current_thread() is threading.main_thread()
-
-
-def _working_folder() -> str | None:
-    try:
-        return str(Path.cwd())
-    except OSError:  # it was removed
-        return None
 
 
 def _path_with(folder: str) -> list[str]:
@@ -290,7 +317,7 @@ def _path_with(folder: str) -> list[str]:
     return [*own, folder, *(entry for entry in sys.path if entry not in own and entry != folder)]
 
 
-_INSTALLED = ("site-packages", "dist-packages")
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 @functools.cache
@@ -303,8 +330,11 @@ def _installed_folders() -> tuple[str, ...]:
 def _is_installed(module: ModuleType) -> bool:
     """Tell whether a module is Python's own, this package's, built in or installed."""
     paths = [getattr(module, "__file__", None) or "", *_places(module)]
-    known = [path for path in paths if path]
-    return all(path.startswith(_installed_folders()) or _has_installed_part(path) for path in known)
+    return all(_is_installed_file(path) for path in paths if path)
+
+
+def _is_installed_file(path: str) -> bool:
+    return path.startswith(_installed_folders()) or not _INSTALLED.isdisjoint(Path(path).parts)
 
 
 def _places(module: ModuleType) -> list[str]:
@@ -312,7 +342,3 @@ def _places(module: ModuleType) -> list[str]:
         return [str(folder) for folder in getattr(module, "__path__", ())]
     except Exception:  # noqa: BLE001 - a lazy module of the user may do anything when it is looked at
         return []
-
-
-def _has_installed_part(path: str) -> bool:
-    return any(part in _INSTALLED for part in Path(path).parts)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import inspect
 import os
+import py_compile
+import resource
 import signal
 import sys
 import warnings
@@ -10,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress import usermodules
+from gpuregress import process_state, usermodules
 from gpuregress.usermodules import UserCodeExit, UserModuleError, load
+from tests import float_environments
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -93,17 +97,39 @@ CHANGES = {
     "stdout": "sys.stdout = None",
     "handler": "signal.signal(signal.SIGUSR1, signal.SIG_IGN)",
     "alarm": "signal.alarm(1)",
+    "umask": "os.umask(0o777)",
+    "limit": "resource.setrlimit(resource.RLIMIT_NOFILE, (99, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))",
+    "blocked signal": "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})",
+    "recursion": "sys.setrecursionlimit(12345)",
+    "finders": "sys.meta_path.clear()",
+    "modules": "del sys.modules['numpy']",
+    "numpy": "np.add = len; del np.sqrt; np.linalg.norm = len",
+    "built in": "import builtins; builtins.sum = len",
+    "rounding": "ctypes.CDLL('libm.so.6').fesetround(0x800)",
+    "flushing": "from tests.float_environments import flush; flush()",
     "failing": "os.chdir('/'); raise ValueError",
 }
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_a_function_changes_of_its_process_is_put_back(tmp_path: Path, what: str) -> None:
-    write(tmp_path, r=f"import os, signal, sys\ndef f():\n    {CHANGES[what]}")
+def test_what_a_function_changes_of_its_process_is_put_back(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"import ctypes, os, resource, signal, sys\nimport numpy as np\ndef f():\n    {CHANGES[what]}"
+    write(tmp_path, r=text)
+    monkeypatch.setattr(process_state, "_LEFT_CHANGED", [])
 
     def state() -> tuple[object, ...]:
         streams = id(sys.stdout), id(sys.stderr)
-        return list(sys.path), Path.cwd(), dict(os.environ), streams, signal.getsignal(signal.SIGUSR1)
+        limits = (
+            resource.getrlimit(resource.RLIMIT_NOFILE),
+            sys.getrecursionlimit(),
+            Path("/proc/self/status").read_text().partition("Umask")[2][:6],
+        )
+        functions = np.add, np.sqrt, np.linalg.norm, sum, sys.modules["numpy"]
+        signals = signal.getsignal(signal.SIGUSR1), signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        paths = list(sys.path), list(sys.meta_path), Path.cwd(), dict(os.environ)
+        return *paths, streams, *limits, *functions, *signals, float_environments.traits()
 
     before = state()
     if what == "failing":
@@ -113,6 +139,13 @@ def test_what_a_function_changes_of_its_process_is_put_back(tmp_path: Path, what
         call(tmp_path)
     assert state() == before
     assert signal.alarm(0) == 0
+    assert process_state.left_changed() == (what in ("handler", "umask", "limit", "numpy", "built in"))
+
+
+def test_functions_that_a_folder_replaced_are_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "a", r="import numpy as np\nnp.add = lambda *a: 'mine'\ndef f(): return np.add(1, 1)")
+    write(tmp_path / "b", r="import numpy as np\ndef f(): return np.add(1, 1)")
+    assert [call(tmp_path / name) for name in "abab"] == ["mine", 2, "mine", 2]
 
 
 @pytest.mark.parametrize(
@@ -158,17 +191,26 @@ def test_a_process_that_a_function_forks_ends_where_it_returns(tmp_path: Path) -
     assert os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]) == 0
 
 
-def test_an_edited_neighbour_is_imported_anew(tmp_path: Path) -> None:
-    write(tmp_path, r="import dep\ndef f(): return dep.WHO", dep="WHO = 'old'")
-    assert call(tmp_path) == "old"
-    write(tmp_path, dep="WHO = 'new'")
-    assert call(tmp_path) == "new"
+def test_only_the_source_text_counts(tmp_path: Path) -> None:
+    names = "import dep, pkg.inner\ndef f(): return WHO, dep.WHO, pkg.WHO, pkg.inner.WHO\n"
+    texts = {"r": f"{names}WHO = 1", **dict.fromkeys(("dep", "pkg__in____init__", "pkg__in__inner"), "WHO = 1")}
 
+    def write_at_one_time(who: int) -> None:
+        write(tmp_path, **{name: text.replace("WHO = 1", f"WHO = {who}") for name, text in texts.items()})
+        for path in tmp_path.rglob("*.py"):
+            os.utime(path, (1e9, 1e9))  # as `cp -p` and `rsync -t` do
 
-def test_a_file_that_was_just_edited_is_not_taken_from_its_bytecode(tmp_path: Path) -> None:
-    write(tmp_path, r="def f(): return 1")
-    call(tmp_path)
-    assert not (tmp_path / "__pycache__").exists()
+    write_at_one_time(1)
+    for path in tmp_path.rglob("*.py"):
+        py_compile.compile(str(path))
+    compiled = {path: path.read_bytes() for path in tmp_path.rglob("*.pyc")}
+    write_at_one_time(2)
+    assert call(tmp_path) == (2, 2, 2, 2), "bytecode of other code"
+    write_at_one_time(3)
+    assert call(tmp_path) == (3, 3, 3, 3), "modules of other code"
+    shown = usermodules.call_with(f"{tmp_path}/r.py", lambda module: inspect.getsource(module.f))
+    assert shown == names.splitlines(keepends=True)[1]
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.pyc")} == compiled, "bytecode was written"
 
 
 @pytest.mark.parametrize(

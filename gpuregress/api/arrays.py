@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,8 @@ from gpuregress.dtypes import ElementType
 Bytes = npt.NDArray[np.uint8]
 _OF_HOST = (np.dtype(np.longdouble).name, np.dtype(np.clongdouble).name)
 """Floats of the host's processor alone."""
+_MOST_FIELDS = 256
+"""Fields of a record, whose names must fit the first line of a dump."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,48 @@ def contents(value: Any) -> tuple[npt.NDArray[Any], ElementType]:
     if isinstance(value, np.ndarray) and value.dtype.names is None:
         value = value.astype(value.dtype.newbyteorder("="), order="C")
     return view(value).to_numpy()
+
+
+def records(array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ElementType]:
+    """Return a copy of a structured array as records of ours, and their type.
+
+    Members of nested structures and of arrays become fields of their own: `pos_x`, `v_0`. Padding is left out, so these
+    are not the bytes that a kernel reads.
+
+    Args:
+        array: of numpy, with named fields.
+
+    Raises:
+        ValueError: a field's name or type cannot be one of ours, or there are too many.
+    """
+    columns = dict[str, npt.NDArray[Any]]()
+    for name, column in _members("", array):
+        if name in columns:
+            raise ValueError(f"its dtype has two fields that become {name}: rename one")
+        columns[name] = column
+    if len(columns) > _MOST_FIELDS:
+        raise ValueError(f"its dtype has {len(columns)} numbers, and at most {_MOST_FIELDS} are possible: split it")
+    element = dtypes.from_fields({name: column.dtype.name for name, column in columns.items()})
+    filled = np.zeros(array.shape, element.storage)
+    for (_, target), column in zip(element.part_columns(filled), _parts(columns.values()), strict=True):
+        target[...] = column.view(target.dtype) if target.dtype.kind != column.dtype.kind else column
+    return filled, element
+
+
+def _members(prefix: str, column: npt.NDArray[Any]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Each number of an element with the name of its field."""
+    for name in column.dtype.names or ():
+        member, whole = column[name], f"{prefix}{name}"
+        for place in np.ndindex(member.shape[column.ndim :]):
+            label = "_".join((whole, *map(str, place)))
+            part = member[(..., *place)]
+            yield from _members(f"{label}_", part) if part.dtype.names else [(label, part)]
+
+
+def _parts(columns: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
+    """The columns, with two for one of complex numbers."""
+    for column in columns:
+        yield from (column.real, column.imag) if column.dtype.kind == "c" else (column,)
 
 
 def _of_numpy(array: npt.NDArray[Any], owner: Any) -> ArrayBytes:

@@ -18,6 +18,7 @@ from gpuregress.api import argument_checks, arrays, cluster_shape, kernel_source
 from gpuregress.api.call_contents import CallContents
 from gpuregress.api.signature import KernelParameter, Signature
 from gpuregress.errors import UsageError
+from gpuregress.numeric import float_environment
 from gpuregress.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
 from gpuregress.toolchain import architectures
 from gpuregress.workers.direct.messages import LaunchCall, LaunchResult
@@ -51,6 +52,7 @@ class Kernel:
         DeviceError: there is no such device.
     """
 
+    @float_environment.default()
     def __init__(
         self,
         source: str | os.PathLike[str],
@@ -95,6 +97,7 @@ class Kernel:
         """`<gpuregress.Kernel axpy(float* y, …) on cpu>`."""
         return f"<gpuregress.Kernel {self.signature} on {self.device}>"
 
+    @float_environment.default()
     def __call__(
         self,
         grid: Extents,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from gpuregress.toolchain import cxx_types
+from gpuregress.toolchain import cxx_types, demangle
 from gpuregress.toolchain.cxx_declarations import Declaration
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\b|&")
@@ -46,59 +43,24 @@ class ParameterType:
 
 
 @lru_cache(maxsize=4096)
-def full_name(mangled: str) -> str:
-    """Return the C++ name with its parameters, by the demangler of the C++ library; "" where there is none.
-
-    Args:
-        mangled: `_Z5saxpyIfEvT_PKS0_PS0_i`.
-    """
-    if not mangled.startswith("_Z"):
-        return ""
-    functions = _demangler()
-    if functions is None:
-        return ""
-    demangle, free = functions
-    status = ctypes.c_int(1)
-    pointer = demangle(mangled.encode(), None, None, ctypes.byref(status))
-    if status.value != 0 or not pointer:
-        return ""
-    text = ctypes.string_at(pointer).decode("utf-8", "replace")
-    free(ctypes.c_void_p(pointer))
-    return text
-
-
-@lru_cache(maxsize=1)
-def _demangler() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """The C++ library's demangler, and the function that frees its result."""
-    try:
-        library = ctypes.CDLL("libstdc++.so.6")
-        demangle, free = library["__cxa_demangle"], library["free"]
-    except (OSError, AttributeError):
-        return None
-    demangle.restype = ctypes.c_void_p
-    demangle.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
-    return demangle, free
-
-
-@lru_cache(maxsize=4096)
 def short_name(mangled: str) -> str:
     """Return the C++ name with template arguments, without return type and parameters: `saxpy<float>`.
 
     A name that is not mangled is returned as it is.
     """
-    text = full_name(mangled)
+    text = demangle.full_name(mangled)
     if not text:
         return mangled
-    name, _ = _split_parameters(text)
+    name, _ = demangle.split_parameters(text)
     return name
 
 
 def of_name(mangled: str) -> tuple[ParameterType, ...]:
     """Return the types of a kernel's parameters, as its mangled name has them; empty where it tells none."""
-    text = full_name(mangled)
+    text = demangle.full_name(mangled)
     if not text:
         return ()
-    _, parameters = _split_parameters(text)
+    _, parameters = demangle.split_parameters(text)
     return tuple(_of_text(parameter) for parameter in _split(parameters) if parameter != "void")
 
 
@@ -146,28 +108,6 @@ def _of_text(text: str) -> ParameterType:
         dtype = "uint8"
     is_const = bool(pointers) and re.search(r"\bconst\b", text.rpartition("*")[0]) is not None
     return ParameterType("", dtype, bool(pointers), is_const)
-
-
-def _split_parameters(text: str) -> tuple[str, str]:
-    """Split `void a::k<float>(float const*, int)` into `a::k<float>` and `float const*, int`."""
-    depth, start, end = 0, -1, len(text)
-    for at in range(len(text) - 1, -1, -1):
-        depth += (text[at] in ")>]}") - (text[at] in "(<[{")
-        if text[at] == ")" and start < 0 and depth == 1:
-            end = at
-        if text[at] == "(" and depth == 0:
-            start = at
-            break
-    if start < 0:
-        return text, ""
-    name = text[:start]
-    depth = 0
-    for at in range(len(name) - 1, -1, -1):  # a template's name follows its return type
-        depth += (name[at] in ")>]}") - (name[at] in "(<[{")
-        if name[at] == " " and depth == 0:
-            name = name[at + 1 :]
-            break
-    return name, text[start + 1 : end]
 
 
 def _split(text: str) -> list[str]:

@@ -226,11 +226,11 @@ def schedules_of(options: Mapping[str, Any]) -> tuple[str, ...]:
         from gpuregress.errors import UsageError
 
         raise UsageError("--schedule runs under one schedule, --schedules compares several: give one of the two")
-    if count is not None:
-        from gpuregress.records.instrumentation import schedules
+    if count is None and name is None:
+        return ()
+    from gpuregress.records.instrumentation import schedules
 
-        return schedules.first(count)
-    return () if name is None else (name,)
+    return schedules.first(count) if count is not None else schedules.alone(name)
 
 
 def cluster_option(function: Callable[..., Any]) -> Callable[..., Any]:

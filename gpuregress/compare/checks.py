@@ -23,7 +23,7 @@ from gpuregress.compare.metrics.difference_statistics import FIRST
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
 from gpuregress.frozen import dataclass
-from gpuregress.numeric import conversion, ordinals
+from gpuregress.numeric import conversion, float_environment, ordinals
 from gpuregress.numeric.decimals import word
 from gpuregress.numeric.ordinals import Array, Mask
 from gpuregress.records import (
@@ -76,6 +76,7 @@ class CheckResult:
     worst: int | None = None
 
 
+@float_environment.default()
 def run(
     check: Check,
     array: Array,

@@ -11,6 +11,7 @@ from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metadata import incomparable
 from gpuregress.compare.unordered import multiset, record_matching
 from gpuregress.dtypes import ElementType
+from gpuregress.numeric import float_environment
 from gpuregress.numeric.ordinals import Array
 from gpuregress.records import Comparison, Rule
 
@@ -39,6 +40,7 @@ def comparator_name(rule: Rule, element_type: ElementType) -> str:
     return "indexed"
 
 
+@float_environment.default()
 def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compare two whole buffers.
 

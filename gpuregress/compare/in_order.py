@@ -20,7 +20,7 @@ from gpuregress.compare.metrics.difference_statistics import (
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import multiset
-from gpuregress.numeric import ordinals
+from gpuregress.numeric import float_environment, ordinals
 from gpuregress.numeric.ordinals import Array, Mask
 from gpuregress.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
 
@@ -48,6 +48,7 @@ class InOrder:
         self.sums = [0, 0]
         self.kept: list[tuple[Array, Array]] | None = []
 
+    @float_environment.default()
     def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:
         """Add rows.
 
@@ -92,6 +93,7 @@ class InOrder:
         """Whether both sides hold the same values, in any order."""
         return self.sums[0] % (1 << 64) == self.sums[1] % (1 << 64)
 
+    @float_environment.default()
     def finish(self) -> Comparison:
         """The comparison of all rows."""
         request, statistics, rule = self.request, self.statistics, self.request.rule

@@ -37,6 +37,13 @@ PATTERNS: dict[str, Pattern] = {
     "stride": positions.stride,
     "stretch": positions.stretch,
 }
+PLACES = frozenset(
+    (
+        *("tail", "blocks", "thread", "lane", "warp", "stride", "stretch"),
+        *("row", "column", "border", "interior", "diagonal", "tile"),
+    )
+)
+"""Patterns that say where a buffer differs, and not how: the same mistake has another one in another shape."""
 MOST_FINDINGS = 5
 
 

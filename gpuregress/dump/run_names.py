@@ -6,7 +6,7 @@ import contextlib
 import re
 from pathlib import Path
 
-from gpuregress import storage
+from gpuregress import clock, storage
 from gpuregress.errors import NothingToDo, UsageError
 
 LATEST = "latest"
@@ -49,8 +49,17 @@ def latest(runs: Path) -> Path | None:
 
 
 def every(runs: Path) -> tuple[Path, ...]:
-    """All runs, finished or not, oldest first."""
+    """All runs, finished or not, oldest first.
+
+    A run whose name is later than the present was made while the clock was wrong. It is older than the others, unless
+    `latest` names it.
+    """
     if not runs.is_dir():
         return ()
     with storage.disk_errors(runs, "read"):
-        return tuple(sorted(entry for entry in runs.iterdir() if _NAME.fullmatch(entry.name) and entry.is_dir()))
+        found = sorted(entry for entry in runs.iterdir() if _NAME.fullmatch(entry.name) and entry.is_dir())
+    now = f"{clock.now():%Y%m%dT%H%M%SZ}-ffff"
+    if found and found[-1].name > now:
+        last = latest(runs)
+        found.sort(key=lambda entry: (entry == last, entry.name <= now, entry.name))
+    return tuple(found)

@@ -1,7 +1,7 @@
 """Migration of the history from earlier versions of its tables.
 
 Versions 1 and 2 had no host, commit, branch and compiler of a run, and version 1 no seals. Version 3 had no digest of a
-run's results.
+run's results, and version 4 no extent of a difference.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from gpuregress.history import rows, seals
 from gpuregress.history.rows import ResultRow
-from gpuregress.history.schema import RUN_COLUMNS, TABLES, VERSION, execute, version_of
+from gpuregress.history.schema import ADDED, RUN_COLUMNS, TABLES, VERSION, execute, version_of
 from gpuregress.records import ShortResult
 
 _SET_ASIDE = """
@@ -32,8 +32,10 @@ def bring_up_to_date(database: sqlite3.Connection) -> None:
         before = version_of(database)
         if before == VERSION:
             return
-        if before == 3:
-            _add_digests(database)
+        if before in (3, 4):
+            if before == 3:
+                _add_digests(database)
+            _add_extents(database)
         elif before:
             execute(database, _SET_ASIDE)
             execute(database, TABLES)
@@ -66,6 +68,14 @@ def _old_results(database: sqlite3.Connection, run: str, device: str, seal: str)
         texts = (device, verdict, reason, revision, "", "", "")
         intact = seals.is_old(seal_, values)
         yield ResultRow(case, case.partition("/")[0], texts, (seconds, *rows.NO_NUMBERS[1:]), is_intact=intact)
+
+
+def _add_extents(database: sqlite3.Connection) -> None:
+    """Add the columns of version 5; the seals of older rows are of the others alone."""
+    present = {column for _, column, *_ in database.execute("PRAGMA table_info(results)")}
+    for column, kind in ADDED.items():
+        if column not in present:
+            database.execute(f"ALTER TABLE results ADD COLUMN {column} {kind}")
 
 
 def _add_digests(database: sqlite3.Connection) -> None:

@@ -44,6 +44,19 @@ def beginning(text: str, runs: Iterable[PastRun], now: datetime) -> str:
     raise UsageError(f"--since {text!r}: expected a date (2026-11-20, 20 Nov), a duration (7d, 12h, 2w) or a commit")
 
 
+def seconds_between(first: str, second: str) -> float:
+    """Return the seconds from one moment to another; 0 where one of them cannot be read.
+
+    Args:
+        first: ISO 8601, UTC.
+        second: likewise.
+    """
+    try:
+        return (datetime.fromisoformat(second) - datetime.fromisoformat(first)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0
+
+
 def _duration(text: str, now: datetime) -> datetime | None:
     found = _DURATION.fullmatch(text.lower())
     if found is None:

@@ -12,11 +12,12 @@ from gpuregress.errors import StorageError
 from gpuregress.escapes import visible
 from gpuregress.history import database as file
 from gpuregress.history import rows, series
+from gpuregress.history.periods import seconds_between
 from gpuregress.history.schema import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 from gpuregress.history.seals import seal
 from gpuregress.records import PastResult, PastRun, ShortResult
 
-_RUNS = f"SELECT id, {', '.join(RUN_COLUMNS)}, seal FROM runs ORDER BY started DESC, id DESC"  # noqa: S608 - constants
+_RUNS = f"SELECT id, {', '.join(RUN_COLUMNS)}, seal FROM runs"  # noqa: S608 - constants
 _RESULTS = (
     f"SELECT run_id, name, job, {', '.join(f'results.{one}' for one in (*TEXT_COLUMNS, *NUMBER_COLUMNS, 'seal'))} "  # noqa: S608 - constants
     "FROM results JOIN cases ON cases.id = case_id"
@@ -42,6 +43,7 @@ class Reader:
         self._database = database
         self._texts: dict[int, str] = {}
         self._known_runs: tuple[object, list[tuple[int, PastRun]]] = (None, [])
+        self._moments: dict[int, str] = {}
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -75,7 +77,7 @@ class Reader:
         keys = self._query(_KEYS, (visible(case),))  # from the index alone: few of the rows may be asked for
         keys = [key for key in keys if not kind or series.device_kind(self._text(key[2])) == kind]
         if is_own or until:
-            keys = [key for key in keys if key[0] not in runs or _counts(runs[key[0]], is_own=is_own, until=until)]
+            keys = [key for key in keys if key[0] not in runs or self._counts(key[0], runs, is_own=is_own, until=until)]
         keys.sort(key=lambda key: recency.get(key[0], -1))
         found = (
             self._read(f"{_RESULTS} WHERE run_id = ? AND case_id = ? AND device = ?", key, runs) for key in keys[:last]
@@ -93,6 +95,10 @@ class Reader:
     def all_runs(self) -> tuple[PastRun, ...]:
         """All runs, the newest first, without the numbers of their results."""
         return tuple(run for _, run in self._runs())
+
+    def moments(self) -> tuple[str, ...]:
+        """The moment of each of `all_runs` in the order of the history: its start, unless the clock was wrong then."""
+        return tuple(self._moments[run_id] for run_id, _ in self._runs())
 
     def case_names(self) -> tuple[str, ...]:
         """The names of all cases that runs had."""
@@ -146,6 +152,22 @@ class Reader:
         nights = (entry for entry in runs if entry[1].kind == "nightly" and not entry[1].imported)
         return next((self._with_counts(*entry) for entry in nights if not entry[1].interrupted), None)
 
+    def clock_note(self, run: str) -> str:
+        """A line where the clock went back between two nights of this project; "" where it did not.
+
+        Args:
+            run: the name of the later one; of a run that is no night there is nothing to say.
+        """
+        nights = [one for _, one in self._runs() if one.kind == "nightly" and not one.imported]
+        at = next((place for place, one in enumerate(nights) if one.run == run), len(nights))
+        for earlier in nights[at + 1 : at + 2]:
+            if seconds_between(nights[at].started, earlier.started) > nights[at].seconds:
+                return (
+                    f"the clock of this host went back: the night before, run {earlier.run}, is dated "
+                    f"{earlier.started}; nights are compared in the order in which they were written"
+                )
+        return ""
+
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _runs(self) -> list[tuple[int, PastRun]]:
@@ -157,8 +179,14 @@ class Reader:
             for run_id, *values, mark in self._query(_RUNS):
                 self._check(values[0], is_intact=seal(values) == mark)
                 runs.append((run_id, rows.past_run(values, {})))
+            self._moments = moments = series.moments((number, one.started, one.imported) for number, one in runs)
+            runs.sort(key=lambda one: (moments[one[0]], one[0]), reverse=True)
             self._known_runs = state, runs
         return self._known_runs[1]
+
+    def _counts(self, run_id: int, runs: Mapping[int, PastRun], *, is_own: bool, until: str) -> bool:
+        """Tell whether the results of a run are part of a trend; see `trend`."""
+        return not (is_own and runs[run_id].imported) and not (until and self._moments[run_id] > until)
 
     def _with_counts(self, run_id: int, run: PastRun) -> PastRun:
         counts = dict(
@@ -199,8 +227,3 @@ class Reader:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise file.explain(self.path, error) from error
-
-
-def _counts(run: PastRun, *, is_own: bool, until: str) -> bool:
-    """Tell whether the results of a run are part of a trend; see `Reader.trend`."""
-    return not (is_own and run.imported) and not (until and run.started > until)

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuregress.escapes import visible
 from gpuregress.frozen import dataclass
-from gpuregress.history.schema import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
+from gpuregress.history.schema import ADDED, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 from gpuregress.history.seals import seal
 from gpuregress.records import (
     Comparison,
@@ -96,7 +96,7 @@ class RowWriter:
         self._database.executemany(_INSERT_RESULT, sorted(values, key=operator.itemgetter(0, 1, 2)))
 
     def _result(self, run_id: int, run: str, host: str, row: ResultRow) -> tuple[Any, ...]:
-        sealed = (run, host, row.case, row.job, *row.texts, *row.numbers)
+        sealed = _sealed(run, host, row.case, row.job, row.texts, row.numbers)
         ids = (self._text(text) for text in row.texts)
         return (run_id, self._case(row), *ids, *row.numbers, _seal(sealed, is_intact=row.is_intact))
 
@@ -120,6 +120,13 @@ class RowWriter:
         marks = ", ".join("?" for _ in values)
         cursor = self._database.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", values)  # noqa: S608 - constants
         return int(cursor.lastrowid or 0)
+
+
+def _sealed(run: str, host: str, case: str, job: str, texts: Sequence[str], numbers: Sequence[Any]) -> tuple[Any, ...]:
+    """The values that the seal of a result is of; those that version 5 added only where there are some."""
+    added = numbers[-len(ADDED) :]
+    kept = numbers if any(one is not None for one in added) else numbers[: -len(ADDED)]
+    return (run, host, case, job, *texts, *kept)
 
 
 def _seal(values: Sequence[Any], *, is_intact: bool = True) -> int:
@@ -171,6 +178,7 @@ def _result_row(verdict: Verdict, device: str) -> ResultRow:
     worst = _worst(verdict)
     figures = worst.figures if worst is not None else None
     errors = figures if isinstance(figures, ErrorFigures) else None
+    extent = verdict.extent
     texts = (
         facts.name if facts is not None else device,
         verdict.status,
@@ -190,6 +198,7 @@ def _result_row(verdict: Verdict, device: str) -> ResultRow:
         _number(errors.max_abs if errors is not None else None),
         _number(errors.max_rel if errors is not None else None),
         _number(getattr(errors, "max_ulp", None)),
+        *((extent.differing, extent.of, extent.place) if extent is not None else (None, None, None)),
     )
     return ResultRow(visible(verdict.case), visible(verdict.job), tuple(map(visible, texts)), numbers)
 
@@ -279,8 +288,9 @@ def past_result(run: PastRun, values: Sequence[Any], text: Callable[[int], str])
     case, job, *others = values
     device, verdict, reason, revision, cause, model, buffer = texts = [text(one) for one in others[: len(TEXT_COLUMNS)]]
     numbers = others[len(TEXT_COLUMNS) : -1]
-    seconds, launch_seconds, samples, instructions, registers, share, max_abs, max_rel, max_ulp = numbers
-    intact = seal((run.run, run.host, case, job, *texts, *numbers)) == others[-1]
+    seconds, launch_seconds, samples, instructions, registers, share, max_abs, max_rel, max_ulp, *extent = numbers
+    intact = seal(_sealed(run.run, run.host, case, job, texts, numbers)) == others[-1]
+    differing, compared, place = extent
     return PastResult(
         run=run.run,
         kind=run.kind,
@@ -308,5 +318,8 @@ def past_result(run: PastRun, values: Sequence[Any], text: Callable[[int], str])
         max_rel=max_rel,
         max_ulp=max_ulp,
         buffer=buffer,
+        differing=differing,
+        compared=compared,
+        place=place or "",
         imported=run.imported,
     ), intact

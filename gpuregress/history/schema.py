@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-VERSION = 4
+VERSION = 5
 
 RUN_COLUMNS = (
     "run",
@@ -42,8 +42,14 @@ NUMBER_COLUMNS = (
     "max_abs",
     "max_rel",
     "max_ulp",
+    "differing",
+    "compared",
+    "place",
 )
-"""Of a result: its numbers; the samples are little-endian float32."""
+"""Of a result: its numbers; the samples are little-endian float32. `place` is the name of a pattern, or NULL."""
+
+ADDED = {"differing": "INTEGER", "compared": "INTEGER", "place": "TEXT"}
+"""The last of these, which version 5 added: column → its type."""
 
 TABLES = """
 CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
@@ -61,6 +67,7 @@ CREATE TABLE results (
     cause INTEGER NOT NULL, model INTEGER NOT NULL, buffer INTEGER NOT NULL,
     seconds REAL NOT NULL, launch_seconds REAL, samples BLOB, instructions INTEGER, registers INTEGER,
     tolerance_share REAL, max_abs REAL, max_rel REAL, max_ulp REAL, seal INTEGER NOT NULL,
+    differing INTEGER, compared INTEGER, place TEXT,
     PRIMARY KEY (run_id, case_id, device)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX results_by_case ON results (case_id, run_id);

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from gpuregress.errors import StorageError
 from gpuregress.history import database as file
-from gpuregress.history import rows
+from gpuregress.history import rows, series
 from gpuregress.history.reader import Reader
 from gpuregress.history.schema import TEXT_COLUMNS
 from gpuregress.records import RunKind, RunSummary
@@ -111,10 +111,10 @@ class History(Reader):
             kept: dict[tuple[str, int], int] = {}
             results = 0
             gone = []
-            runs = database.execute(
-                "SELECT id, kind, imported, cases FROM runs ORDER BY started DESC, id DESC"
-            ).fetchall()
-            for run_id, kind, is_imported, count in runs:
+            runs = database.execute("SELECT id, started, kind, imported, cases FROM runs").fetchall()
+            moments = series.moments((run_id, started, bool(imported)) for run_id, started, _, imported, _ in runs)
+            runs.sort(key=lambda run: (moments[run[0]], run[0]), reverse=True)
+            for run_id, _, kind, is_imported, count in runs:
                 key = kind, is_imported
                 kept[key] = kept.get(key, 0) + 1
                 results += count

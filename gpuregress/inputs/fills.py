@@ -15,7 +15,7 @@ from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import HarnessError
 from gpuregress.inputs import files, random_streams
 from gpuregress.inputs.fill_check import PARK_MILLER_MODULUS, fill_problem
-from gpuregress.numeric import conversion
+from gpuregress.numeric import conversion, float_environment
 from gpuregress.numeric.conversion import NotRepresentable, stored
 from gpuregress.records import Buffer, Fill, GeneratorSeed, Interval, NormalDistribution, Progression, Values
 
@@ -71,6 +71,7 @@ FILLS: dict[str, Make | None] = {
 }
 
 
+@float_environment.default()
 def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> Array:
     """See `inputs.fill`."""
     made = buffer.fill
@@ -89,6 +90,7 @@ def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> A
     return _filled(buffer, made, element)
 
 
+@float_environment.default()
 def same(buffer: Buffer, contents: Array) -> Array:
     """A buffer's contents from those of the buffer that its fill names: the same numbers, none of them rounded.
 

@@ -2,19 +2,28 @@
 
 The results of a group are clustered under each buffer's rule. The result that more than half of the cases have is
 taken for right, and the others differ from it. Without such a majority all differ, for it cannot be told who is wrong.
+
+An element that a case never wrote is no vote: it holds the poison in every case that leaves it out. Where another case
+writes it, the one that does not differs. Elements that no case writes are not compared, only reported.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 from gpuregress import verdict
 from gpuregress.errors import GpuregressError
 from gpuregress.frozen import dataclass
+from gpuregress.judging import write_coverage
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.user_code import UserCodeProcess
-from gpuregress.records import Case, Comparison, Dump, Outcome, Verdict
+from gpuregress.records import Case, Comparison, Dump, Outcome, Rule, Verdict
+
+if TYPE_CHECKING:
+    from gpuregress.numeric.ordinals import Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,7 @@ class GroupMember:
 class _Cluster:
     """Cases whose results are the same under the rule as that of the first one, by their positions in the group."""
 
-    members: list[int]
+    members: list[int] = field(default_factory=list)
 
     @property
     def leader(self) -> int:
@@ -64,18 +73,31 @@ def verdicts(members: Sequence[GroupMember], planned: int, user: UserCodeProcess
     if len(members) < 2:
         return [verdict.without_partners(member.verdict, planned - 1) for member in members]
     group = _GroupComparison(members, user)
-    compared = [group.buffers_of(position) for position in range(len(members))]
     return [
-        _failed(member, buffers)
-        if isinstance(buffers, GpuregressError)
-        else verdict.with_agreement(member.verdict, buffers, planned - len(members))
-        for member, buffers in zip(members, compared, strict=True)
+        _judged(member, group.comparisons_of(position), planned - len(members))
+        for position, member in enumerate(members)
     ]
 
 
-def _failed(member: GroupMember, error: GpuregressError) -> Verdict:
-    outcome = member.outcome
-    return dataclasses.replace(verdict.failed(member.case, error), outcome=outcome, seconds=outcome.seconds)
+@dataclass(frozen=True, slots=True)
+class _MemberComparisons:
+    """The comparisons of one case with its group, and what its reason says of elements that few cases wrote."""
+
+    by_buffer: dict[str, Comparison]
+    remarks: tuple[str, ...]
+
+
+def _judged(member: GroupMember, compared: _MemberComparisons | GpuregressError, absent: int) -> Verdict:
+    if isinstance(compared, GpuregressError):
+        outcome = member.outcome
+        return dataclasses.replace(verdict.failed(member.case, compared), outcome=outcome, seconds=outcome.seconds)
+    judged = verdict.with_agreement(member.verdict, compared.by_buffer, absent)
+    if judged.status == "pass" != member.verdict.status:  # the reason of a new case has been dropped
+        judged = write_coverage.reported(judged, member.case, member.outcome)
+    if compared.remarks and judged.status in ("pass", "new"):
+        reason = "; ".join(filter(None, (judged.reason, *compared.remarks)))
+        judged = dataclasses.replace(judged, reason=reason)
+    return judged
 
 
 class _GroupComparison:
@@ -87,15 +109,22 @@ class _GroupComparison:
     """
 
     def __init__(self, members: Sequence[GroupMember], user: UserCodeProcess | None) -> None:
-        self._members, self._user = members, user
-        self._clusters = {buffer: self._clustered(buffer) for buffer in self._buffers()}
+        self._members = members
+        self._results = {buffer: _BufferResults(members, buffer, user) for buffer in self._buffers()}
 
-    def buffers_of(self, position: int) -> dict[str, Comparison] | GpuregressError:
-        """Buffer → the comparison of one case with the others; an error where a dump cannot be read."""
+    def comparisons_of(self, position: int) -> _MemberComparisons | GpuregressError:
+        """The comparisons of one case with the others; an error where a dump cannot be read."""
+        by_buffer: dict[str, Comparison] = {}
+        remarks: list[str] = []
         try:
-            return {buffer: self._comparison(position, buffer) for buffer in self._clusters}
+            for buffer, results in self._results.items():
+                compared = results.comparison(position)
+                if compared is not None:
+                    by_buffer[buffer] = compared
+                remarks += results.remarks(position)
         except GpuregressError as error:
             return error
+        return _MemberComparisons(by_buffer, tuple(remarks))
 
     def _buffers(self) -> Iterator[str]:
         """The buffers that all members dumped, with one dtype and shape."""
@@ -104,44 +133,190 @@ class _GroupComparison:
             if all(one is not None and (one.dtype, one.shape) == (dump.dtype, dump.shape) for one in others):
                 yield dump.buffer
 
-    def _clustered(self, buffer: str) -> list[_Cluster]:
-        """Cluster the results of a buffer, the largest cluster first; of equally large ones the first in the plan."""
+
+class _BufferResults:
+    """The results of a group in one buffer.
+
+    Args:
+        members: the cases of the group; they are known by their positions.
+        buffer: its name.
+        user: the process for the user's functions; None: this one.
+    """
+
+    def __init__(self, members: Sequence[GroupMember], buffer: str, user: UserCodeProcess | None) -> None:
+        self._members, self._buffer, self._user = members, buffer, user
+        self._dumps = [member.dumps[buffer] for member in members]
+        self._unreadable: dict[int, GpuregressError] = {}
+        positions = range(len(members))
+        self._silent = {position for position in positions if self._is_silent(position)}
+        self._voters = [position for position in positions if position not in self._silent]
+        self._unwritten = {position: mask for position in self._voters if (mask := self._mask(position)) is not None}
+        self._left_out = dict(self._elements_left_out())
+        self._clusters = self._clustered()
+        self._votes = sum(len(cluster.members) for cluster in self._clusters)
+
+    def comparison(self, position: int) -> Comparison | None:
+        """Compare a case with the majority of its group; without one, with the largest cluster that is not its own.
+
+        Returns:
+            None where no other case has written anything to compare it with.
+
+        Raises:
+            DumpError: a dump does not hold what its header says.
+            StorageError: one cannot be read.
+        """
+        if position in self._unreadable:
+            raise self._unreadable[position]
+        if position in self._silent:
+            return self._of_silent(position)
+        if position in self._left_out:
+            return self._of_incomplete(position)
+        if self._votes == 1:
+            return None
+        return self._of_complete(position)
+
+    def remarks(self, position: int) -> Iterator[str]:
+        """Say which elements of a case had nothing to agree with."""
+        if position in self._silent:
+            if not self._is_empty(position):
+                yield f"{self._buffer}: nothing to agree with: the case changed no buffer that it dumps"
+        elif self._votes == 1:
+            yield f"{self._buffer}: nothing to agree with: no other case wrote all that this one writes"
+        elif self._left_out and position not in self._left_out:
+            alone, total = self._written_alone(position), self._dumps[position].count
+            if alone:
+                yield f"{self._buffer}: {alone} of {total} elements were written by this case alone"
+
+    # --- what was written ---------------------------------------------------------------------------------------------
+
+    def _is_empty(self, position: int) -> bool:
+        return write_coverage.is_empty(self._members[position].outcome, self._dumps[position])
+
+    def _is_silent(self, position: int) -> bool:
+        """Whether a case has no result here: it wrote nothing of an output, or changed no dumped buffer at all."""
+        return self._is_empty(position) or write_coverage.is_idle(self._members[position].outcome)
+
+    def _mask(self, position: int) -> Mask | None:
+        try:
+            return write_coverage.unwritten_parts(self._members[position].outcome, self._dumps[position])
+        except GpuregressError as error:
+            self._unreadable[position] = error
+            return None
+
+    def _elements_left_out(self) -> Iterator[tuple[int, Mask]]:
+        """Yield the cases that left out what another one wrote, each with a mask of these parts."""
+        if not self._unwritten:
+            return
+        never = next(iter(self._unwritten.values())).copy()
+        for position in self._voters:
+            never &= self._unwritten.get(position, False)
+        for position, mask in self._unwritten.items():
+            left_out = mask & ~never
+            if left_out.any():
+                yield position, left_out
+
+    def _written_alone(self, position: int) -> int:
+        """Count the elements of which this case alone wrote a part that others left out."""
+        alone = next(iter(self._left_out.values())).copy()
+        for other in self._voters:
+            if other != position:
+                alone &= self._unwritten.get(other, False)
+        return int(alone.any(axis=1).sum())
+
+    def _wrote(self, position: int, parts: Mask) -> int:
+        """Count those of these parts that a case wrote."""
+        return int((parts > self._unwritten.get(position, False)).sum())
+
+    # --- votes --------------------------------------------------------------------------------------------------------
+
+    def _clustered(self) -> list[_Cluster]:
+        """Cluster the results, the largest cluster first; of equally large ones the first in the plan.
+
+        A case that left elements out votes for the one result that it fits, and for none if it fits several. A function
+        of the user is given whole buffers, so it cannot tell which result fits.
+        """
         by_digest: dict[str, list[int]] = {}
-        for position, member in enumerate(self._members):
-            by_digest.setdefault(member.dumps[buffer].digest, []).append(position)
+        for position in self._voters:
+            if position not in self._left_out:
+                by_digest.setdefault(self._dumps[position].digest, []).append(position)
         clusters: list[_Cluster] = []
         for alike in sorted(by_digest.values(), key=len, reverse=True):
-            home = next((one for one in clusters if self._is_same(one.leader, alike[0], buffer)), None)
+            home = next((one for one in clusters if self._is_same(one.leader, alike[0])), None)
             if home is None:
                 clusters.append(_Cluster(alike))
             else:
                 home.members.extend(alike)
+        is_by_function = bool(self._members[0].case.compare.get(self._buffer, Rule()).verify)
+        for position in () if is_by_function else self._left_out:
+            homes = [one for one in clusters if self._is_same(one.leader, position)]
+            if not homes:
+                clusters.append(_Cluster([position]))
+            elif len(homes) == 1:
+                homes[0].members.append(position)
         return sorted(clusters, key=lambda cluster: len(cluster.members), reverse=True)
 
-    def _is_same(self, expected: int, actual: int, buffer: str) -> bool:
+    def _is_same(self, expected: int, actual: int) -> bool:
         try:
-            return self._compare(expected, actual, buffer, is_diagnosed=False).same
+            return self._compare(expected, actual, is_diagnosed=False).same
         except GpuregressError:  # reported where the case itself is compared
             return False
 
-    def _compare(self, expected: int, actual: int, buffer: str, *, is_diagnosed: bool) -> Comparison:
+    # --- comparisons --------------------------------------------------------------------------------------------------
+
+    def _compare(self, expected: int, actual: int, *, is_diagnosed: bool) -> Comparison:
+        """Compare two cases; elements that either one left out are not compared."""
         member = self._members[actual]
-        pair = BufferPair(member.case, "agree", self._members[expected].dumps[buffer], member.dumps[buffer])
+        pair = BufferPair(member.case, "agree", self._dumps[expected], self._dumps[actual])
         if self._user is not None and pair.request.rule.verify:
             return self._user.compare(pair)
-        if pair.is_identical or not is_diagnosed:
+        if pair.is_identical:
+            return pair.compare()
+        left_out = [self._left_out[position] for position in (expected, actual) if position in self._left_out]
+        if left_out and not pair.request.rule.verify:
+            return pair.compare_without(left_out[0] | left_out[-1])
+        if not is_diagnosed:
             return pair.compare()
         from gpuregress.judging import diagnosis  # noqa: PLC0415 - loads numpy, and only a difference needs it
 
         return diagnosis.compare(pair, member.outcome)
 
-    def _comparison(self, position: int, buffer: str) -> Comparison:
-        """Compare a case with the majority of its group; without one, with the largest cluster that is not its own."""
-        clusters, total = self._clusters[buffer], len(self._members)
+    def _of_silent(self, position: int) -> Comparison | None:
+        """The comparison of a case that has no result here; None where nobody has one, and its fill was left."""
+        dump = self._dumps[position]
+        own = next((one.status for one in self._members[position].verdict.buffers if one.name == dump.buffer), "new")
+        if not self._voters and (own == "pass" or not self._is_empty(position)):
+            return None
+        if self._is_empty(position):
+            return write_coverage.nothing_written(dump, "agree")
+        leader = self._clusters[0].leader
+        compared = self._compare(leader, position, is_diagnosed=True)
+        if compared.same:
+            return compared
+        message = f"{compared.difference} from {self._members[leader].label}: this case changed no buffer that it dumps"
+        return dataclasses.replace(compared, message=message)
+
+    def _of_incomplete(self, position: int) -> Comparison:
+        """The failed comparison of a case that left out elements, with the case that wrote most of them."""
+        left_out = self._left_out[position]
+        writer = max(self._voters, key=lambda other: self._wrote(other, left_out))
+        pair = BufferPair(self._members[position].case, "agree", self._dumps[writer], self._dumps[position])
+        from gpuregress.judging import diagnosis  # noqa: PLC0415 - as above
+
+        compared = diagnosis.compare(pair, self._members[position].outcome)
+        elements = left_out.any(axis=1)
+        what = "never written" if left_out[elements].all() else "never written, or in part only"
+        message = (
+            f"{int(elements.sum())} of {compared.of} elements were {what}; "
+            f"other cases write them, as {self._members[writer].label}"
+        )
+        return dataclasses.replace(compared, same=False, identical=False, message=message)
+
+    def _of_complete(self, position: int) -> Comparison:
+        clusters, total = self._clusters, self._votes
         own = next(cluster for cluster in clusters if position in cluster.members)
         has_majority = 2 * len(clusters[0].members) > total
         other = clusters[0] if has_majority else next(cluster for cluster in clusters if cluster is not own)
-        compared = self._compare(other.leader, position, buffer, is_diagnosed=other is not own)
+        compared = self._compare(other.leader, position, is_diagnosed=other is not own)
         if has_majority and compared.same:
             return compared
         theirs, label = len(other.members), self._members[other.leader].label

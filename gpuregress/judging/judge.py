@@ -16,6 +16,7 @@ from gpuregress.judging.case_comparisons import CaseComparisons
 from gpuregress.judging.launches import first_wrong
 from gpuregress.judging.timing import comparison, costs
 from gpuregress.judging.user_code import UserCodeProcess
+from gpuregress.numeric import float_environment
 from gpuregress.records import Case, Outcome, Program, Verdict
 
 
@@ -35,13 +36,14 @@ class Judge:
     user: UserCodeProcess | None = None
     timed_cases: int = 1
 
+    @float_environment.default()
     def verdict(self, case: Case, programs: Sequence[Program], outcome: Outcome) -> Verdict:
         """Judge a case that a worker ran; an error during a comparison gives a verdict, too."""
         try:
             accepted = self.accepted.baseline(case)
             is_done = outcome.state == "done"
             of_case = CaseComparisons(case, outcome, accepted, self.user)
-            comparisons = of_case.by_buffer() if is_done else {}
+            comparisons = write_coverage.without_poison(of_case.by_buffer(), outcome) if is_done else {}
             comparisons = first_wrong.added(case, programs, outcome, accepted, comparisons)
             for name, overwritten in overwritten_inputs.comparisons(case, programs, outcome).items():
                 comparisons.setdefault(name, []).append(overwritten)
@@ -62,7 +64,7 @@ class Judge:
             return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
         except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
             return _internal_error(case, outcome, error)
-        return self._with_rejections(_with_write_coverage(decided, case, outcome))
+        return self._with_rejections(write_coverage.reported(decided, case, outcome))
 
     def _with_rejections(self, decided: Verdict) -> Verdict:
         """The verdict with a note for each buffer whose bytes somebody rejected before."""
@@ -75,12 +77,6 @@ class Judge:
             and (rejection := self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, ""))))
         ]
         return dataclasses.replace(decided, notes=(*decided.notes, *notes)) if notes else decided
-
-
-def _with_write_coverage(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
-    """A new case's verdict with its unwritten elements and NaNs in the reason: before accept, everybody reads it."""
-    remarks = write_coverage.remarks(case, outcome) if decided.status == "new" else ()
-    return dataclasses.replace(decided, reason="; ".join((decided.reason, *remarks))) if remarks else decided
 
 
 def _internal_error(case: Case, outcome: Outcome, error: Exception) -> Verdict:

@@ -19,13 +19,15 @@ from gpuregress import storage
 from gpuregress.errors import HarnessError
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Check, Comparison, Dump, Rule, from_json
+from gpuregress.records import Case, Check, Comparison, Dump, PythonFunction, Rule, from_json
 from gpuregress.workers.watchdog import STARTING_S
 from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 if TYPE_CHECKING:
     from gpuregress.judging.buffer_pairs import BufferPair
 
+MOST_PROCESSES = 4
+"""Processes that wait for a further call; each takes some 60 MB."""
 COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "gpuregress.judging.user_code_child")
 
 
@@ -51,7 +53,9 @@ class UserCodeRequest:
 
 
 class UserCodeProcess:
-    """A child process for the user's functions, as a context manager; started with the first call.
+    """Child processes for the user's functions, as a context manager; each started with its first call.
+
+    Functions of different folders have different processes, so that nothing that one leaves behind reaches another.
 
     Args:
         stop: set when the user asks to stop.
@@ -63,7 +67,8 @@ class UserCodeProcess:
     def __init__(self, stop: StopSignal) -> None:
         self.unanswered = 0
         self._stop = stop
-        self._process: Worker | None = None
+        self._processes: dict[frozenset[str], Worker] = {}
+        self._count = 0
         self._held = contextlib.ExitStack()
         self._scratch: Path | None = None
 
@@ -73,8 +78,9 @@ class UserCodeProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the process."""
-        self._end()
+        """End the processes."""
+        for folders in list(self._processes):
+            self._end(folders)
         self._held.close()
 
     def compare(self, pair: BufferPair) -> Comparison:
@@ -98,7 +104,8 @@ class UserCodeProcess:
         return self._call(UserCodeRequest(case, actual, check), str(check.setting), failed)
 
     def _call(self, request: UserCodeRequest, function: str, failed: Comparison) -> Comparison:
-        process, limit_s = self._started(), request.case.limits.timeout
+        folders, limit_s = _folders(request.case, function), request.case.limits.timeout
+        process = self._started(folders)
         name = f"{Path(function.rpartition(':')[0]).name}:{function.rpartition(':')[2]}"
         try:
             process.channel.send({"call": request})
@@ -107,11 +114,11 @@ class UserCodeProcess:
             answer, alive = None, False
         except HarnessError as error:
             self.unanswered += 1
-            self._end()
+            self._end(folders)
             return dataclasses.replace(failed, message=f"{name}: {error}")
         if answer is not None:
             if answer.get("last"):
-                self._end()
+                self._end(folders)
             return _comparison_in(answer)
         self.unanswered += 1
         message = f"{name} did not come back within {limit_s:g} s"
@@ -119,15 +126,23 @@ class UserCodeProcess:
             process.end(grace_s=0.5)
             message = f"{name}: {process.death().replace('worker process', 'process it ran in')}"
         tail = process.tail()
-        self._end()
+        self._end(folders)
         return dataclasses.replace(failed, message=message + (f"; it last said: {tail[-1]}" if tail else ""))
 
-    def _started(self) -> Worker:
-        if self._process is None:
+    def _started(self, folders: frozenset[str]) -> Worker:
+        """The process of some folders."""
+        process = self._processes.pop(folders, None)
+        if process is not None:
+            self._processes[folders] = process  # last: that of the earliest call is ended first
+        else:
+            if len(self._processes) == MOST_PROCESSES:
+                self._end(next(iter(self._processes)))
             self._scratch = self._scratch or self._held.enter_context(storage.scratch())
-            self._process = Worker(DeviceSlot("cpu", "the user's code"), COMMAND, self._scratch / "printed.txt")
-            self._wait(self._process, STARTING_S)  # until it is ready: its start is not the user's time
-        return self._process
+            self._count += 1
+            printed = self._scratch / f"printed-{self._count}.txt"
+            process = self._processes[folders] = Worker(DeviceSlot("cpu", "the user's code"), COMMAND, printed)
+            self._wait(process, STARTING_S)  # until it is ready: its start is not the user's time
+        return process
 
     def _wait(self, process: Worker, seconds: float) -> tuple[dict[str, Any] | None, bool]:
         """The answer, or None after the time limit; and whether the process is alive."""
@@ -144,10 +159,18 @@ class UserCodeProcess:
                 if messages or not alive:  # neither: the first part of a long line, or an answer to no request
                     return (messages[0] if messages else None), alive
 
-    def _end(self) -> None:
-        if self._process is not None:
-            self._process.end(grace_s=0.1)
-            self._process = None
+    def _end(self, folders: frozenset[str]) -> None:
+        process = self._processes.pop(folders, None)
+        if process is not None:
+            process.end(grace_s=0.1)
+
+
+def _folders(case: Case, function: str) -> frozenset[str]:
+    """The folders of the code that a call may run: of the function, and of fills that it may be compared with."""
+    fills = (buffer.fill.options for buffer in case.buffers.values() if buffer.fill is not None)
+    functions = [function, *(options.function for options in fills if isinstance(options, PythonFunction))]
+    paths = (path.rpartition(":")[0] for path in functions)
+    return frozenset(str(Path(path).parent) for path in paths if path.startswith("/"))
 
 
 def needs(case: Case, check: Check) -> bool:

@@ -13,10 +13,12 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
+from gpuregress import process_state
 from gpuregress.errors import GpuregressError
 from gpuregress.judging import buffer_checks
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.user_code import UserCodeRequest
+from gpuregress.numeric import float_environment
 from gpuregress.records import Comparison, from_json
 from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.child import die_with_parent
@@ -40,7 +42,8 @@ def main(arguments: Sequence[str]) -> int:
     while (message := channel.receive()) is not None:
         threads = threading.active_count()
         reply = _reply(message)
-        is_left = threading.active_count() > threads  # what a function left running would run beside the next one
+        # What a function left running would run beside the next one.
+        is_left = threading.active_count() > threads or process_state.left_changed()
         sys.stdout.flush()
         channel.send({**reply, "last": is_left})
         if is_left:
@@ -58,6 +61,7 @@ def _reply(message: Message) -> dict[str, Any]:
         return {"bug": f"an error inside gpuregress while comparing: {type(error).__name__}: {error}"}
 
 
+@float_environment.default()
 def _result(call: UserCodeRequest) -> Comparison:
     if call.check is not None:
         return buffer_checks.check(call.case, call.actual, call.check)

@@ -1,14 +1,16 @@
-"""Cause of a failure in words, the same for all failures of one kind.
+"""Cause of a failure in words, the same for all failures of one kind, and the extent of a difference.
 
-It is made of the verdict, the kind of fault or the strongest pattern, the kernel and the source line; no numbers of
-elements, sizes or times are in it.
+The cause is made of the verdict, the kind of fault or the strongest pattern of the values, the kernel and the source
+line. No numbers of elements, sizes or times are in it, and no pattern of the indices: one mistake differs in one thread
+of a case, and in one column of the next. The extent tells such differences of one case apart, whose shape stays.
 """
 
 from __future__ import annotations
 
 import re
 
-from gpuregress.records import Case, Comparison, Fault, Verdict
+from gpuregress.diagnose import PLACES
+from gpuregress.records import Case, Comparison, ErrorFigures, Extent, Fault, Verdict
 
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _LINE = re.compile(r"\b([\w.-]+\.(?:cuh?|ptx|h|hpp|cpp|yaml|py)):(\d+)")
@@ -29,22 +31,44 @@ def cause_of(verdict: Verdict, case: Case | None = None) -> str:
         return "no baseline"
     fault = verdict.outcome.fault if verdict.outcome is not None else None
     if verdict.status in ("fault", "timeout") and fault is not None:
-        return " ".join(filter(None, (fault.kind, _kernel(fault, case), _place((fault.message, *fault.details)))))
-    failing = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
-    if verdict.status == "differ" and failing:
-        return f"differ: {_pattern(failing[0])}"
+        return " ".join(filter(None, (fault.kind, _kernel(fault, case), _place(fault))))
+    failing = _failing(verdict)
+    if verdict.status == "differ" and failing is not None:
+        return f"differ: {_pattern(failing)}"
     if verdict.status == "differ" and verdict.timing is not None and verdict.timing.fails:
         return "slower than accepted"
     return f"{verdict.status}: {without_numbers(verdict.reason)}"
 
 
+def extent_of(verdict: Verdict) -> Extent | None:
+    """Return the extent of the difference that names the cause; None where nothing differs.
+
+    Args:
+        verdict: on the case.
+    """
+    failing = _failing(verdict)
+    if verdict.status != "differ" or failing is None:
+        return None
+    error = failing.figures.max_abs if isinstance(failing.figures, ErrorFigures) else None
+    place = next((one.pattern for one in failing.findings if one.pattern in PLACES), "")
+    return Extent(failing.differing, failing.of, error, place)
+
+
+def _failing(verdict: Verdict) -> Comparison | None:
+    comparisons = (one for buffer in verdict.buffers for one in buffer.comparisons)
+    return next((one for one in comparisons if not one.same), None)
+
+
 def _pattern(comparison: Comparison) -> str:
-    """The strongest pattern of a difference with the first wrong kernel, else what was compared."""
+    """The strongest pattern of the values with the first wrong kernel, else what was compared."""
     wrong = comparison.first_wrong
     where = f", first in {wrong.kernel}" if wrong is not None and wrong.among == 1 else ""
-    if comparison.findings:
-        return f"{comparison.findings[0].pattern}{where}"
-    of = comparison.message and f": {without_numbers(comparison.message)}"
+    pattern = next((one.pattern for one in comparison.findings if one.pattern not in PLACES), "")
+    if pattern:
+        return f"{pattern}{where}"
+    # A comparison of elements has nothing to say but their number; a check, or one that was impossible, has.
+    has_reason = comparison.against in ("check", "verify") or not comparison.differing
+    of = f": {without_numbers(comparison.message)}" if has_reason and comparison.message else ""
     return f"{comparison.buffer} ({comparison.against}){of}{where}"
 
 
@@ -55,9 +79,11 @@ def _kernel(fault: Fault, case: Case | None) -> str:
     return f"in {case.launches[fault.position].kernel}"
 
 
-def _place(lines: tuple[str, ...]) -> str:
-    """`at scale.cu:5`, the first source line that a fault names."""
-    match = next((found for line in lines if (found := _LINE.search(line))), None)
+def _place(fault: Fault) -> str:
+    """`at scale.cu:5`, the source line of a fault, else the first that its text names."""
+    if fault.location.file and fault.location.line is not None:
+        return f"at {fault.location.file}:{fault.location.line}"
+    match = next((found for line in (fault.message, *fault.details) if (found := _LINE.search(line))), None)
     return f"at {match[1]}:{match[2]}" if match else ""
 
 

@@ -12,6 +12,7 @@ from gpuregress.frozen import dataclass
 from gpuregress.records import (
     NIGHT_STATUSES,
     EarlierVerdict,
+    Extent,
     LackingDevice,
     NightChanges,
     NightFailure,
@@ -84,7 +85,8 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
         earlier: from the history. Where it knows no night, every failure is new.
         left_out: cases that did not run.
     """
-    failures = [_with_history(one, earlier) for one in _failures(summary)]
+    extents = {verdict.case: verdict.extent for verdict in summary.verdicts}
+    failures = [_with_history(one, earlier, extents.get(one.case)) for one in _failures(summary)]
     new = tuple(one for one in failures if one.since is None and one.status != "new")
     changed = tuple(one for one in failures if one.since is not None and one.before)
     unaccepted = tuple(one for one in failures if one.status == "new")
@@ -131,18 +133,24 @@ def _failures(summary: RunSummary) -> Iterator[NightFailure]:
         yield NightFailure(one.case, "missing", one.lines[0], "missing")
 
 
-def _with_history(failure: NightFailure, earlier: EarlierNights) -> NightFailure:
-    """Add the night of the first failure, and the cause before where it was another one."""
+def _with_history(failure: NightFailure, earlier: EarlierNights, extent: Extent | None) -> NightFailure:
+    """Add the night of the first failure, and cause and counts before where they were other ones."""
     last = earlier.last.get(failure.case)
     goes_on = last is not None and (last.verdict == "new" if failure.status == "new" else last.has_failed)
     if last is None or not goes_on:
         return failure
+    then = last.extent
+    is_other = extent is not None and then is not None and not extent.is_like(then)
     before = ""
-    if failure.status != "new" and (last.verdict, last.cause) != (failure.status, failure.cause):
+    if failure.status != "new" and (is_other or (last.verdict, last.cause) != (failure.status, failure.cause)):
         before = last.cause or last.verdict
+        if is_other and then is not None:
+            error = f"by up to {then.max_abs:.3g}" if then.max_abs is not None else ""
+            before = ", ".join(filter(None, (before, then.place, error)))
+    counts = then.counts if then is not None and extent is not None and then.counts != extent.counts else ""
     since = _since(earlier, failure.case, last)
     since = dataclasses.replace(since, nights=since.nights + 1)
-    return NightFailure(failure.case, failure.status, failure.diagnosis, failure.cause, since, before)
+    return dataclasses.replace(failure, since=since, before=before, counts_before=counts)
 
 
 def _since(earlier: EarlierNights, case: str, last: EarlierVerdict) -> Since:

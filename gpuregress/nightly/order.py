@@ -15,10 +15,10 @@ def ordered(cases: Sequence[Case], last: Mapping[str, EarlierVerdict]) -> tuple[
         last: case → its last verdict; a case without one has never run, or not for some nights.
     """
 
-    def rank(case: Case) -> tuple[int, str]:
+    def rank(case: Case) -> tuple[int, int, str]:
         verdict = last.get(case.name)
         if verdict is None:
-            return 1, ""
-        return (0, "") if verdict.has_failed else (2, verdict.started)
+            return 1, 0, ""
+        return (0, 0, "") if verdict.has_failed else (2, verdict.number, verdict.started)
 
     return tuple(sorted(cases, key=rank))

@@ -60,6 +60,7 @@ def build(
     if wrong:
         raise UsageError(f"--arch: {wrong}")
     distinct: dict[str, Source] = {}
+    typed: dict[str, Source] = {}
     skipping: set[str] = set()
     for case in plan.make(project, selectors).cases:
         if case.settings.refused is not None:
@@ -70,7 +71,12 @@ def build(
             key = source_key(source)
             distinct[key] = source
             skipping |= {key} if case.settings.infeasible else set()
+        for one in plan.type_sources(case).values():
+            source = dataclasses.replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+            typed[source_key(source)] = source
     results = sources.compile_sources(list(distinct.values()), cubins=cubins, listen=listen)
+    if typed:  # one that does not compile is not compared, which ends no run
+        sources.compile_sources(list(typed.values()))
     errors = {key: one for key, one in zip(distinct, results, strict=True) if isinstance(one, GpuregressError)}
     failures = [one for key, one in errors.items() if not (key in skipping and isinstance(one, InfeasibleSource))]
     code = max((error.exit_code for error in failures), default=0)

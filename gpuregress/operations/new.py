@@ -295,7 +295,7 @@ def _choose(declared: Sequence[Declaration], kernel: str | None, source: Path) -
     if kernel is None:
         return declared[0]
     for one in declared:
-        if kernel in (one.name, str(one), one.name.rpartition("::")[2]):
+        if kernel in (one.name, str(one), one.name.rpartition("::")[2], one.signature()):
             return one
     there = ", ".join(map(str, declared)) or "none, but device functions (--function NAME)"
     raise UsageError(f"{source} has no kernel {kernel!r}; it has: {there}")

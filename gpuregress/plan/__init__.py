@@ -12,5 +12,6 @@ from gpuregress.plan.selection import make as make
 from gpuregress.plan.selection import of_cases as of_cases
 from gpuregress.plan.signature_check import check_programs as check_programs
 from gpuregress.plan.signature_check import check_reference as check_reference
+from gpuregress.plan.signature_check import type_sources as type_sources
 from gpuregress.plan.signature_check import unknown_names as unknown_names
 from gpuregress.plan.signature_check import unset_constants as unset_constants

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import dtypes, inputs, read_log, records
@@ -16,6 +16,7 @@ from gpuregress.plan import (
     buffer_usage,
     comparison_rules,
     job_names,
+    kernel_overloads,
     seeds,
     source_files,
     sources,
@@ -36,8 +37,8 @@ from gpuregress.spec import load
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.rules import DEVICE
 from gpuregress.spec.resolve import buffers as spec_buffers
+from gpuregress.spec.resolve import compilation, parameter_combinations, rules, variants
 from gpuregress.spec.resolve import launches as spec_launches
-from gpuregress.spec.resolve import parameter_combinations, rules, variants
 from gpuregress.spec.resolve.buffers import FillSources
 from gpuregress.spec.resolve.scope import Scope
 
@@ -112,6 +113,7 @@ class _JobPlanning:
         if self.job.function is not None and planned:
             buffer_usage.check_can_fail(self.file, self.problems, planned[0].dump)
         self._check_devices()
+        self._check_known_failing(planned)
         self.requests = tuple(self.sources.requests)
         left_out = agreement.check(self.file, planned, self.problems, self.tuned)
         self.notes = tuple(left_out)
@@ -140,6 +142,13 @@ class _JobPlanning:
             if name not in known:
                 text = f"unknown parameter or buffer {name!r}{suggestion(name, known)}"
                 self.problems.add(("fuzz", "keep", position), text)
+
+    def _check_known_failing(self, planned: Sequence[Case]) -> None:
+        """Report conditions that leave out every case: the failure would be known of none."""
+        known = self.job.known_failing
+        is_used = any(case.settings.known_failing is not None for case in planned)
+        if known is not None and known.where and planned and not is_used:
+            self.problems.add(("known_failing", "where"), "selects none of the job's cases, so no failure is known")
 
     def _check_devices(self) -> None:
         has_cubin = any(facts.has_cubin for facts in self.sources.known)
@@ -188,7 +197,7 @@ class _JobPlanning:
         (source, *others), built_variants = variants.combinations(self.file, scope, compiled)
         if len(self.problems):
             return None
-        settings = dataclasses.replace(self._settings(scope, source), refused=refused)
+        settings = dataclasses.replace(self._settings(scope, source, launches), refused=refused)
         return Case(
             job=name,
             name=parameter_combinations.case_name(name, scope.case),
@@ -241,7 +250,15 @@ class _JobPlanning:
             buffers = source_files.with_variables(buffers, facts.files, self.problems)
         self._prepare_status(scope, buffers)
         launches = (function.launch,) if function else spec_launches.launches(self.file, scope, buffers)
-        return CaseInputs(buffers, facts.launched(launches) if facts is not None else launches)
+        if facts is not None:
+            launches = facts.launched(launches)
+            contents = [one.inputs.contents for one in facts.files]
+            launches = kernel_overloads.resolved(launches, contents, buffers, lambda: self._defines(scope))
+        return CaseInputs(buffers, launches)
+
+    def _defines(self, scope: Scope) -> Mapping[str, str]:
+        settings = compilation.compile_settings(scope, self.job.compile, ("compile",), self.job.card)
+        return settings.defines if settings is not None else {}
 
     def _function(
         self, scope: Scope, facts: sources.SourceFacts | None, buffers: Mapping[str, records.Buffer]
@@ -283,7 +300,7 @@ class _JobPlanning:
         )
         return source.arch if is_named else None
 
-    def _settings(self, scope: Scope, source: records.Source) -> CaseSettings:
+    def _settings(self, scope: Scope, source: records.Source, launches: Sequence[records.Launch]) -> CaseSettings:
         def whole(section: str, name: str, value: float | str | None, low: int = 0) -> int | None:
             return None if value is None else scope.whole(value, (section, name), low=low, what="")
 
@@ -317,19 +334,26 @@ class _JobPlanning:
             else None,
             schedules=schedules.first(count) if count and count > 1 else (),
             twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
-            known_failing=self._known_failing(scope),
+            known_failing=self._known_failing(scope, launches),
             retries=self.job.retries or None,
             on=tuple(dict.fromkeys(self.job.devices)) if "devices" in self.job.model_fields_set else (),
         )
 
-    def _known_failing(self, scope: Scope) -> KnownFailing | None:
+    def _known_failing(self, scope: Scope, launches: Sequence[records.Launch]) -> KnownFailing | None:
         """Return the known failure of a case, None for one that the conditions leave out."""
         known = self.job.known_failing
         if known is None:
             return None
         conditions = [scope.number(one, ("known_failing", "where", at)) for at, one in enumerate(known.where)]
-        is_left_out = any(value is not None and not value for value in conditions)
-        return None if is_left_out else KnownFailing(known.until, known.why)
+        if any(value is not None and not value for value in conditions):
+            return None
+        kernel = ""
+        if known.kernel is not None:
+            kernel = spec_launches.launched_kernel(scope, known.kernel, ("known_failing", "kernel"), launches)
+        if known.buffer is not None and known.buffer not in self.job.buffers:
+            text = f"unknown buffer {known.buffer!r}{suggestion(known.buffer, self.job.buffers)}"
+            scope.error(("known_failing", "buffer"), text)
+        return KnownFailing(known.until, known.why, known.failure, known.fault or "", kernel, known.buffer or "")
 
 
 _LARGEST_SLOWDOWN = 1e6

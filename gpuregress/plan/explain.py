@@ -113,6 +113,9 @@ def _judgement(case: Case) -> Iterator[str]:
         of = f" of {case.expect_kernel}" if case.expect_kernel else ""
         at = f" in launch {case.expect_launch + 1}" if case.expect_launch is not None else ""
         yield f"expect    a fault{of}{at}: {case.expect_fault}"
+    known = case.settings.known_failing
+    if known is not None:
+        yield f"known     {known.failure}, until {known.until}: {known.why}"
 
 
 def _reference(case: Case, name: str) -> str:

@@ -140,8 +140,8 @@ def _kernel(
     if scope.problems.reported == before and twin in case.buffers and not any(twin in one.buffers for one in written):
         what = "its" if twin == name else f"{name}'s"
         scope.error(key, f"no launch takes {twin}, so it could not be {what} reference")
-    source = sources.of_reference(file, facts, scope, written, case.buffers, name) if facts is not None else None
-    return records.ReferenceKernel(source, written, item.buffer or "") if source is not None else None
+    found = sources.of_reference(file, facts, scope, written, case.buffers, name) if facts is not None else None
+    return records.ReferenceKernel(*found, item.buffer or "") if found is not None else None
 
 
 def _check_twin(scope: Scope, item: ReferenceSpec, case: CaseBuffers, name: str, rule: Rule) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import JobError, JobErrors
+from gpuregress.frozen import dataclass
+from gpuregress.plan import record_layouts
 from gpuregress.plan.compiled import launches as compiled_launches
 from gpuregress.project import default_memory
 from gpuregress.records import (
-    TENSOR_MAP_ALIGNMENT,
     TENSOR_MAP_BYTES,
     Argument,
     Case,
@@ -23,9 +25,21 @@ from gpuregress.records import (
     Parameter,
     Program,
     Source,
+    TypeLayout,
 )
-from gpuregress.toolchain import cxx_aliases, cxx_declarations, cxx_types, include_scanner, ptx_declarations
+from gpuregress.toolchain import (
+    cxx_aliases,
+    cxx_declarations,
+    cxx_types,
+    include_scanner,
+    programs,
+    ptx_declarations,
+)
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
+from gpuregress.toolchain.host_programs import layouts
+
+_ANY_BITS = "uint32"
+"""The dtype of a buffer with the bits of a variable of any type, as captured variables have it."""
 
 
 def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, ...]:
@@ -43,7 +57,7 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
     for at, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
         launches = [launch for launch in case.launches if launch.source == at]
         errors |= _contradictions(case, launches, program, source, ("launches",))
-        errors |= _variable_problems(case, at, source)
+        errors |= _variable_problems(case, at, source, program)
     if case.function is not None:
         from gpuregress.plan.functions import compiled_types  # noqa: PLC0415 - loads the parser of functions
 
@@ -136,7 +150,7 @@ def _contradictions(
             continue
         sizes_only = bool(program.cubin) and not program.ptx
         problems = _launch_problems(launch, entry, sizes_only=sizes_only)
-        problems = problems or _texture_problems(case, launch, entry) or _pointee_problems(case, launch, entry, source)
+        problems = problems or _texture_problems(case, launch, entry) or _type_problems(case, launch, program, source)
         for position, message in problems:
             key = (*section, origin, "args", *(() if position is None else (position,)))
             errors[key] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
@@ -207,41 +221,164 @@ def _texture_problems(case: Case, launch: Launch, entry: Entry) -> list[tuple[in
     return problems
 
 
-def _pointee_problems(case: Case, launch: Launch, entry: Entry, source: Source) -> list[tuple[int | None, str]]:
-    """Buffers whose elements are not what the kernel's pointers point to, as the source declares them."""
-    texts = _texts(source)
-    only = cxx_declarations.find(_declared(texts), launch.kernel, len(entry.parameters))
-    if only is None:
-        return []
-    pointees = cxx_aliases.pointees(launch.kernel, only, cxx_aliases.aliases(texts, source.defines))
-    triples = zip(launch.args, only.parameters, pointees, strict=True)
-    judged = (_pointee_problem(case, *triple) for triple in triples)
-    return [(position, message) for position, message in enumerate(judged) if message]
+def type_sources(case: Case) -> dict[int, Source]:
+    """Return the sources whose types only the compiler knows, to be compiled with debug information.
+
+    Args:
+        case: with its launches.
+
+    Returns:
+        The position among the case's sources, then those of its references → the source.
+    """
+    launches = list({id(launch): launch for launch in case.launches}.values())
+    given: list[tuple[Source, list[Launch], int | None]]
+    given = [(source, [one for one in launches if one.source == at], at) for at, source in enumerate(case.sources)]
+    given += [(one.source, [*one.launches], None) for one in case.reference_kernels.values()]
+    return {
+        number: programs.with_debug_types(source)
+        for number, (source, own, at) in enumerate(given)
+        if (_texts(source) and _needs_types(case, source, own, at)) or (source.harness and _is_of_structures(case))
+    }
 
 
-def _variable_problems(case: Case, at: int, source: Source) -> dict[Key, str]:
-    """Buffers whose elements are not those of the variables that they fill, as the source declares them."""
+def _is_of_structures(case: Case) -> bool:
+    """Tell whether the function under test may take or return a structure."""
+    call = case.function
+    if call is None:
+        return False
+    types = [one.type for one in call.arguments if one.given == "buffer"] + [call.returns if call.result else ""]
+    return any(type_ and cxx_types.dtype_of_type(type_.rstrip("*& ")) is None for type_ in types)
+
+
+def _needs_types(case: Case, source: Source, launches: Sequence[Launch], at: int | None) -> bool:
+    """Tell whether an argument or a variable is of a type that the source's words do not tell."""
+    if any(_is_structure(argument) for launch in launches for argument in launch.args):
+        return True
+    for launch in {(launch.kernel, launch.args): launch for launch in launches}.values():
+        known = _written(source, launch.kernel, len(launch.args))
+        for number, argument in enumerate(launch.args):
+            if not _is_compared(case, argument) or (known and known[number].pointee is not None):
+                continue
+            if not known or known[number].is_structure:
+                return True
+    filled = [one for one in case.buffers.values() if one.symbol and one.symbol_source == at]
+    aliases = cxx_aliases.aliases(_texts(source), source.defines) if filled else {}
+    types = cxx_declarations.variable_types("\n".join(_texts(source))) if filled else {}
+    return any(
+        one.dtype != _ANY_BITS and cxx_aliases.dtype_of(types.get(_last_name(one.symbol), ""), aliases) is None
+        for one in filled
+    )
+
+
+def _is_structure(argument: Argument) -> bool:
+    return argument.kind == "struct" or (argument.kind == "scalar" and record_layouts.is_record(argument.dtype))
+
+
+def _is_compared(case: Case, argument: Argument) -> bool:
+    """Tell whether an argument is a buffer whose elements the kernel must take for what they are."""
+    buffer = case.buffers.get(argument.buffer) if argument.kind == "buffer" else None
+    return buffer is not None and not argument.untyped and not argument.as_map and buffer.texture is None
+
+
+def _type_problems(case: Case, launch: Launch, program: Program, source: Source) -> list[tuple[int | None, str]]:
+    """Arguments that are not what the kernel takes, as the source declares it or as it is compiled."""
+    types = program.types.get(launch.kernel, ())
+    written = _written(source, launch.kernel, len(launch.args))
+    found: list[tuple[int | None, str]] = []
+    for position, argument in enumerate(launch.args):
+        problem = None
+        if written and _is_compared(case, argument):
+            problem = _pointee_problem(case, argument, written[position])
+        if problem is None and len(types) == len(launch.args):
+            name = program.entries[launch.kernel].parameters[position].name
+            parameter = f"parameter {name!r}" if name else f"parameter {position + 1}"
+            problem = _compiled_problem(case, argument, types[position], parameter)
+        if problem is not None:
+            found.append((position, problem))
+    return found
+
+
+def _compiled_problem(case: Case, argument: Argument, type_: TypeLayout, parameter: str) -> str | None:
+    """Describe an argument that is not of the type that the compiler gave the parameter."""
+    if argument.kind == "buffer" and type_.pointee is not None:
+        return _element_problem(case, argument, type_.pointee, f"{parameter} points to")
+    if argument.kind not in ("struct", "scalar"):
+        return None
+    problem = record_layouts.argument_problem(argument, type_)
+    if problem is not None:
+        return f"{parameter} is {record_layouts.shown(type_)}: {problem}"
+    members = record_layouts.pointers(argument, type_)
+    judged = (
+        _element_problem(case, inner, pointee, f"{path} of {parameter} points to") for inner, path, pointee in members
+    )
+    return next((problem for problem in judged if problem is not None), None)
+
+
+def _element_problem(case: Case, argument: Argument, type_: TypeLayout, who: str) -> str | None:
+    """Describe a buffer whose elements are not of the type that a pointer points to."""
+    if not _is_compared(case, argument):
+        return None
+    name, own = argument.buffer, case.buffers[argument.buffer].dtype
+    pass_on = f"write {{pointer: {name}}} to pass its memory as it is"
+    dtype = cxx_types.dtype_of_type(type_.name) or layouts.scalar_dtype(type_.kind, type_.size)
+    if dtype is not None and not record_layouts.is_record(own):
+        if _fits(dtypes.parse(own), dtypes.parse(dtype)):
+            return None
+        return f"the buffer {name} holds {own} and {who} {dtype}: give the buffer `dtype: {dtype}`, or {pass_on}"
+    problem = record_layouts.buffer_problem(own, type_)
+    if problem is None:
+        return None
+    return (
+        f"the buffer {name} holds {own} and {who} {record_layouts.shown(type_)}: {problem}; {_remedy(type_)}{pass_on}"
+    )
+
+
+def _remedy(type_: TypeLayout) -> str:
+    dtype = record_layouts.remedy(type_)
+    return f"give the buffer `dtype: {_yaml(dtype)}`, or " if dtype is not None else ""
+
+
+def _yaml(dtype: str) -> str:
+    return dtype.replace(":", ": ").replace(",", ", ")
+
+
+def _variable_problems(case: Case, at: int, source: Source, program: Program) -> dict[Key, str]:
+    """Buffers whose elements are not those of the variables that they fill, as declared or as compiled."""
     filled = [one for one in case.buffers.values() if one.symbol and one.symbol_source == at]
     texts = _texts(source) if filled else ()
     written = cxx_declarations.variable_types("\n".join(texts))
     aliases = cxx_aliases.aliases(texts, source.defines)
     problems: dict[Key, str] = {}
     for buffer in filled:
-        type_ = written.get((buffer.symbol or "").rpartition("::")[2], "")
-        dtype = cxx_aliases.dtype_of(type_, aliases) if type_ else None
-        if dtype is None or buffer.dtype == "uint32":  # the bits of any type, as captured variables have them
+        if buffer.dtype == _ANY_BITS:
             continue
-        if not _fits(dtypes.parse(buffer.dtype), dtypes.parse(dtype)):
-            problems["buffers", buffer.name, "dtype"] = (
-                f"the buffer {buffer.name} holds {buffer.dtype} and the variable {buffer.symbol} is {type_}: "
-                f"give the buffer `dtype: {dtype}`, or `uint32` to fill its bits"
-            )
+        type_ = written.get(_last_name(buffer.symbol), "")
+        dtype = cxx_aliases.dtype_of(type_, aliases) if type_ else None
+        start = f"the buffer {buffer.name} holds {buffer.dtype} and the variable {buffer.symbol} is"
+        key = ("buffers", buffer.name, "dtype")
+        if dtype is not None:
+            if not _fits(dtypes.parse(buffer.dtype), dtypes.parse(dtype)):
+                problems[key] = f"{start} {type_}: give the buffer `dtype: {dtype}`, or `uint32` to fill its bits"
+            continue
+        for compiled in program.types.get(buffer.symbol or "", ()):
+            problem = record_layouts.buffer_problem(buffer.dtype, compiled)
+            if problem is not None:
+                shown_type = record_layouts.shown(compiled)
+                problems[key] = f"{start} {shown_type}: {problem}; {_remedy(compiled)}`dtype: uint32` to fill its bits"
     return problems
+
+
+def _last_name(symbol: str | None) -> str:
+    return (symbol or "").rpartition("::")[2]
+
+
+def _has_texts(source: Source) -> bool:
+    return Path(source.path).suffix in include_scanner.SUFFIXES and not source.harness
 
 
 def _texts(source: Source) -> tuple[str, ...]:
     """The texts of a C++ source that the user wrote, and of its headers; none where they cannot be read."""
-    if Path(source.path).suffix not in include_scanner.SUFFIXES or source.harness:
+    if not _has_texts(source):
         return ()
     try:
         return tuple(content.decode(errors="replace") for content in toolchain.inputs(source).contents)
@@ -254,11 +391,41 @@ def _declared(texts: tuple[str, ...]) -> tuple[Declaration, ...]:
     return tuple(one for text in texts for one in cxx_declarations.declarations(text))
 
 
-def _pointee_problem(case: Case, argument: Argument, parameter: CxxParameter, pointee: str | None) -> str | None:
-    buffer = case.buffers.get(argument.buffer) if argument.kind == "buffer" else None
-    if buffer is None or pointee is None or argument.untyped or argument.as_map or buffer.texture is not None:
-        return None
-    if _fits(dtypes.parse(buffer.dtype), dtypes.parse(pointee)):
+@dataclass(frozen=True, slots=True)
+class _WrittenParameter:
+    """A parameter as the source's words tell it: the dtype that it points to, None where they do not tell."""
+
+    parameter: CxxParameter
+    pointee: str | None
+
+    @property
+    def is_structure(self) -> bool:
+        """Whether it may point to a structure."""
+        type_ = self.parameter.type.replace(" ", "")
+        return self.parameter.pointer and not type_.endswith("**") and "void" not in re.findall(r"\w+", type_)
+
+
+def _written(source: Source, kernel: str, count: int) -> tuple[_WrittenParameter, ...]:
+    """The parameters of a kernel as the source declares them; none where no declaration, or several, may be its."""
+    texts = _texts(source)
+    defines = tuple(source.defines.items())
+    return _parameters_in(texts, defines, kernel, count) if texts else ()
+
+
+@functools.lru_cache(maxsize=256)
+def _parameters_in(
+    texts: tuple[str, ...], defines: tuple[tuple[str, str], ...], kernel: str, count: int
+) -> tuple[_WrittenParameter, ...]:
+    only = cxx_declarations.find(_declared(texts), kernel, count)
+    if only is None:
+        return ()
+    pointees = cxx_aliases.pointees(kernel, only, cxx_aliases.aliases(texts, dict(defines)))
+    return tuple(map(_WrittenParameter, only.parameters, pointees))
+
+
+def _pointee_problem(case: Case, argument: Argument, written: _WrittenParameter) -> str | None:
+    buffer, pointee, parameter = case.buffers[argument.buffer], written.pointee, written.parameter
+    if pointee is None or _fits(dtypes.parse(buffer.dtype), dtypes.parse(pointee)):
         return None
     alias = "" if cxx_types.dtype_of_type(parameter.type.rstrip("* ")) == pointee else f" ({parameter.type})"
     return (
@@ -271,7 +438,7 @@ def _fits(own: ElementType, pointee: ElementType) -> bool:
     """Tell whether a kernel may take elements for those of a buffer: numbers of one kind and size, or bytes."""
     scalars = [{part.scalar for part in element.parts} for element in (own, pointee)]
     if any(len(one) != 1 for one in scalars):
-        return True  # a record: its layout is the user's
+        return True  # a record, which the compiled types are compared with
     (one,), (other,) = scalars
     if one.holds(other) or 1 in (one.size, other.size):
         return True
@@ -279,7 +446,7 @@ def _fits(own: ElementType, pointee: ElementType) -> bool:
 
 
 def _size_problem(argument: Argument, parameter: Parameter) -> str | None:
-    size, _ = layout(argument)
+    size, _ = record_layouts.size_and_alignment(argument)
     what = {"buffer": f"the buffer {argument.buffer}", "scalar": argument.dtype}.get(argument.kind, argument.kind)
     return (
         None if size == parameter.size else f"{what} has {_bytes(size)} and the parameter has {_bytes(parameter.size)}"
@@ -296,7 +463,7 @@ def _problem(argument: Argument, parameter: Parameter) -> str | None:
             what = f"the buffer {argument.buffer}" if argument.buffer else "null"
             return f"{what} is a pointer and {wanted}{_scalar_hint(parameter)}"
         return None
-    size, _ = layout(argument)
+    size, _ = record_layouts.size_and_alignment(argument)
     if argument.kind == "struct":
         if parameter.kind != "struct" and not (len(argument.fields) == 1 and size == parameter.size):
             return f"a struct is given and {wanted}"
@@ -359,23 +526,6 @@ def _scalar_hint(parameter: Parameter) -> str:
     if parameter.kind == "float":
         return f": write {{float{8 * parameter.size}: …}}"
     return ""
-
-
-def layout(argument: Argument) -> tuple[int, int]:
-    """Return an argument's size and alignment in bytes, with a struct's members laid out as in C."""
-    if argument.as_map and not argument.in_memory:
-        return TENSOR_MAP_BYTES, TENSOR_MAP_ALIGNMENT
-    if argument.kind in ("buffer", "null"):
-        return 8, 8
-    if argument.kind == "scalar":
-        element = dtypes.parse(argument.dtype)
-        return element.size, element.alignment
-    size, largest = 0, 1
-    for member in argument.fields:
-        inner, alignment = layout(member)
-        size = -(-size // alignment) * alignment + inner
-        largest = max(largest, alignment)
-    return -(-size // largest) * largest, largest
 
 
 def shown(source: Source, kernel: str, entry: Entry) -> str:

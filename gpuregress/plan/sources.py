@@ -11,7 +11,7 @@ from gpuregress import records, revision, toolchain
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.frozen import dataclass
-from gpuregress.plan import source_files
+from gpuregress.plan import kernel_overloads, source_files
 from gpuregress.plan.job_plans.job_plan import AUTO, LabelRequest
 from gpuregress.plan.source_files import SourceFile, SourcePath, SourceTexts
 from gpuregress.spec import templates
@@ -251,8 +251,8 @@ def of_reference(
     launches: tuple[records.Launch, ...],
     buffers: Mapping[str, records.Buffer],
     name: str,
-) -> records.Source | None:
-    """Return the source of a reference's kernels; None if it does not exist, which is reported.
+) -> tuple[records.Source, tuple[records.Launch, ...]] | None:
+    """Return the source of a reference's kernels, and their launches; None if it does not exist, which is reported.
 
     Args:
         file: the job.
@@ -274,15 +274,19 @@ def of_reference(
     include = known.include if item.compile is None else _folders(scope.problems, settings, key)
     at = known.paths.index(path) if path in known.paths else None
     if located.language:
-        return _python_reference(file, scope, located, settings, launches, buffers, name)
+        python = _python_reference(file, scope, located, settings, launches, buffers, name)
+        return (python, launches) if python is not None else None
     symbols = _symbols(buffers, at)
+    probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
+    contents = known.files[at].inputs.contents if at is not None else toolchain.inputs(probe).contents
+    launches = kernel_overloads.resolved(launches, [contents], buffers, lambda: settings.defines)
     if at is None:
         declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
         symbols = tuple(symbol for symbol in symbols if symbol.rpartition("::")[2] in declared)
     compiled = _compiled(path, include, settings, launches, symbols)
     if at is None or item.compile is not None:
-        return compiled
-    return dataclasses.replace(compiled, digest=known.files[at].inputs.digest)
+        return compiled, launches
+    return dataclasses.replace(compiled, digest=known.files[at].inputs.digest), launches
 
 
 def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str) -> SourcePath | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,15 +81,14 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Wait for the run's end; hand its report to the process that prints."""
-    if _RUN not in sys.modules:
-        return
-    from gpuregress.pytest_plugin import run_of_session
+    texts = session.config.stash.setdefault(_TEXTS, [])
+    if _RUN in sys.modules:
+        from gpuregress.pytest_plugin import run_of_session
 
-    texts = run_of_session.finish(session)
+        texts += run_of_session.finish(session)
     output = getattr(session.config, "workeroutput", None)
-    if output is not None:
+    if output is not None and texts:
         output[_KEY] = texts
-    session.config.stash.setdefault(_TEXTS, []).extend(texts)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -108,8 +108,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture
-def kernel_regression(request: pytest.FixtureRequest) -> KernelRegression:
+def kernel_regression(request: pytest.FixtureRequest) -> Iterator[KernelRegression]:
     """Compare arrays with baselines that are dumps beside the test: `kernel_regression.check(y=y, rtol=1e-6)`."""
     from gpuregress.pytest_plugin.regression import KernelRegression
 
-    return KernelRegression(request)
+    regression = KernelRegression(request)
+    yield regression
+    request.config.stash.setdefault(_TEXTS, []).extend(regression.notes)

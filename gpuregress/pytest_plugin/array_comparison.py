@@ -16,10 +16,12 @@ from gpuregress.diagnose import DifferenceSample, Evidence
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError
+from gpuregress.numeric import float_environment
 from gpuregress.records import BufferVerdict, Comparison, Rule, Verdict
 from gpuregress.report import terminal
 
 
+@float_environment.default()
 def difference(name: str, array: npt.NDArray[Any], element: ElementType, rule: Rule, path: Path) -> str:
     """Describe how an array differs from its baseline; "" where it does not.
 

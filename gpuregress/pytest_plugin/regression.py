@@ -6,12 +6,14 @@ The baselines are dumps beside the test: `test_sum.py` and the test `test_small`
 from __future__ import annotations
 
 import glob
+import numbers
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 import pytest
 
@@ -20,12 +22,14 @@ from gpuregress.compare.rule_validation import validate_rule
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import writer
 from gpuregress.escapes import visible
-from gpuregress.pytest_plugin import array_comparison, baseline_names
+from gpuregress.pytest_plugin import array_comparison, baseline_names, num_regression
 from gpuregress.records import Rule
 
 _SUFFIX = ".dump"
 _BOUNDS = ("rtol", "atol", "ulp", "nan")
 _KEYS = ("rtol", "atol", "ulp", "nan", "order")
+_KEYWORDS = (*_KEYS, "rules", "basename")
+_WORDS = {"nan": ("equal", "never"), "order": ("indexed", "any")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +56,13 @@ class KernelRegression:
         self._regenerates = bool(getattr(option, "force_regen", False))
         self._folder = request.path.parent / request.path.stem
         self._checked: set[str] = set()
+        self.notes: list[str] = []
 
     def check(
         self,
         data: Mapping[str, Any] | None = None,
         /,
-        *,
+        *others: Any,
         rtol: float | None = None,
         atol: float | None = None,
         ulp: int | None = None,
@@ -70,10 +75,12 @@ class KernelRegression:
         """Compare arrays with their baselines; every bit must be equal where no tolerance is given.
 
         An array without a baseline gets one, and the test fails once. With `--gpuregress-accept` what is new or differs
-        becomes the baseline, and the test passes.
+        becomes the baseline, and the test passes. Where a test has no baseline of ours but one of pytest-regressions,
+        it is compared with that, and gets one of ours if all is equal.
 
         Args:
             data: array's name → array of numpy, CuPy, Torch, or numbers.
+            others: nothing; an argument that pytest-regressions takes here is refused with what to write.
             rtol: of arrays of floats: |actual - baseline| <= atol + rtol * |baseline|.
             atol: see rtol.
             ulp: of arrays of floats: steps between floats.
@@ -82,9 +89,10 @@ class KernelRegression:
             rules: array's name → `rtol`, `atol`, `ulp`, `nan`, `order` for it alone.
             basename: of the files, the test's name where not given. A further check with the same one, of this test or
                 of another one in its file, is compared with the same baselines, and never replaces them.
-            named: further arrays.
+            named: further arrays; not numbers, which may be misspelt keywords.
         """
         __tracebackhide__ = True
+        self._refuse(data, others, rules, basename, named)
         node = self._request.node
         base = baseline_names.of_test(node.name) if basename is None else basename
         owner = baseline_names.owner(self._request.config, self._folder / base, node.nodeid)
@@ -98,18 +106,85 @@ class KernelRegression:
         if not given or unknown:
             what = f"rules for {', '.join(unknown)}, which is not given" if unknown else "no array is given"
             pytest.fail(f"kernel_regression: {what}", pytrace=False)
-        self._compare(base, given, is_first=is_first)
+        paths = self._paths(base, given)
+        present = set(self._present(base))
+        if is_first and not (present or self._accepts or self._regenerates):
+            earlier = num_regression.find(self._folder, self._request, basename)
+            if earlier.names or earlier.problems:
+                self._take_over(earlier, given, paths)
+                return
+        self._compare(given, paths, present, is_first=is_first)
 
-    def _compare(self, base: str, given: list[_Given], *, is_first: bool) -> None:
+    def _refuse(self, data: Any, others: tuple[Any, ...], rules: Any, basename: Any, named: Mapping[str, Any]) -> None:
+        """Fail for arguments that mean nothing, before anything is compared."""
+        __tracebackhide__ = True
+        problems = [
+            problem
+            for name, value in named.items()
+            if (problem := num_regression.keyword_problem(name, value, _KEYWORDS))
+        ]
+        if others:
+            problems.append("check takes one mapping; write basename=… and rules=… as keywords")
+        if not (data is None or isinstance(data, Mapping)):
+            problems.append(
+                f"the first argument is of type {type(data).__name__}; expected a mapping: check({{'y': y}})"
+            )
+        elif wrong := [name for name in data or () if not (isinstance(name, str) and name)]:
+            problems.append(f"{wrong[0]!r} is not the name of an array; expected text")
+        elif twice := sorted(set(data or ()) & set(named)):
+            problems.append(f"{twice[0]} is given twice, in the mapping and by its name")
+        if not (rules is None or isinstance(rules, Mapping)):
+            problems.append(f"rules is {rules!r}; expected a mapping: rules={{'y': {{'rtol': …}}}}")
+        if not (basename is None or (isinstance(basename, str) and _is_below(basename))):
+            problems.append(f"basename is {basename!r}; expected the name of a file below {_shown(self._folder)}")
+        if problems:
+            pytest.fail(visible(f"kernel_regression: {problems[0]}"), pytrace=False)
+
+    def _paths(self, base: str, given: list[_Given]) -> dict[str, Path]:
         __tracebackhide__ = True
         paths = {one.name: self._folder / f"{base}.{_file_name(one.name)}{_SUFFIX}" for one in given}
         if len(set(paths.values())) < len(paths):
             pytest.fail(f"kernel_regression: two of {', '.join(paths)} have one file name: rename one", pytrace=False)
-        present = {
-            path
-            for path in self._folder.glob(f"{glob.escape(base)}.*{_SUFFIX}")
-            if "." not in path.name[len(base) + 1 : -5]
-        }
+        return paths
+
+    def _present(self, base: str) -> Iterator[Path]:
+        """The baselines that are there; those of a name that goes on after a point are others'."""
+        for path in self._folder.glob(f"{glob.escape(base)}.*{_SUFFIX}"):
+            if "." not in path.name[len(Path(base).name) + 1 : -len(_SUFFIX)]:
+                yield path
+
+    def _take_over(
+        self, earlier: num_regression.EarlierBaselines, given: list[_Given], paths: Mapping[str, Path]
+    ) -> None:
+        """Compare with the baselines of pytest-regressions; all of them become ours, or none."""
+        __tracebackhide__ = True
+        texts = [*earlier.problems]
+        longest = max(one.array.size for one in given)
+        known = [one for one in given if one.name in earlier.names]
+        for one in known:
+            baseline = self._scratch("earlier", paths[one.name].name)
+            try:
+                array, element = earlier.read(one.name, one.array, one.element, longest)
+                writer.write(baseline, array, element, array.shape, durable=False)
+                problem = array_comparison.difference(one.name, one.array, one.element, one.rule, baseline)
+            except (TypeError, ValueError) as error:
+                problem = f"{one.name}: {error}"
+            if problem:
+                texts += [problem, *self._write_obtained(one, paths), f"  baseline  {_shown(earlier.path(one.name))}"]
+        texts += [
+            f"{_shown(earlier.path(name))} has {name}, which the test does not give"
+            for name in sorted(earlier.names - {one.name for one in given})
+        ]
+        if not texts:
+            for one in given:
+                writer.write(paths[one.name], one.array, one.element, one.array.shape)
+            files = sorted({_shown(earlier.path(one.name)) for one in known})
+            self.notes.append(f"equal to {', '.join(files)}, which is not read any more: {self._request.node.nodeid}")
+        fresh = [paths[one.name] for one in given if one not in known and not texts]
+        self._report(fresh, texts, is_new=True, is_first=True)
+
+    def _compare(self, given: list[_Given], paths: Mapping[str, Path], present: set[Path], *, is_first: bool) -> None:
+        __tracebackhide__ = True
         gone = sorted(present - set(paths.values()))
         texts: list[str] = []
         written: list[Path] = []
@@ -120,9 +195,7 @@ class KernelRegression:
                 writer.write(path, one.array, one.element, one.array.shape)
                 written.append(path)
             elif problem:
-                obtained = self._obtained(path.name)
-                writer.write(obtained, one.array, one.element, one.array.shape, durable=False)
-                texts += [problem, f"  obtained  {obtained}", f"  baseline  {_shown(path)}"]
+                texts += [problem, *self._write_obtained(one, paths), f"  baseline  {_shown(path)}"]
         if gone and is_first and (self._accepts or self._regenerates):
             for path in gone:
                 path.unlink()
@@ -141,33 +214,59 @@ class KernelRegression:
         if texts:
             pytest.fail(visible("\n".join(texts)), pytrace=False)
 
-    def _obtained(self, name: str) -> Path:
+    def _write_obtained(self, one: _Given, paths: Mapping[str, Path]) -> list[str]:
+        """Write what a test gave, and return the line that says where."""
+        path = self._scratch("obtained", paths[one.name].name)
+        writer.write(path, one.array, one.element, one.array.shape, durable=False)
+        return [f"  obtained  {path}"]
+
+    def _scratch(self, kind: str, name: str) -> Path:
         folder: Path = self._request.getfixturevalue("tmp_path")
-        return folder / "obtained" / name
+        return folder / kind / name
 
 
 def _given(name: str, value: Any, common: Mapping[str, Any], own: Mapping[str, Any] | None) -> _Given:
     __tracebackhide__ = True
     problem = ""
     try:
-        array, element = arrays.contents(value)
+        is_structured = isinstance(value, np.ndarray | np.void) and value.dtype.names is not None
+        array, element = arrays.records(np.asarray(value)) if is_structured else arrays.contents(value)
     except (TypeError, ValueError) as error:
         problem = str(error)
     if problem:  # outside of the handler, so that pytest shows one error
         pytest.fail(f"kernel_regression: {name}: {problem}", pytrace=False)
-    unknown = sorted(set(own or {}) - set(_KEYS))
-    if unknown:
-        pytest.fail(
-            f"kernel_regression: rules[{name!r}]: unknown {', '.join(unknown)}; the keys are {', '.join(_KEYS)}",
-            pytrace=False,
-        )
     shared = {key: value for key, value in common.items() if element.is_float or key not in _BOUNDS}
+    problem = _keys_problem("", common) or _keys_problem(f"rules[{name!r}]: ", {} if own is None else own)
+    if problem:
+        pytest.fail(visible(f"kernel_regression: {problem}"), pytrace=False)
     rule = Rule(**(shared if own is None else {"order": common["order"], **own}))
     problems = validate_rule(rule, element)
     if problems:
         keys, text = problems[0]
         pytest.fail(f"kernel_regression: {'.'.join(keys)} of {name} {text}", pytrace=False)
     return _Given(name, array, element, rule)
+
+
+def _keys_problem(where: str, keys: Any) -> str:
+    """Describe what is wrong with keys of a rule, whatever they apply to; "" if nothing is."""
+    if not isinstance(keys, Mapping):
+        return f"{where}{keys!r}; expected a mapping of {', '.join(_KEYS)}"
+    unknown = sorted(str(key) for key in keys if key not in _KEYS)
+    if unknown:
+        return f"{where}unknown {', '.join(unknown)}; the keys are {', '.join(_KEYS)}"
+    for key, value in keys.items():
+        if key in _WORDS:
+            if value not in _WORDS[key]:
+                return f"{where}{key} is {value!r}; expected {' or '.join(_WORDS[key])}"
+        elif value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+            return f"{where}{key} is {value!r}; expected a number"
+    return ""
+
+
+def _is_below(name: str) -> bool:
+    """Tell whether a name is that of a file in a folder, or in one below it."""
+    path = Path(name)
+    return bool(path.name) and not (path.is_absolute() or ".." in path.parts or name.endswith("/") or "\0" in name)
 
 
 def _file_name(name: str) -> str:

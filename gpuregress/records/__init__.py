@@ -73,6 +73,9 @@ from gpuregress.records.instrumentation.schedules import ConflictSurvey as Confl
 from gpuregress.records.instrumentation.schedules import ScheduleRun as ScheduleRun
 from gpuregress.records.launch_digests import FirstWrong as FirstWrong
 from gpuregress.records.launch_digests import LaunchDigests as LaunchDigests
+from gpuregress.records.layouts import MemberLayout as MemberLayout
+from gpuregress.records.layouts import TypeKind as TypeKind
+from gpuregress.records.layouts import TypeLayout as TypeLayout
 from gpuregress.records.maps.images import BufferImage as BufferImage
 from gpuregress.records.maps.images import ImageLayer as ImageLayer
 from gpuregress.records.observations import Determinism as Determinism
@@ -139,6 +142,7 @@ from gpuregress.records.trends.history import ShortResult as ShortResult
 from gpuregress.records.trends.history import TimingStep as TimingStep
 from gpuregress.records.trends.nights import NIGHT_STATUSES as NIGHT_STATUSES
 from gpuregress.records.trends.nights import EarlierVerdict as EarlierVerdict
+from gpuregress.records.trends.nights import Extent as Extent
 from gpuregress.records.trends.nights import LackingDevice as LackingDevice
 from gpuregress.records.trends.nights import NightChanges as NightChanges
 from gpuregress.records.trends.nights import NightFailure as NightFailure

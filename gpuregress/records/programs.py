@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Literal
 
 from gpuregress.frozen import dataclass
+from gpuregress.records.layouts import TypeLayout
 from gpuregress.records.serialization import Sparse
 
 
@@ -169,6 +170,8 @@ class Program:
         arch: `sm_90`.
         unknown: why the source's text does not tell all that it was made of, "" where it does.
         card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
+        types: the C++ name of a kernel → its parameters' types, and that of a variable → its type; of a program with
+            debug information.
     """
 
     key: str
@@ -181,6 +184,7 @@ class Program:
     arch: str
     unknown: str = ""
     card: str = ""
+    types: Mapping[str, tuple[TypeLayout, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +265,7 @@ class FunctionCall:
         result: the buffer that holds what is returned; "": nothing is returned.
         host: the C++ text behind the source that calls it on the host; "": it is not asked for.
         library: the functions of the mathematical library that it calls, where its host twin is asked for.
+        returns: the type of what is returned, as the source writes it.
     """
 
     name: str
@@ -272,3 +277,4 @@ class FunctionCall:
     result: str = ""
     host: str = ""
     library: tuple[str, ...] = ()
+    returns: str = ""

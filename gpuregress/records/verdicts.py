@@ -16,7 +16,7 @@ from gpuregress.records.outcomes import Outcome
 from gpuregress.records.parameter_spaces import ParameterSpace
 from gpuregress.records.serialization import Sparse
 from gpuregress.records.statuses import Status, headline
-from gpuregress.records.trends.nights import NightChanges
+from gpuregress.records.trends.nights import Extent, NightChanges
 
 State = Literal["running", "finished", "interrupted", "cut short"]
 """The state of a run: `cut short` ended without a record (kill -9, a power cut)."""
@@ -164,10 +164,12 @@ class SourceLocation:
     Attributes:
         file: absolute.
         line: counted from 1; 0 for the whole file.
+        calls: the calls that the line is inlined into, innermost first, as far as they are in files of the project.
     """
 
     file: str
     line: int = 0
+    calls: tuple[SourceLocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,7 @@ class Verdict:
         parameters: the case's, name → value; none of a broken job.
         variants: how its other builds compare with it.
         cause: a key for failures of one cause, in words that are the same from night to night; "" without one.
+        extent: of the difference; None without one.
         tolerance_share: the largest part of its tolerance that an element used, over 1 where one broke it; None where
             no rule with a tolerance compared anything.
         location: the line that a report names for a failure; None for a pass.
@@ -286,6 +289,7 @@ class Verdict:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     variants: tuple[VariantVerdict, ...] = ()
     cause: str = ""
+    extent: Extent | None = None
     tolerance_share: float | None = None
     location: SourceLocation | None = None
     known: KnownFailing | None = None

@@ -42,6 +42,9 @@ CSV_COLUMNS = (
     "max_rel",
     "max_ulp",
     "buffer",
+    "differing",
+    "compared",
+    "place",
 )
 """Columns of a CSV file: new ones come at the end."""
 _SHORT_HASH = 7

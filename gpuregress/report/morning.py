@@ -157,9 +157,10 @@ def _section(heading: str, texts: Sequence[str], most: int) -> Iterator[str]:
 
 def _history(failure: NightFailure, tonight: str) -> str:
     before = f" (before: {one_line(failure.before)})" if failure.before else ""
+    counts = f" (last night: {failure.counts_before})" if failure.counts_before else ""
     if failure.since is None:
-        return before
-    return f" ({_when(failure.since, tonight)}; {failure.since.nights} nights){before}"
+        return f"{counts}{before}"
+    return f"{counts} ({_when(failure.since, tonight)}; {failure.since.nights} nights){before}"
 
 
 def _lasted(failure: NightFailure, tonight: str) -> str:
@@ -193,8 +194,9 @@ def _first(failures: Iterable[NightFailure]) -> Since | None:
 
 
 def _when(since: Since, tonight: str) -> str:
-    """`since 20 Nov, 8eb0c1f`; `8eb0c1f+` where the work tree was changed."""
-    commit = f", {since.commit[:_COMMIT_DIGITS]}{'+' if since.dirty else ''}" if since.commit else ""
+    """`since 20 Nov, 8eb0c1f`; `8eb0c1f+` where the work tree was changed, `, gone from git` where it is gone."""
+    gone = ", gone from git" if since.gone else ""
+    commit = f", {since.commit[:_COMMIT_DIGITS]}{'+' if since.dirty else ''}{gone}" if since.commit else ""
     return f"since {day(since.started, tonight)}{commit}"
 
 

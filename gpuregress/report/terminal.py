@@ -47,9 +47,8 @@ def case_line(verdict: Verdict, *, verbose: bool = False) -> str:
         verbose: with the use of its tolerance wherever it has one, and not only near its limit.
     """
     line = f"{verdict.status:<8} {verdict.case}  {verdict.seconds:.3f} s"
-    reason = verdict.reason or _passed(verdict)
     used = tolerance_text.of_case(verdict, verbose=verbose)
-    return one_line("  ".join(filter(None, (line, "; ".join(filter(None, (reason, used)))))))
+    return one_line("  ".join(filter(None, (line, "; ".join(filter(None, (_passed(verdict), verdict.reason, used)))))))
 
 
 def _passed(verdict: Verdict) -> str:

@@ -20,6 +20,7 @@ from gpuregress.dump import digest, reader
 from gpuregress.dump.contents import DumpContents
 from gpuregress.errors import INFEASIBLE, GpuregressError, KernelFault
 from gpuregress.launch_log import LaunchLog
+from gpuregress.numeric import float_environment
 from gpuregress.records import (
     Buffer,
     Case,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.generic]
 
 
+@float_environment.default()
 def run_case(
     device: Device,
     task: Task,

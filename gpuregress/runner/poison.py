@@ -78,7 +78,7 @@ def survey(pieces: Iterable[Array], element: ElementType, *, poisoned: bool = Tr
         _extend(ranges, untouched, at)
         nans += int((_has_nan(flat, element) & ~untouched).sum())
         if poisoned and len(element.parts) > 1:
-            partly += int((_has_poisoned_part(flat, element) & ~untouched).sum())
+            partly += int((_poisoned_long_parts(flat, element).any(axis=1) & ~untouched).sum())
         at += flat.size
     return Survey(nans, partly, _unwritten(count, at, ranges))
 
@@ -104,13 +104,26 @@ def _has_nan(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
     return has_nan
 
 
-def _has_poisoned_part(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
-    """Find the elements of which a part of at least four bytes holds the poison: shorter ones may by chance."""
-    is_partly = np.zeros(flat.size, np.bool_)
-    for column, part in zip(element.columns(flat), element.parts, strict=True):
+def poisoned_parts(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
+    """Find the parts that still hold the poison; those of less than four bytes only with their whole element.
+
+    Args:
+        flat: the whole buffer, flat; storage dtype of `element`.
+        element: the element type.
+
+    Returns:
+        Shape (elements, parts).
+    """
+    return holds(flat, POISON)[:, np.newaxis] | _poisoned_long_parts(flat, element)
+
+
+def _poisoned_long_parts(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
+    """Find the parts of at least four bytes that hold the poison: shorter ones may by chance."""
+    held = np.zeros((flat.size, len(element.parts)), np.bool_)
+    for number, (column, part) in enumerate(zip(element.columns(flat), element.parts, strict=True)):
         if part.scalar.size >= 4:
-            is_partly |= holds(np.ascontiguousarray(column), POISON)
-    return is_partly
+            held[:, number] = holds(np.ascontiguousarray(column), POISON)
+    return held
 
 
 def proven_unwritten(first: Array, second: Array) -> UnwrittenElements | None:

@@ -43,7 +43,7 @@ class SharedResult:
         unrounded: buffer → the same in float64, where rounding changed a value.
         errors: buffer → why there is no reference.
         seen: the facts of the case that decided it, beside the key.
-        files: file of the user's code → its time of change and size.
+        files: file of the user's code → its stamp; see `usermodules.stamp`.
         is_final: whether another case may take it.
     """
 
@@ -51,7 +51,7 @@ class SharedResult:
     unrounded: Mapping[str, Dump] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     seen: tuple[str, ...] = ()
-    files: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     is_final: bool = True
 
 

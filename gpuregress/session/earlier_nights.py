@@ -6,6 +6,7 @@ A history that is missing or damaged makes no failure vanish: each of them is ne
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -54,9 +55,15 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             yield EarlierNights(unknown=_NO_NIGHT.format(kind))
             return
 
+        written = reversed([one.run for one in history.all_runs() if not one.imported])
+        numbers = {name: number for number, name in enumerate(written, 1)}
+
+        def earlier(result: PastResult) -> EarlierVerdict:
+            return dataclasses.replace(_earlier(result), number=numbers.get(result.run, 0))
+
         def trend(case: str) -> list[EarlierVerdict]:
             past = history.trend(case, _LOOKED_AT, kind, is_own=True)
-            return [_earlier(one) for one in past if one.kind == "nightly" and one.run != run]
+            return [earlier(one) for one in past if one.kind == "nightly" and one.run != run]
 
         since, missing = _series(project.runs, first)
         last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in missing}
@@ -68,7 +75,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
                 break
             for result in history.results_of(night):
                 if result.verdict != "skip":
-                    last.setdefault(result.case, _earlier(result))
+                    last.setdefault(result.case, earlier(result))
 
         def slower_since(verdict: Verdict) -> Since | None:
             past = history.trend(verdict.case, _LOOKED_AT, kind, is_own=True)
@@ -111,6 +118,7 @@ def _earlier(result: PastResult) -> EarlierVerdict:
         result.commit,
         result.revision,
         result.dirty,
+        result.extent,
     )
 
 

@@ -11,7 +11,9 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.records import Case, SourceLocation, Verdict
+from gpuregress.errors import CALLED_AT, GpuregressError
+from gpuregress.records import Case, Source, SourceLocation, Verdict
+from gpuregress.toolchain import programs
 
 _LINE = re.compile(r"(?P<file>[^\s'\"(),;:]+)(?::(?P<line>\d+)|\((?P<compiler>\d+)\))")
 _KEPT_FILES = 256
@@ -30,15 +32,40 @@ def located(verdict: Verdict, case: Case) -> Verdict:
 
 
 def _named_line(verdict: Verdict, case: Case) -> SourceLocation | None:
-    """The first line of a source of the case that the reason or a note names."""
+    """The first line of a source of the case, or of a file that one includes, that the reason or a note names."""
     if verdict.status in ("differ", "new"):
         return None
-    paths = {Path(source.path).name: source.path for source in reversed(case.sources)}
     for text in (verdict.reason, *verdict.notes):
+        chain: list[SourceLocation] = []
+        end = 0
         for match in _LINE.finditer(text):
-            if path := paths.get(Path(match["file"]).name):
-                return SourceLocation(path, int(match["line"] or match["compiler"]))
+            if chain and text[end : match.start()] != CALLED_AT:
+                break
+            end = match.end()
+            if path := _path(Path(match["file"]).name, case):
+                chain.append(SourceLocation(path, int(match["line"] or match["compiler"])))
+        if chain:
+            return dataclasses.replace(chain[0], calls=tuple(chain[1:]))
     return None
+
+
+def _path(name: str, case: Case) -> str:
+    """The path of a source of the case, or of a file that one includes; "" where there is none of this name."""
+    own = next((source.path for source in case.sources if Path(source.path).name == name), "")
+    if own or not Path(name).suffix:
+        return own
+    folders = [_included(source.path, source.options, source.include) for source in case.sources]
+    return next((files[name] for files in folders if name in files), "")
+
+
+@lru_cache(maxsize=_KEPT_FILES)
+def _included(path: str, options: tuple[str, ...], include: tuple[str, ...]) -> dict[str, str]:
+    """The name of each file of the project that a source may read → its path."""
+    try:
+        files = programs.inputs(Source(path, options, include)).files
+    except (OSError, GpuregressError):
+        return {}
+    return {file.name: str(file) for file in reversed(files)}
 
 
 def _definition(verdict: Verdict, case: Case) -> SourceLocation:

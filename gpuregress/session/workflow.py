@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gpuregress import __version__, git
 from gpuregress.nightly import LeftOut
+from gpuregress.numeric import float_environment
 from gpuregress.records import RunSummary
 from gpuregress.session.compilation.builder import open_builder
 from gpuregress.session.events import Planned
@@ -25,6 +26,7 @@ from gpuregress.session.steps.resumption import EarlierPart, earlier_part
 from gpuregress.session.steps.summary import summarize
 
 
+@float_environment.default()
 def execute(context: RunContext) -> RunSummary:
     """Run all steps; see `session.run`.
 

@@ -17,7 +17,7 @@ _MESSAGE = re.compile(
     re.MULTILINE,
 )
 _NAME_MAP = re.compile(r"^__nv_name_map\(\d+\): error: .*(?:\n(?!\S).*)*\n?", re.MULTILINE)
-_HARNESS = re.compile(rf"^{HARNESS_FILE}\(\d+\): error\b.*(?:\n(?!\S).*)*\n?", re.MULTILINE)
+_HARNESS = re.compile(rf"^{HARNESS_FILE}\((?P<line>\d+)\): error\b.*(?:\n(?!\S).*)*\n?", re.MULTILINE)
 _BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
 _COUNT = re.compile(
     r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
@@ -29,18 +29,26 @@ _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 _MOST_ERRORS = 5
 
 
-def unknown_names(log: str, asked: Iterable[str]) -> tuple[str, ...]:
+OVERLOADED = "cannot determine which instance of overloaded function"
+"""What NVRTC says of a name that several functions have."""
+
+
+def unknown_names(log: str, asked: Iterable[str], of_line: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the requested names that the source lacks, if nothing else is wrong with it.
 
     Args:
         log: as NVRTC wrote it; it spells names with spaces between all words.
-        asked: the names as the job spells them.
+        asked: the names as the job spells them, and what the compiler was asked for.
+        of_line: the names whose parameters' types are in the lines of the generated text.
     """
-    if not _NAME_MAP.search(log) or re.search(r"\berror\b", _COUNT.sub("", _NAME_MAP.sub("", log))):
+    aliased = [match for match in _HARNESS.finditer(log) if 0 < int(match["line"]) <= len(of_line)]
+    own = _HARNESS.sub("", log) if aliased else log
+    if re.search(r"\berror\b", _COUNT.sub("", _NAME_MAP.sub("", own))):
         return ()
     spelled = {"".join(name.split()): name for name in asked}
     bad = ("".join(match[1].split()) for match in _BAD_EXPRESSION.finditer(log))
-    return tuple(dict.fromkeys(spelled.get(name, name) for name in bad))
+    wrong = [of_line[int(match["line"]) - 1] for match in aliased]
+    return tuple(dict.fromkeys([*wrong, *(spelled.get(name, name) for name in bad if not wrong or name in spelled)]))
 
 
 def is_infeasible(log: str) -> bool:

@@ -45,6 +45,18 @@ def pointees(kernel: str, declared: Declaration, known: Mapping[str, str]) -> tu
         declared: the kernel in the source.
         known: the aliases.
     """
+    bound = _bound(kernel, declared, known)
+    return tuple(_pointee(_resolved(one.type, bound)) for one in declared.parameters)
+
+
+def values(kernel: str, declared: Declaration, known: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Return the dtype of each parameter of a kernel that is a number or a vector, None of others; see `pointees`."""
+    bound = _bound(kernel, declared, known)
+    return tuple(dtype_of(one.type, bound) for one in declared.parameters)
+
+
+def _bound(kernel: str, declared: Declaration, known: Mapping[str, str]) -> dict[str, str]:
+    """The aliases, and the template parameters of a kernel with their arguments."""
     given = cxx_declarations.template_arguments(kernel)
     bound = dict(known)
     for at, text in enumerate(declared.template):
@@ -53,7 +65,7 @@ def pointees(kernel: str, declared: Declaration, known: Mapping[str, str]) -> tu
             bound[re.findall(r"\w+", name)[-1]] = _plain(given[at] if at < len(given) else default)
         else:
             bound.pop(re.findall(r"\w+", name)[-1], None)  # deduced, or a pack
-    return tuple(_pointee(_resolved(one.type, bound)) for one in declared.parameters)
+    return bound
 
 
 def dtype_of(written: str, known: Mapping[str, str]) -> str | None:

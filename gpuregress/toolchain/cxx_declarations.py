@@ -8,13 +8,15 @@ macro) it does not find; the compiled code is then the only witness.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpuregress import dtypes
 from gpuregress.dtypes import Scalar
 from gpuregress.frozen import dataclass
 from gpuregress.records import Entry, Parameter
+from gpuregress.toolchain import demangle
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.include_scanner import without_comments
 
@@ -65,6 +67,26 @@ class Declaration:
         names = ", ".join(_template_name(text) for text in self.template)
         return f"{self.name}<{names}>" if self.template else self.name
 
+    @property
+    def type_words(self) -> tuple[frozenset[tuple[str, int]], ...]:
+        """The words of the parameters' types, which tell overloads apart; of a template with numbers for its names."""
+        numbers = {_template_name(text): f"<{number}>" for number, text in enumerate(self.template)}
+        return tuple(_type_words(one.type, numbers) for one in self.parameters)
+
+    def signature(self, arguments: Sequence[str] = ()) -> str:
+        """Write its name with the types of its parameters: `scale<float>(float*, int)`.
+
+        Args:
+            arguments: of the template.
+        """
+        given = dict(zip(map(_template_name, self.template), arguments, strict=False))
+        types = []
+        for one in self.parameters:
+            words = [match[0] for match in WORD.finditer(one.type)]
+            types.append(spelled([given.get(word, word) for word in words]))
+        listed = f"<{', '.join(arguments)}>" if arguments else ""
+        return f"{self.name}{listed}({', '.join(types)})"
+
 
 def declarations(text: str) -> tuple[Declaration, ...]:
     """Return the kernels that a C++ source declares or defines, in order, each once.
@@ -72,9 +94,9 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     Args:
         text: the source, not preprocessed: a kernel counts whatever `#if` it stands behind.
     """
-    declared: dict[tuple[str, int], Declaration] = {}
+    declared: dict[tuple[object, ...], Declaration] = {}
     for declaration in _Scanner(text).kernels():
-        declared.setdefault((declaration.name, len(declaration.parameters)), declaration)
+        declared.setdefault((declaration.name, *declaration.type_words), declaration)
     return tuple(declared.values())
 
 
@@ -101,23 +123,76 @@ def find(declared: Iterable[Declaration], kernel: str, count: int) -> Declaratio
         kernel: its C++ name, with or without namespaces and template arguments.
         count: of its parameters.
     """
-    plain = strip_template_arguments(kernel)
     matches = {
         (one.name, one.template, one.parameters): one
-        for one in declared
-        if plain in (one.name, one.name.rpartition("::")[2]) and len(one.parameters) == count
+        for one in overloads(declared, kernel)
+        if len(one.parameters) == count
     }
     return next(iter(matches.values())) if len(matches) == 1 else None
 
 
+def overloads(declared: Iterable[Declaration], kernel: str) -> tuple[Declaration, ...]:
+    """List the declarations that a kernel's name may mean; one where the name has the types of the parameters.
+
+    Args:
+        declared: kernels of one or several files.
+        kernel: its C++ name, with or without namespaces, template arguments and parameters, or mangled.
+    """
+    name, types = split_signature(readable(kernel))
+    plain = strip_template_arguments(name)
+    same = [one for one in declared if plain in (one.name, one.name.rpartition("::")[2])]
+    if types is None:
+        return tuple(same)
+    given = template_arguments(name)
+    wanted = tuple(_type_words(parameter([*words]).type) for words in types)
+    found = []
+    for one in same:
+        known = split_signature(one.signature(given))[1] or []
+        if tuple(_type_words(parameter([*words]).type) for words in known) == wanted:
+            found.append(one)
+    return tuple(found)
+
+
+def readable(kernel: str) -> str:
+    """Return a kernel's name in C++: of a mangled one with its parameters, as far as they are known.
+
+    Args:
+        kernel: `k`, `k<float>(float*)` or `_Z1kIfEvPT_`.
+    """
+    if not kernel.startswith("_Z"):
+        return kernel
+    name, parameters = demangle.split_parameters(demangle.full_name(kernel))
+    return f"{name}({parameters})".replace("(anonymous namespace)::", "") if name else demangle.demangle(kernel)
+
+
+def split_signature(kernel: str) -> tuple[str, list[list[str]] | None]:
+    """Split `a::k<float>(float*, int)` into `a::k<float>` and the words of the parameters; None where it has none."""
+    text = kernel.strip()
+    if not text.endswith(")"):
+        return text, None
+    name, parameters = demangle.split_parameters(f" {text}")
+    parts = split([match[0] for match in WORD.finditer(parameters)])
+    return name.strip(), [part for part in parts if part != ["void"]]
+
+
+def is_same_signature(kernel: str, other: str) -> bool:
+    """Tell whether two names with the types of their parameters are those of one kernel."""
+    (name, types), (other_name, other_types) = split_signature(kernel), split_signature(other)
+    if types is None or other_types is None or "".join(name.split()) != "".join(other_name.split()):
+        return False
+    first, second = ([_type_words(parameter([*words]).type) for words in one] for one in (types, other_types))
+    return first == second
+
+
 def strip_template_arguments(kernel: str) -> str:
-    """`a::block_sum<float, 3>` → `a::block_sum`."""
-    return kernel.partition("<")[0].strip()
+    """`a::block_sum<float, 3>` → `a::block_sum`; without parameters, too."""
+    return split_signature(readable(kernel))[0].partition("<")[0].strip()
 
 
 def template_arguments(kernel: str) -> list[str]:
     """`a::block_sum<float, 3>` → `["float", "3"]`."""
-    words = [match[0] for match in WORD.finditer(kernel.partition("<")[2].rpartition(">")[0])]
+    name, _ = split_signature(readable(kernel))
+    words = [match[0] for match in WORD.finditer(name.partition("<")[2].rpartition(">")[0])]
     return [spelled(part) for part in split(words)]
 
 
@@ -161,6 +236,12 @@ def _scalar(written: str) -> Scalar | None:
     known = dtype_of_type(written)
     parts = dtypes.parse(known).parts if known is not None else ()
     return parts[0].scalar if len(parts) == 1 and not parts[0].name else None
+
+
+def _type_words(type_: str, numbers: Mapping[str, str] | None = None) -> frozenset[tuple[str, int]]:
+    """The words of a type, whose order may differ: `const float*` is `float const*`."""
+    words = [match[0] for match in WORD.finditer(type_)]
+    return frozenset(Counter((numbers or {}).get(word, word) for word in words).items())
 
 
 def _template_name(text: str) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 _BUILTIN = {
     "v": "void",
@@ -21,6 +24,67 @@ _BUILTIN = {
     "f": "float",
     "d": "double",
 }
+
+
+@lru_cache(maxsize=4096)
+def full_name(mangled: str) -> str:
+    """Return the C++ name with its parameters, by the demangler of the C++ library; "" where there is none.
+
+    Args:
+        mangled: `_Z5saxpyIfEvT_PKS0_PS0_i`.
+    """
+    if not mangled.startswith("_Z"):
+        return ""
+    import ctypes  # noqa: PLC0415 - few jobs have mangled names, and every run loads this module
+
+    functions = _demangler()
+    if functions is None:
+        return ""
+    demangler, free = functions
+    status = ctypes.c_int(1)
+    pointer = demangler(mangled.encode(), None, None, ctypes.byref(status))
+    if status.value != 0 or not pointer:
+        return ""
+    text = ctypes.string_at(pointer).decode("utf-8", "replace")
+    free(ctypes.c_void_p(pointer))
+    return text
+
+
+@lru_cache(maxsize=1)
+def _demangler() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+    """The C++ library's demangler, and the function that frees its result."""
+    import ctypes  # noqa: PLC0415 - as above
+
+    try:
+        library = ctypes.CDLL("libstdc++.so.6")
+        demangler, free = library["__cxa_demangle"], library["free"]
+    except (OSError, AttributeError):
+        return None
+    demangler.restype = ctypes.c_void_p
+    demangler.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
+    return demangler, free
+
+
+def split_parameters(text: str) -> tuple[str, str]:
+    """Split `void a::k<float>(float const*, int)` into `a::k<float>` and `float const*, int`."""
+    depth, start, end = 0, -1, len(text)
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] in ")>]}") - (text[at] in "(<[{")
+        if text[at] == ")" and start < 0 and depth == 1:
+            end = at
+        if text[at] == "(" and depth == 0:
+            start = at
+            break
+    if start < 0:
+        return text, ""
+    name = text[:start]
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):  # a template's name follows its return type
+        depth += (name[at] in ")>]}") - (name[at] in "(<[{")
+        if name[at] == " " and depth == 0:
+            name = name[at + 1 :]
+            break
+    return name, text[start + 1 : end]
 
 
 class _Unknown(Exception):

@@ -14,9 +14,10 @@ from gpuregress import read_log
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
 from gpuregress.records import HARNESS_KERNEL, Source
-from gpuregress.toolchain import compiler_messages, include_scanner, kernel_text
+from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_names, kernel_text
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.kernel_names import NameExpressions
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder
@@ -227,7 +228,13 @@ def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
     return UnitBuilder(files.files, texts, folders, words(asked), (host_headers.torch_text(),), keeps=keeps)
 
 
-def _attempt(nvrtc: Any, source: Source, given: TranslationUnit, folders: tuple[Path, ...]) -> _Attempt:
+def _attempt(
+    nvrtc: Any,
+    source: Source,
+    given: TranslationUnit,
+    folders: tuple[Path, ...],
+    signatures: Mapping[str, str] | None = None,
+) -> _Attempt:
     path = folders[0] / Path(source.path).name
     virtual = virtual_headers.virtual_headers(folders)
     if not given.uses_library and "std" not in source.harness:
@@ -235,11 +242,12 @@ def _attempt(nvrtc: Any, source: Source, given: TranslationUnit, folders: tuple[
     unknown = [name for name in given.missing if name not in virtual]
     texts = (given.text, *given.headers.values())
     implied = host_headers.implied(texts)
+    asked = kernel_names.expressions(() if source.harness else source.kernels, signatures or {})
     virtual |= {**host_headers.shims(unknown, texts), **given.headers}
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-            f'{implied}#line 1 "{path.name}"\n{given.text}{source.harness}'.encode(),
+            f'{implied}#line 1 "{path.name}"\n{given.text}{source.harness}{asked.text}'.encode(),
             str(path).encode(),
             len(virtual),
             [content.encode() for content in virtual.values()],
@@ -247,16 +255,28 @@ def _attempt(nvrtc: Any, source: Source, given: TranslationUnit, folders: tuple[
         ),
     )
     try:
-        return _compile(nvrtc, program, source, given, folders)
+        attempt = _compile(nvrtc, program, source, given, folders, asked)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
+    if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
+        declared = [one for text in texts for one in cxx_declarations.declarations(text)]
+        known = kernel_names.signatures(asked.expressions, declared)
+        again = _attempt(nvrtc, source, given, folders, known) if known else attempt
+        return again if again.result is not None else attempt
+    return attempt
 
 
-def _compile(nvrtc: Any, program: Any, source: Source, given: TranslationUnit, folders: tuple[Path, ...]) -> _Attempt:
-    named = () if source.harness else source.kernels
+def _compile(
+    nvrtc: Any,
+    program: Any,
+    source: Source,
+    given: TranslationUnit,
+    folders: tuple[Path, ...],
+    asked: NameExpressions,
+) -> _Attempt:
     managed = _managed(source.symbols, (given.text, *given.headers.values()))
     expressions = {
-        **{name: name for name in named},
+        **asked.expressions,
         **{name: f"&{name}" for name in source.symbols if name not in managed},
     }
     for expression in expressions.values():
@@ -271,7 +291,7 @@ def _compile(nvrtc: Any, program: Any, source: Source, given: TranslationUnit, f
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if log.strip() == _GAVE_UP and expressions:
         # The names asked for end NVRTC where the source ends in the middle of a declaration: without them it tells.
-        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), given, folders)
+        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), given, folders, {})
         return replace(without, result=None, log=without.log or log)
     if int(result) != 0:
         return _Attempt(given, None, log or f"nvrtc: error: {result.name}")
@@ -281,6 +301,7 @@ def _compile(nvrtc: Any, program: Any, source: Source, given: TranslationUnit, f
         for name, expression in expressions.items()
     }
     lowered |= _declared(managed, ptx, source, given.text)
+    lowered |= _with_mangled_names(asked.mangled, ptx, source, given.text)
     compiled = NvrtcResult(
         compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders())),
         {name: lowered.get(name, HARNESS_KERNEL) for name in source.kernels},
@@ -315,10 +336,30 @@ def _declared(names: Iterable[str], ptx: str, source: Source, text: str) -> dict
     return {name: declared[name.removeprefix("::")] for name in names}
 
 
+def _with_mangled_names(names: Iterable[str], ptx: str, source: Source, text: str) -> dict[str, str]:
+    """Find kernels by their mangled names.
+
+    Raises:
+        UnknownNames: the PTX has no such kernel.
+    """
+    missing = [name for name in names if re.search(rf"\.entry\s+{re.escape(name)}\b", ptx) is None]
+    if missing:
+        from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
+
+        raise UnknownNames(unknown_names.explain(missing, source, text))
+    return {name: name for name in names}
+
+
 def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> CompileError:
     """The error that a compiler's log tells."""
     named = () if source.harness else source.kernels
-    unknown = compiler_messages.unknown_names(log, (*named, *source.symbols))
+    asked = kernel_names.expressions(named, {})
+    names = {
+        **{expression: name for name, expression in asked.expressions.items()},
+        **dict(zip(named, named, strict=True)),
+    }
+    unknown = compiler_messages.unknown_names(log, (*names, *source.symbols), asked.of_line)
+    unknown = tuple(names.get(one, one) for one in unknown)
     if unknown:
         from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -12,15 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
-from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, from_json, to_json
+from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, TypeLayout, from_json, to_json
 from gpuregress.toolchain import (
     architectures,
     cache,
     compiler_messages,
     cxx_declarations,
+    debug_types,
     ptx_declarations,
 )
 from gpuregress.toolchain.demangle import demangle
+from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.machine_code import linked_programs
 from gpuregress.toolchain.machine_code.linked_programs import PINNED
@@ -215,8 +218,33 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
         nvrtc.options_for(source),
         source.arch,
         files.unknown,
+        types=_types(source, ptx, {**compiled.kernels, **compiled.symbols}),
     )
     return program, ptx, compiled.warnings
+
+
+def with_debug_types(source: Source) -> Source:
+    """Return a source whose program has debug information, and so the types of its kernels' parameters."""
+    options = source.options if _is_debug(source) else (*source.options, debug_types.OPTION)
+    defines = {**source.defines, harness.WITH_TYPES: ""} if source.harness else source.defines
+    return replace(source, options=options, defines=defines)
+
+
+def _is_debug(source: Source) -> bool:
+    return any(one in (debug_types.OPTION, "-G") for one in source.options)
+
+
+def _types(source: Source, ptx: str, asked: Mapping[str, str]) -> dict[str, tuple[TypeLayout, ...]]:
+    """The types of the kernels and variables that were asked for, where the program has debug information.
+
+    Of a function they are those of its result and of its parameters.
+    """
+    found = debug_types.types(ptx) if _is_debug(source) else {}
+    if source.harness:
+        variables = itertools.takewhile(found.__contains__, map(harness.TYPE.format, itertools.count()))
+        types = tuple(one.pointee or one for name in variables for one in found[name])
+        return dict.fromkeys(source.kernels, types)
+    return {name: found[mangled] for name, mangled in asked.items() if mangled in found}
 
 
 def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> Program | None:
@@ -403,7 +431,10 @@ def _find_kernel(name: str, named: Mapping[str, str], source: Source) -> str:
         if squeezed in (mangled, "".join(readable.split())):
             return mangled
     plain = [
-        mangled for readable, mangled in named.items() if cxx_declarations.strip_template_arguments(readable) == name
+        mangled
+        for readable, mangled in named.items()
+        if name in (cxx_declarations.strip_template_arguments(readable), demangle(mangled))
+        or cxx_declarations.is_same_signature(name, cxx_declarations.readable(mangled))
     ]
     if len(plain) == 1:
         return plain[0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from gpuregress.records import BufferVerdict, Comparison, KnownFailing, Verdict
+from gpuregress.records import BufferVerdict, Case, Comparison, KnownFailing, Verdict
 from gpuregress.verdict.buffer_verdicts import buffer_status, expected_sides, joint_status, tolerance_share
+from gpuregress.verdict.decision import is_fault_kind, over_limits
 from gpuregress.verdict.exit_codes import EXIT_CODES
 from gpuregress.verdict.reasons import first_line
 
@@ -58,16 +59,17 @@ def without_partners(decided: Verdict, others: int) -> Verdict:
     return dataclasses.replace(decided, notes=(*decided.notes, text))
 
 
-def with_known_failure(decided: Verdict, known: KnownFailing, today: str) -> Verdict:
-    """The verdict on a case whose failure is known: a skip if it fails, a failure if it passes unexpectedly.
+def with_known_failure(decided: Verdict, known: KnownFailing, today: str, case: Case) -> Verdict:
+    """The verdict on a case whose failure is known: a skip if it fails so, a failure if it passes unexpectedly.
 
-    From the day `until` on, the case is judged as any other, and says so. Trouble of the harness or the device is
-    never a known failure, and neither is a case without a baseline.
+    Another failure than the known one counts. From the day `until` on, the case is judged as any other, and says so.
+    Trouble of the harness or the device is never a known failure, and neither is a case without a baseline.
 
     Args:
         decided: the verdict on the case by itself.
         known: from its job.
         today: ISO 8601.
+        case: that ran, or could not.
     """
     ended = f"known_failing ended on {known.until} ({known.why})"
     if decided.status == "pass":
@@ -77,8 +79,35 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str) -> Ver
         return dataclasses.replace(decided, status="differ", reason=reason, exit_code=EXIT_CODES["differ"])
     if decided.status in ("skip", "new") or decided.exit_code == EXIT_CODES["error"]:
         return decided
+    if not _is_known(decided, known, case):
+        if today >= known.until:
+            return decided
+        other = f"another failure than known_failing names, which is {known.failure} ({known.why})"
+        return dataclasses.replace(decided, reason=f"{decided.reason} ({other})")
     if today >= known.until:
         return dataclasses.replace(decided, reason=f"{decided.reason} ({ended})")
     reason = f"known failing until {known.until} ({known.why}): {decided.headline}"
     is_known = dataclasses.replace(known, status=decided.status)
     return dataclasses.replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)
+
+
+def _is_known(decided: Verdict, known: KnownFailing, case: Case) -> bool:
+    """Whether a failure is the known one, with nothing else beside it that fails the case."""
+    outcome = decided.outcome
+    if known.fault and outcome is not None:  # a GPU calls a deadlock a timeout
+        is_kind = decided.status in ("fault", "timeout") and is_fault_kind(outcome, known.fault)
+    else:
+        is_kind = decided.status == known.status and known.fault in ("", decided.status)
+    if not is_kind:
+        return False
+    if known.kernel:
+        fault = outcome.fault if outcome is not None else None
+        position = fault.position if fault is not None else None
+        return position is not None and case.launches[position].kernel == known.kernel
+    if known.buffer:
+        is_over = outcome is not None and bool(over_limits(case, outcome))
+        is_slower = decided.timing is not None and decided.timing.fails
+        is_costly = any(cost.fails for cost in decided.costs)
+        differing = [buffer.name for buffer in decided.buffers if buffer.status == "differ"]
+        return differing == [known.buffer] and not (is_over or is_slower or is_costly)
+    return True

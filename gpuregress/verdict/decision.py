@@ -88,7 +88,7 @@ def decide(
     is_explained = status == "differ" and is_of_old_results(buffers)
     if is_explained and baseline and made_of and changed_inputs(baseline.made_of, made_of):
         reason = f"changed inputs, not a regression: {reason}"
-    over = _over_limits(case, outcome)
+    over = over_limits(case, outcome)
     if over and status in ("pass", "new"):
         status, reason = "differ", over[0]
     slower = timing.message if timing is not None and timing.fails else ""
@@ -202,9 +202,7 @@ def _expected_fault(case: Case, outcome: Outcome, expected: str, baseline: Basel
         return _verdict(
             case, outcome, "differ", f"expected to fail with {expected}, but it ran to its end", notes=notes
         )
-    is_gpu = outcome.device is not None and outcome.device.name.startswith("cuda")
-    is_kind = actual in (expected, _CHECKED_NAMES.get(expected))
-    is_kind = is_kind or (is_gpu and actual in _GPU_NAMES.get(expected, ()))
+    is_kind = is_fault_kind(outcome, expected)
     position = outcome.fault.position if outcome.fault is not None else None
     launch = case.launches[position] if position is not None else None
     if is_kind and launch is not None and _is_expected_place(case, launch):
@@ -214,6 +212,13 @@ def _expected_fault(case: Case, outcome: Outcome, expected: str, baseline: Basel
         where = where or " in a launch of the case"
     status: Status = "timeout" if actual == "timeout" else "fault"
     return _verdict(case, outcome, status, f"expected {expected}{where}, but: {fault_line(outcome)}", notes=notes)
+
+
+def is_fault_kind(outcome: Outcome, expected: str) -> bool:
+    """Whether a case ended with a fault of a kind, under the name that its device or its checks have for it."""
+    actual = _kind(outcome)
+    is_gpu = outcome.device is not None and outcome.device.name.startswith("cuda")
+    return actual in (expected, _CHECKED_NAMES.get(expected)) or (is_gpu and actual in _GPU_NAMES.get(expected, ()))
 
 
 def _is_expected_place(case: Case, launch: Launch) -> bool:
@@ -267,7 +272,7 @@ def _renamed(baseline: Baseline | None) -> tuple[str, ...]:
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-def _over_limits(case: Case, outcome: Outcome) -> list[str]:
+def over_limits(case: Case, outcome: Outcome) -> list[str]:
     """List kernels over the job's `resources`; a device that counts no registers is not judged."""
     limits, lines = case.settings.resources or ResourceLimits(), []
     for kernel, used in outcome.resources.items():

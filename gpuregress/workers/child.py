@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from gpuregress import late_site
+from gpuregress import late_site, process_state
 from gpuregress.errors import GpuregressError, ran_out
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _serve(channel: Channel, device: Device) -> None:
             channel.send({"say": "phase", "phase": "checking"})
             outcome = sanitize.examined(task, outcome, device.info.name)
         sys.stdout.flush()
-        channel.send({"say": "outcome", "outcome": outcome})
+        channel.send({"say": "outcome", "outcome": outcome, "last": process_state.left_changed()})
         late_site.complete()
 
 

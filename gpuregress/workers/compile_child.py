@@ -2,8 +2,8 @@
 
 Parent to child: `{"do": "compile", "source": Source, "cubin": bool}`. Child to parent:
 
-    {"say": "compiled", "program": Program}
-    {"say": "failed", "error": CLASS, "message": str, "names": {name: message}}
+    {"say": "compiled", "program": Program, "last": bool}
+    {"say": "failed", "error": CLASS, "message": str, "names": {name: message}, "last": bool}
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import os
 import socket
 import sys
 import traceback
+from collections.abc import Mapping
 
+from gpuregress import process_state
 from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.records import Source, from_json
 from gpuregress.workers.channel import Channel
@@ -35,16 +37,18 @@ def main(descriptor: int) -> None:
         try:
             program = toolchain.compile(source)
             program = toolchain.build_cubin(program) if message["cubin"] else program
-            channel.send({"say": "compiled", "program": program})
+            reply: Mapping[str, object] = {"say": "compiled", "program": program}
         except GpuregressError as error:
-            channel.send(encode_error(error))
+            reply = encode_error(error)
         except MemoryError:
-            channel.send(encode_error(HarnessError(f"{source.path}: there is not enough memory to compile it")))
-        except (BrokenPipeError, ConnectionResetError):
-            return  # the parent is gone
+            reply = encode_error(HarnessError(f"{source.path}: there is not enough memory to compile it"))
         except Exception as error:  # noqa: BLE001 - a bug of ours ends one compilation, not the run
             traceback.print_exc()
-            channel.send(encode_error(HarnessError(f"an error inside gpuregress: {type(error).__name__}: {error}")))
+            reply = encode_error(HarnessError(f"an error inside gpuregress: {type(error).__name__}: {error}"))
+        try:
+            channel.send({**reply, "last": process_state.left_changed()})
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the parent is gone
 
 
 if __name__ == "__main__":

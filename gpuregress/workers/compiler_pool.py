@@ -54,6 +54,7 @@ class _Compiler:
         key: what it compiles, None where it is free.
         source: of that key.
         deadline: when that must be over, seconds of time.monotonic.
+        user_folder: the folder of the Python sources that it has imported.
     """
 
     process: subprocess.Popen[bytes]
@@ -62,6 +63,7 @@ class _Compiler:
     key: str | None = None
     source: Source | None = None
     deadline: float = 0.0
+    user_folder: str = ""
 
 
 class CompilerPool:
@@ -173,11 +175,17 @@ class CompilerPool:
 
     def _hand_out(self) -> None:
         while self._waiting:
-            one = next((one for one in self._compilers if one.key is None), None)
+            source = self._waiting[0][1]
+            folder = os.path.dirname(source.path) if source.python is not None else ""  # noqa: PTH120 - text
+            idle = [one for one in self._compilers if one.key is None]
+            one = next((one for one in idle if not folder or one.user_folder in ("", folder)), None)
             if one is None and len(self._compilers) >= self.count:
-                return
+                if not idle:
+                    return
+                self._end(idle[0])
             one = one or self._start()
             one.key, one.source = self._waiting.popleft()
+            one.user_folder = folder or one.user_folder
             one.deadline = time.monotonic() + self._limit_s
             with contextlib.suppress(OSError):  # one that is gone is noticed by its closed channel
                 asked = {"do": "compile", "source": one.source, "cubin": self._cubins}
@@ -211,6 +219,8 @@ class CompilerPool:
         results = [(one.key or "", _result(message)) for message in messages]
         if results:
             one.key = None
+        if alive and any(message.get("last") for message in messages):
+            self._end(one)
         if not alive:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 one.process.wait(_DYING_S)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import selectors
 import signal
 import time
@@ -240,11 +241,15 @@ class WorkerPool:
         for state in self._slots:
             if not self._waiting:
                 return
+            folders, idle = _user_folders(self._waiting[0].case), state.worker
+            if idle is not None and idle.is_free and folders and idle.user_folders not in (frozenset(), folders):
+                self._dismiss(state, idle, is_suspect=False)  # this code must not meet what that left in the process
             if state.lost:
                 continue
             worker = self._worker_of(state)
             if worker.is_free:
                 task = dataclasses.replace(self._waiting.popleft(), device_label=state.slot.label)
+                worker.user_folders = folders or worker.user_folders
                 worker.submit(task)
                 yield CaseStarted(task.case.name, state.slot.label)
         if self._waiting and all(state.lost for state in self._slots):
@@ -310,14 +315,17 @@ class WorkerPool:
         elif message["say"] == "interim" and worker.watch.late is None:
             worker.interim = message
         elif message["say"] == "outcome" and worker.watch.late is None:
-            return self._finish(state, worker, from_json(Outcome, message["outcome"]), now)
+            is_last = message.get("last", False)
+            return self._finish(state, worker, from_json(Outcome, message["outcome"]), now, is_last=is_last)
         return None
 
-    def _finish(self, state: _SlotState, worker: Worker, outcome: Outcome, now: float) -> Outcome:
+    def _finish(self, state: _SlotState, worker: Worker, outcome: Outcome, now: float, *, is_last: bool) -> Outcome:
         worker.task = None
         worker.watch.enter(Phase.IDLE, now)
         if (outcome.state != "done" and not self._is_kept(state, outcome)) or outcome.observations.sticky:
             self._dismiss(state, worker)
+        elif is_last:
+            self._dismiss(state, worker, is_suspect=False)
         return outcome
 
     def _is_kept(self, state: _SlotState, outcome: Outcome) -> bool:
@@ -326,11 +334,11 @@ class WorkerPool:
 
     # --- when it goes wrong -------------------------------------------------------------------------------------------
 
-    def _dismiss(self, state: _SlotState, worker: Worker) -> None:
-        """End a worker; the next one on this slot must prove that the device is healthy."""
+    def _dismiss(self, state: _SlotState, worker: Worker, *, is_suspect: bool = True) -> None:
+        """End a worker; the next one on this slot must prove that the device is healthy, if this one is suspect."""
         self._selector.unregister(worker.channel)
-        state.worker, state.suspect = None, True
-        if not worker.end(grace_s=0.2):
+        state.worker, state.suspect = None, is_suspect
+        if not worker.end(grace_s=0.2 if is_suspect else 2.0):
             state.lost = unfinished_cases.lost(worker)
 
     def _on_damage(self, state: _SlotState, worker: Worker, error: HarnessError) -> Iterator[Outcome]:
@@ -393,3 +401,9 @@ class WorkerPool:
             state.worker = None
             if worker.task is not None:
                 yield unfinished_cases.refused(worker.task, state.lost)
+
+
+def _user_folders(case: Case) -> frozenset[str]:
+    """The folders of the user's functions that a worker calls for a case."""
+    paths = (function.rpartition(":")[0] for function in case.user_functions)
+    return frozenset(os.path.dirname(path) for path in paths)  # noqa: PTH120 - thousands of cases

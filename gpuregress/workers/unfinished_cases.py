@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from gpuregress.errors import StorageError
-from gpuregress.records import Fault, Observations, Outcome, PythonFunction, ScheduleRun, Task, from_json
+from gpuregress.records import Fault, Observations, Outcome, ScheduleRun, Task, from_json
 from gpuregress.records.instrumentation.schedules import EXPLANATION
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
@@ -98,9 +98,7 @@ def under_schedule(interim: Message, task: Task, ended: Outcome) -> Outcome:
 
 def _user_functions(task: Task) -> str:
     """List the user functions that run in a worker: fills and references."""
-    fills = (buffer.fill.options for buffer in task.case.buffers.values() if buffer.fill is not None)
-    paths = [*(fill.function for fill in fills if isinstance(fill, PythonFunction)), *task.case.reference.values()]
-    return ", ".join(dict.fromkeys(path.rpartition("/")[2] for path in paths))
+    return ", ".join(dict.fromkeys(path.rpartition("/")[2] for path in task.case.user_functions))
 
 
 def _position(task: Task, number: int | None) -> int | None:

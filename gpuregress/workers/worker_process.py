@@ -66,6 +66,9 @@ class Worker:
         captured: the file that takes its stdout and stderr.
         after_fault: the worker before it failed here, so the device must prove that it is well.
         passed: further descriptors that the process inherits.
+
+    Attributes:
+        user_folders: the folders of the user's code that it has run.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Worker:
     ) -> None:
         self.slot = slot
         self.task: Task | None = None
+        self.user_folders: frozenset[str] = frozenset()
         self.interim: Message | None = None
         self.watch = Watch(Phase.STARTING)
         self.refusal = ""

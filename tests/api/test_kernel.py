@@ -13,6 +13,7 @@ import pytest
 
 import gpuregress
 from gpuregress.api import processes
+from tests import float_environments
 
 SOURCE = """\
 __constant__ float scale[2];
@@ -65,6 +66,10 @@ def test_a_launch_updates_arrays_in_place(source: Path) -> None:
     assert done.instructions
     axpy((4,), (32, 1, 1), y, x, 2, 100)
     assert y[1] == 5
+    y[:], x[:] = 0, 1
+    with float_environments.left_behind():
+        axpy(4, 32, y, x, 1e-40, 100)
+    assert y[99] == np.float32(1e-40)
 
 
 def test_a_fault_tells_its_place_and_the_next_launch_is_well(source: Path) -> None:

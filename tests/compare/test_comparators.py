@@ -8,6 +8,7 @@ import pytest
 from gpuregress import dtypes
 from gpuregress.compare import comparators
 from gpuregress.records import Rule, Sigmas, StatisticLimits
+from tests import float_environments
 from tests.compare.rooms import request
 
 
@@ -25,6 +26,16 @@ from tests.compare.rooms import request
 def test_the_comparator_of_a_rule(rule: Rule, dtype: str, name: str) -> None:
     assert comparators.comparator_name(rule, dtypes.parse(dtype)) == name
     assert name in comparators.COMPARATORS
+
+
+@pytest.mark.parametrize("rule", [Rule(rtol=1e-3), Rule(atol=1e-42), Rule(rtol=1e-3, order="any")])
+def test_the_callers_floating_point_environment_decides_nothing(rule: Rule) -> None:
+    expected, actual = np.zeros(3, "f4"), np.full(3, 1e-40, "f4")
+    with float_environments.left_behind():
+        compared = comparators.compare(request("float32", (3,), rule), expected, actual)
+        assert float_environments.traits() != float_environments.DEFAULT, "the caller's own is put back"
+    assert (compared.same, compared.differing) == (False, 3)
+    assert float_environments.traits() == float_environments.DEFAULT
 
 
 def test_arrays_that_do_not_match_the_request_are_refused() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress import clock
 from gpuregress.dump import run_names
 from gpuregress.errors import NothingToDo, UsageError
 
@@ -20,6 +21,16 @@ def test_a_run_is_found_by_its_name(tmp_path: Path) -> None:
     assert run_names.find(tmp_path, "0002") == run_names.find(tmp_path) == tmp_path / TWO
     (tmp_path / "latest").symlink_to(ONE)
     assert run_names.find(tmp_path, "latest") == run_names.latest(tmp_path) == tmp_path / ONE
+
+
+def test_a_run_of_a_wrong_clock_is_no_newer_than_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    future = "20271121T020000Z-0000"
+    for name in (ONE, TWO, future):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv(clock.VARIABLE, "2026-11-22T02:00:00+00:00")
+    assert [folder.name for folder in run_names.every(tmp_path)] == [future, ONE, TWO]
+    (tmp_path / "latest").symlink_to(future)  # until the next one
+    assert [folder.name for folder in run_names.every(tmp_path)] == [ONE, TWO, future]
 
 
 @pytest.mark.parametrize(("name", "message"), [("2026112", "2 runs are called"), ("x", "there is no run 'x'")])

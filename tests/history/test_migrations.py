@@ -12,9 +12,10 @@ import pytest
 import xxhash
 
 from gpuregress.errors import StorageError
-from gpuregress.history import History, seals
+from gpuregress.history import History, schema, seals
 from gpuregress.history.schema import RUN_COLUMNS
-from tests.history.past import night, results
+from gpuregress.records import Extent
+from tests.history.past import night, results, verdict
 
 VERSION_1 = """
 CREATE TABLE runs (
@@ -122,6 +123,23 @@ def test_a_run_of_version_3_that_was_changed_is_refused(tmp_path: Path) -> None:
         database.execute("UPDATE runs SET exit_code = 9 WHERE run = 'R02'")
     with History(path) as history, pytest.raises(StorageError, match="edited or damaged, in its record of run R02"):
         history.runs()
+
+
+def test_results_of_version_4_have_no_extent(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.add(night(1, {"a": "differ"}), "nightly")
+    with closing(sqlite3.connect(path)) as database, database:
+        for column in schema.ADDED:
+            database.execute(f"ALTER TABLE results DROP COLUMN {column}")
+        database.execute("PRAGMA user_version = 4")
+    with History(path) as history:
+        history.add(night(2, {"a": "differ"}, verdicts=(verdict("a", "differ", extent=Extent(1, 2, None, "tail")),)))
+        assert [one.extent for one in results(history, 9)] == [Extent(1, 2, None, "tail"), None]
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE results SET differing = NULL, compared = NULL, place = NULL")
+    with History(path) as history, pytest.raises(StorageError, match="edited or damaged"):
+        results(history, 9)
 
 
 @pytest.mark.parametrize("change", ["UPDATE results SET verdict = 'pass'", "UPDATE runs SET exit_code = 9"])

@@ -37,10 +37,23 @@ def test_a_trend_is_one_cases_and_the_newest_first(history: History) -> None:
     assert history.trend("a") == ()
 
 
-def test_a_run_that_began_earlier_is_older_whenever_it_is_added(history: History) -> None:
-    for number in (2, 3, 1):
-        history.add(night(number, {"a": "pass"}))
-    assert [one.run for one in history.trend("a")] == [one.run for one in history.runs()] == ["R03", "R02", "R01"]
+def test_runs_are_in_the_order_in_which_they_were_written_whatever_the_clock_said(history: History) -> None:
+    history.add_new(night(4, {"a": "pass"}, host="there"), "nightly", is_imported=True)
+    for number in (3, 9, 2, 5):  # on the third day the clock was wrong, and then behind
+        history.add(night(number, {"a": "pass"}), "nightly")
+    history.add_new(night(1, {"a": "pass"}, host="there"), "nightly", is_imported=True)
+    order = ["R05", "R04", "R02", "R09", "R03", "R01"]
+    assert [one.run for one in history.trend("a")] == [one.run for one in history.runs()] == order
+    assert [one.run for one in history.trend("a", is_own=True)] == ["R05", "R02", "R09", "R03"]
+    assert [one[:10] for one in history.moments()] == [f"2026-11-0{day}" for day in (5, 4, 2, 2, 2, 1)]
+    assert [one.run for one in history.trend("a", until="2026-11-02T02:00:00Z")] == ["R02", "R09", "R03", "R01"]
+    before = history.previous_night("R99")
+    assert before is not None
+    assert before.run == "R05"
+    assert "the night before, run R09, is dated 2026-11-09T02:00:00Z" in history.clock_note("R02")
+    assert [history.clock_note(run) for run in ("R03", "R09", "R05", "R04", "R99")] == [""] * 5
+    history.forget(keep=2)
+    assert [one.run for one in history.all_runs()] == ["R05", "R04", "R02", "R01"]
 
 
 def test_a_trend_of_the_projects_own_runs(history: History) -> None:

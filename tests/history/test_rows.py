@@ -14,6 +14,7 @@ from gpuregress.history import History
 from gpuregress.records import (
     BufferVerdict,
     Comparison,
+    Extent,
     LaunchTime,
     Observations,
     Outcome,
@@ -53,6 +54,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         "j/n=1",
         "differ",
         cause="every element",
+        extent=Extent(1, 2, 0.5, "tail"),
         tolerance_share=1.5,
         outcome=outcome,
         reason="y: 1 of 2 differ",
@@ -86,6 +88,9 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         "max_rel": math.inf,
         "max_ulp": 3.0,
         "buffer": "y",
+        "differing": 1,
+        "compared": 2,
+        "place": "tail",
         "imported": False,
     }
 

@@ -182,3 +182,41 @@ def test_an_output_of_which_nothing_was_written_is_refused_under_the_name_that_i
     assert "out: equal to x's fill, no element changed" in reason
     assert "nothing of x was written" in shop.fails(4, "accept", "two")
     assert not accepted(shop)
+
+
+LEFT_OUT = """\
+source: ../kernels/two.cu
+parameters: {block: [32, 64], n: [0, 40]}
+buffers:
+  out: {dtype: float32, shape: [64]}
+launches:
+  - &launch {kernel: part, grid: [ceil(64 / block)], block: [block], args: [out, {int32: n}]}
+"""
+PART = """\
+// $Revision: 1.1 $
+extern "C" __global__ void part(float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2 * i;
+}
+"""
+
+
+def test_elements_that_nothing_wrote_do_not_pass_as_a_group_or_as_a_reference(shop: Workshop) -> None:
+    shop.write("kernels/two.cu", PART)
+    shop.write("configs/two.yaml", f"{LEFT_OUT}agree: [block]\n")
+    shop.write("configs/kernel.yaml", f"{LEFT_OUT}reference: {{out: {{launches: [*launch]}}}}\n")
+    shop.write("configs/nan.py", "import numpy as np\n\n\ndef f(inputs, case):\n    return np.full(64, np.nan)\n")
+    shop.write("configs/nan.yaml", f"{LEFT_OUT}where: [n == 0]\nreference: {{out: nan.py:f}}\n")
+    result = shop.call(*RUN)
+    assert result.exit_code == 1, result.output
+    lines = {line.split()[1]: line for line in result.output.splitlines() if " s  " in line}
+    missing = "out: 24 of 64 elements were never written ([40] to [63]); 0 NaN"
+    for block in (32, 64):
+        for job in ("two", "kernel"):
+            assert lines[f"{job}/block={block},n=0"].startswith("differ")
+            assert lines[f"{job}/block={block},n=40"].startswith("pass")
+            assert f", without a baseline; {missing}" in lines[f"{job}/block={block},n=40"]
+        assert "reference: nothing was written: it still holds the poison" in lines[f"nan/block={block},n=0"]
+    assert shop.call("accept", "two", "--unwritten-ok", "n = 0 has no results").exit_code == 0
+    assert shop.call(*RUN, "two").exit_code == 0

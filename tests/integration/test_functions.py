@@ -165,6 +165,13 @@ def test_a_wrong_function_differs_and_a_fault_names_its_own_line(tmp_path: Path)
             "lo is float64, and parameter 'lo' of g::clampz<float>",
         ),
         ("half", "", "", "x is float32 of 4 bytes, and parameter 'x' of g::half_of(real) is real: float64"),
+        ("split", "n: int32}", "n: float32}", "P of 8 bytes (float lo at 0, int n at 4): P has int n at 4, where the"),
+        (
+            "make",
+            "lo: float32, n: int32",
+            "n: int32, lo: float32",
+            "returns P of 8 bytes (float lo at 0, int n at 4): P",
+        ),
         ("clamp", "clampz<float>", "clampz<Q>", 'g::clampz<Q> cannot be called: identifier "Q" is undefined'),
     ],
 )

@@ -4,9 +4,15 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
+from gpuregress import dtypes
+from gpuregress.dump import writer
 from gpuregress.judging import agreement
 from gpuregress.judging.agreement import GroupMember
-from gpuregress.records import BufferVerdict, CaseSettings, Outcome, Rule, Verdict
+from gpuregress.records import Buffer, BufferVerdict, CaseSettings, Observations, Outcome, Rule, Verdict
+from gpuregress.runner.poison import poison, survey
 from tests import fakes
 from tests.judging.dumps import dump
 
@@ -85,3 +91,94 @@ def test_a_dump_that_cannot_be_read_is_an_error_of_its_case(tmp_path: Path) -> N
     members = [member(tmp_path, block, [1, 2, block]) for block in (32, 64, 128)]
     Path(members[2].outcome.dumps[0].path).unlink()
     assert words(members)[2][0] == "error"
+
+
+LEFT = object()
+"""An element that a case never wrote."""
+
+
+def wrote(folder: Path, block: int, values: list[Any], rule: Rule | None = None, dtype: str = "float32") -> GroupMember:
+    """A case that wrote these elements; a list in an element of two parts may leave out either."""
+    one, element = member(folder, block, [0] * len(values), rule), dtypes.parse(dtype)
+    array = poison(len(values) * element.size).view(element.storage).copy()
+    for number, value in enumerate(values):
+        if dtype == "float2":
+            for part, own in zip("xy", value, strict=True):
+                if own is not LEFT:
+                    array[part][number] = own
+        elif value is not LEFT:
+            array[number] = value
+    path = folder / str(block) / "out.2.4"
+    dumps = (writer.write(path, array, element, (len(values),)),)
+    observed = survey([array], element).added_to(Observations(), "out", is_unchanged=False)
+    outcome = dataclasses.replace(one.outcome, dumps=dumps, observations=observed)
+    case = dataclasses.replace(one.case, buffers={"out": Buffer("out", dtype, (len(values),))})
+    return dataclasses.replace(one, case=case, outcome=outcome)
+
+
+ALONE = "out: 2 of 4 elements were written by this case alone"
+WHOLE, HALF = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, LEFT, LEFT]
+SHORT = "out: agree: 2 of 4 elements were never written; other cases write them, as block=0"
+
+
+@pytest.mark.parametrize("rule", [None, Rule(rtol=1e-3), Rule(order="any")])
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([WHOLE, HALF, HALF, HALF], [("pass", ALONE), *[("differ", SHORT)] * 3]),
+        ([WHOLE, HALF], [("pass", ALONE), ("differ", SHORT)]),
+        ([HALF, HALF], [("pass", "out: 2 of 4 elements were never written ([2] to [3]); 0 NaN")] * 2),
+        ([[9.0, 2.0, 3.0, 4.0], HALF, HALF], ["2 of 3 cases", "2 of 4 elements were never", "2 of 4 elements were"]),
+        # those that left out the element in question are no votes for either value
+        ([WHOLE, [1.0, 2.0, 3.0, 9.0], HALF, HALF], ["cannot be told", "cannot be told", "2 of 4", "2 of 4"]),
+        ([[LEFT] * 4, [LEFT] * 4], ["nothing was written", "nothing was written"]),
+        ([WHOLE, [LEFT] * 4], ["nothing to agree with", "nothing was written"]),
+        ([WHOLE, WHOLE, [LEFT] * 4], [("pass", ""), ("pass", ""), "nothing was written"]),
+        ([[1.0, LEFT], [LEFT, 2.0]], ["1 of 2 elements were never", "1 of 2 elements were never"]),
+    ],
+)
+def test_an_element_that_was_never_written_is_no_vote(
+    tmp_path: Path, rule: Rule | None, results: list[list[Any]], expected: list[tuple[str, str] | str]
+) -> None:
+    found = words([wrote(tmp_path, block, values, rule) for block, values in enumerate(results)])
+    assert len(found) == len(expected)
+    for (status, reason), one in zip(found, expected, strict=True):
+        if isinstance(one, tuple):
+            assert (status, reason) == one
+        else:
+            assert status != "pass"
+            assert one in reason
+
+
+def test_a_part_of_an_element_that_was_never_written_is_no_vote(tmp_path: Path) -> None:
+    results: list[list[Any]] = [[(1.0, 2.0)], [(1.0, LEFT)], [(1.0, LEFT)]]
+    found = words([wrote(tmp_path, block, values, dtype="float2") for block, values in enumerate(results)])
+    text = "out: agree: 1 of 1 elements were never written, or in part only; other cases write them, as block=0"
+    assert found == [("pass", "out: 1 of 1 elements were written by this case alone"), *[("differ", text)] * 2]
+
+
+def test_narrow_integers_may_hold_the_poison_by_chance(tmp_path: Path) -> None:
+    values = np.arange(64)
+    results = [[*values[:60], LEFT, *values[61:]], [*values[:60], 0xFC, *values[61:]]]
+    members = [wrote(tmp_path, block, some, Rule(atol=1.0), "uint8") for block, some in enumerate(results)]
+    assert [status for status, _ in words(members)] == ["pass", "pass"]
+
+
+def test_cases_that_change_nothing_are_no_votes(tmp_path: Path) -> None:
+    def idle(one: GroupMember) -> GroupMember:
+        return dataclasses.replace(
+            one, outcome=dataclasses.replace(one.outcome, observations=Observations(nan={}, unchanged=("out",)))
+        )
+
+    fills = [idle(member(tmp_path, block, [0, 0])) for block in (1, 2)]
+    text = "no baseline yet; out: nothing to agree with: the case changed no buffer that it dumps"
+    assert words(fills) == [("new", text)] * 2
+    found = words([*fills, member(tmp_path, 3, [1, 0])])
+    assert [status for status, _ in found] == ["differ", "differ", "new"]
+    assert "1 of 2 differ from block=3: this case changed no buffer" in found[0][1]
+
+
+def test_an_unwritten_output_that_was_accepted_passes(tmp_path: Path) -> None:
+    own = Verdict("fake", "", "pass", buffers=(BufferVerdict("out", "pass"),))
+    members = [dataclasses.replace(wrote(tmp_path, block, [LEFT] * 4), verdict=own) for block in (1, 2)]
+    assert words(members) == [("pass", "")] * 2

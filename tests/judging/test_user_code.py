@@ -23,6 +23,11 @@ def same(expected, actual, case): return expected.shape == actual.shape, f'as {c
 def hangs(array, case): time.sleep(60)
 def dies(array, case): os._exit(7)
 def good(array, case): return bool((array > 0).all())
+def process(array, case): return False, str(os.getpid())
+def patches(array, case):
+    import numpy
+    numpy.all = lambda *_, **__: True
+    return process(array, case)
 """
 
 
@@ -47,6 +52,17 @@ def test_a_comparison_and_a_check(process: UserCodeProcess, module: Path, tmp_pa
     assert process.check(Check("python", f"{module}:good"), case, out).same
 
 
+def test_a_process_has_code_of_one_folder_that_leaves_nothing_behind(
+    process: UserCodeProcess, module: Path, tmp_path: Path
+) -> None:
+    other, case, out = tmp_path / "other" / "mine.py", fakes.case("double"), dump(tmp_path, "out.1", [1, 2])
+    other.parent.mkdir()
+    other.write_text(FUNCTIONS)
+    calls = (module, "process"), (other, "process"), (module, "patches"), (module, "process")
+    numbers = [process.check(Check("python", f"{file}:{name}"), case, out).message for file, name in calls]
+    assert [numbers.index(number) for number in numbers] == [0, 1, 0, 3]
+
+
 def test_a_function_that_hangs_or_dies_fails_alone(process: UserCodeProcess, module: Path, tmp_path: Path) -> None:
     case, out = fakes.case("double", timeout=0.5), dump(tmp_path, "out.1", [1, 2])
     hung = process.check(Check("python", f"{module}:hangs"), case, out)
@@ -65,7 +81,7 @@ def test_a_damaged_answer_is_none(
 
     out, before = dump(tmp_path, "out.1", [1, 2]), process.unanswered
     with monkeypatch.context() as patch:
-        process._started()
+        process._started(user_code._folders(fakes.case("double"), f"{module}:good"))
         patch.setattr(process, "_wait", damaged)
         failed = process.check(Check("python", f"{module}:good"), fakes.case("double"), out)
     assert (failed.same, failed.message, process.unanswered) == (False, "mine.py:good: a damaged message", before + 1)

@@ -6,9 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.nightly import cause_of
+from gpuregress.errors import FaultLocation
+from gpuregress.nightly import cause_of, extent_of
 from gpuregress.nightly.causes import without_numbers
-from gpuregress.records import BufferVerdict, Comparison, Fault, Finding, Outcome, TimingComparison, Verdict
+from gpuregress.records import (
+    BufferVerdict,
+    Comparison,
+    ErrorFigures,
+    Extent,
+    Fault,
+    Finding,
+    Outcome,
+    TimingComparison,
+    Verdict,
+)
 from tests import fakes
 from tests.nightly.nights import case
 
@@ -52,6 +63,28 @@ def test_a_difference_without_a_pattern_is_named_by_what_was_compared() -> None:
     found = replace(compared, findings=(Finding("nan", "3 are NaN"),))
     two = case("scale", "differ", reason="", buffers=(BufferVerdict("out", "differ", comparisons=(found,)),))
     assert cause_of(two) == "differ: nan"
+
+
+@pytest.mark.parametrize("places", [(), ("thread",), ("column", "stride"), ("tail",)])
+def test_a_cause_does_not_depend_on_the_shape(places: tuple[str, ...]) -> None:
+    findings = tuple(Finding(place, f"{place}: 3 of 8") for place in places)
+    figures = ErrorFigures(max_abs=0.5, max_rel=1.0, misplaced_nan_or_inf=0, worst={})
+    plain = Comparison(
+        "b", "baseline", "", same=False, identical=False, of=8, differing=3, message="3 of 8 differ", findings=findings,
+        figures=figures,
+    )  # fmt: skip
+    one = case("scale", "differ", buffers=(BufferVerdict("b", "differ", comparisons=(plain,)),))
+    assert cause_of(one) == "differ: b (baseline)"
+    assert extent_of(one) == Extent(3, 8, 0.5, places[0] if places else "")
+    valued = replace(plain, findings=(*findings, Finding("zeros", "3 are 0")))
+    two = case("scale", "differ", buffers=(BufferVerdict("b", "differ", comparisons=(valued,)),))
+    assert cause_of(two) == "differ: zeros"
+    assert extent_of(case("scale")) is None
+
+
+def test_a_fault_has_the_line_of_its_location_before_one_of_its_text() -> None:
+    fault = Fault("race", "race at scale.cu:9", location=FaultLocation(file="dot.cuh", line=4))
+    assert cause_of(case("a", "fault", outcome=Outcome("a", "fault", fault))) == "race at dot.cuh:4"
 
 
 @given(st.text(), st.integers(0, 10**9), st.integers(0, 10**9))

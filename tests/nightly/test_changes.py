@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from gpuregress.nightly import EarlierNights, LeftOut, compare_nights
-from gpuregress.records import LackingDevice, Since, TimingComparison
+from gpuregress.records import Extent, LackingDevice, Since, TimingComparison
 from gpuregress.report import morning
 from tests.nightly.nights import COMMIT, case, earlier, night, past
 
@@ -34,6 +37,28 @@ def test_a_case_that_fails_for_another_cause_is_changed() -> None:
     changes = compare_nights(night(case("a", "differ")), earlier({"a": (past("fault", 21, "trap in scale"),)}))
     assert (names(changes.new), names(changes.still), names(changes.changed)) == ([], [], ["a"])
     assert changes.changed[0].before == "trap in scale"
+
+
+@pytest.mark.parametrize(
+    ("before", "is_changed", "words"),
+    [
+        (Extent(3, 1000, 1e-6, "tail"), True, "(before: differ: factor, tail, by up to 1e-06)"),
+        (Extent(600, 1000, 1e-6), True, "(before: differ: factor, by up to 1e-06)"),  # another decade of the error
+        (Extent(20, 1000, 0.5), True, "(last night: 20 of 1000)"),  # another decade of the share
+        (Extent(689, 1000, 0.4, "blocks"), True, "(before: differ: factor, blocks, by up to 0.4)"),  # another place
+        (Extent(300, 1000, 0.2), False, "(last night: 300 of 1000) (since 20 Nov"),
+        (Extent(689, 1000, None, ""), False, ""),
+        (None, False, ""),
+    ],
+)
+def test_a_difference_of_another_extent_is_changed(before: Extent | None, *, is_changed: bool, words: str) -> None:
+    tonight = night(case("a", "differ", extent=Extent(689, 1000, 0.5, "rows")))
+    trend = (replace(FAILS, extent=before), past("differ", 20), past("pass", 19))
+    changes = compare_nights(tonight, earlier({"a": trend}))
+    assert (names(changes.changed), names(changes.still)) == ((["a"], []) if is_changed else ([], ["a"]))
+    lines = "\n".join(morning.lines(replace(tonight, changes=changes), root=Path("/project")))
+    assert words in lines
+    assert ("last night:" in lines) == (before is not None and before.differing != 689)
 
 
 def test_what_passes_again_is_fixed_and_what_was_not_run_is_not() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
@@ -146,6 +147,37 @@ def test_a_known_failure_is_that_of_the_cases_it_names(tmp_path: Path) -> None:
     wrong = project(tmp_path / "wrong", reduce=job.replace("n > 1000", "m > 1000"))
     with pytest.raises(JobErrors, match=r"known_failing.where\[0\]"):
         plan.make(wrong, [])
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("where: [n > 1000000]", "known_failing.where: selects none of the job's cases"),
+        ("kernel: add", "known_failing.kernel: no launch is of a kernel 'add'"),
+        ("buffer: none", "known_failing.buffer: unknown buffer 'none'; there are: "),
+    ],
+)
+def test_a_known_failure_that_no_case_can_have_is_refused(tmp_path: Path, keys: str, message: str) -> None:
+    job = f"{JOB}known_failing: {{until: 2026-12-24, why: the card, {keys}}}\n"
+    with pytest.raises(JobErrors, match=re.escape(message)):
+        plan.make(project(tmp_path, reduce=job), [])
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("", {"status": "differ"}),
+        (", status: error", {"status": "error"}),
+        (", fault: timeout", {"status": "timeout", "fault": "timeout"}),
+        (", kernel: block_sum<float>", {"status": "fault", "kernel": "block_sum<float>"}),
+    ],
+)
+def test_the_status_of_a_known_failure_follows_from_its_keys(
+    tmp_path: Path, keys: str, expected: dict[str, str]
+) -> None:
+    job = f"{JOB}known_failing: {{until: 2026-12-24, why: the card{keys}}}\n"
+    (case, *_) = plan.make(project(tmp_path, reduce=job), []).cases
+    assert case.settings.known_failing == records.KnownFailing("2026-12-24", "the card", **expected)
 
 
 def test_devices_that_a_job_names_are_kept_apart_from_those_that_can_run_it(tmp_path: Path) -> None:

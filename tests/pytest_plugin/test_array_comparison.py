@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gpuregress import dtypes
 from gpuregress.dump import writer
 from gpuregress.pytest_plugin.array_comparison import difference
 from gpuregress.records import Rule
+from tests import float_environments
 
 FLOAT = dtypes.parse("float32")
 
@@ -26,6 +28,14 @@ def test_equal_arrays_have_no_difference(tmp_path: Path) -> None:
     assert difference("y", array + np.float32(1e-6), FLOAT, Rule(atol=1e-5), path) == ""
     assert difference("y", array[::-1, ::-1], FLOAT, Rule(order="any"), path) == ""
     assert difference("y", array[:0], FLOAT, Rule(), baseline(tmp_path, array[:0])) == ""
+
+
+@pytest.mark.parametrize("rule", [Rule(rtol=1e-3), Rule(atol=1e-42), Rule(order="any")])
+def test_a_test_that_flushes_subnormals_is_compared_with_them(tmp_path: Path, rule: Rule) -> None:
+    path = baseline(tmp_path, np.full(4, 1e-40, np.float32))
+    with float_environments.left_behind():
+        text = difference("y", np.zeros(4, np.float32), FLOAT, rule, path)
+    assert "was 1e-40" in text
 
 
 def test_a_difference_is_told_with_what_it_looks_like(tmp_path: Path) -> None:

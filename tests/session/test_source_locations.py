@@ -61,6 +61,16 @@ def test_the_launch_that_faulted_names_the_kernel(case: Case) -> None:
     assert where(case, "fault", "trap: trap", outcome=outcome) == ("k.cu", 4)
 
 
+def test_the_line_of_an_inlined_function_has_its_calls(case: Case, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    header, main = tmp_path / "parts" / "dot.cuh", Path(case.source.path)
+    header.write_text("__device__ float dot(float x) { return x; }\n")
+    main.write_text(f'#include "parts/dot.cuh"\n{KERNELS}')
+    reason = "race: write at dot.cuh:1, called at lib.h:3, called at k.cu:5 and read at k.cu:6, with no barrier between"
+    location = located(Verdict(case.job, case.name, "fault", reason), case).location
+    assert location == SourceLocation(str(header), 1, (SourceLocation(str(main), 5),))
+
+
 def test_without_a_definition_it_is_the_job(case: Case) -> None:
     Path(case.source.path).unlink()
     assert where(dataclasses.replace(case, source=dataclasses.replace(case.source, path="/nowhere/k.cu")), "new") == (

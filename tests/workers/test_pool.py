@@ -55,6 +55,21 @@ def test_one_warm_worker_takes_case_after_case(tmp_path: Path) -> None:
     assert values == ["1.0", "2.0", "3.0"]
 
 
+def test_code_of_one_folder_leaves_nothing_to_that_of_another(tmp_path: Path) -> None:
+    text = "import numpy as np\ndef f(inputs, case): return np.full(8, 1, np.float32)\n"
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "r.py").write_text(f"{text}def g(inputs, case):\n    np.add = len\n    return f(0, case)\n")
+    functions = ("a/r.py:f", "", "a/r.py:f", "b/r.py:f", "", "b/r.py:g", "b/r.py:f")
+    cases = [
+        fakes.case("count", name=f"fake/{number}", reference={"out": f"{tmp_path}/{function}"} if function else {})
+        for number, function in enumerate(functions)
+    ]
+    actual = outcomes(tmp_path, *cases)
+    counts = [Path(actual[case.name].dumps[0].path).read_text().split()[-1] for case in cases]
+    assert counts == ["1.0", "2.0", "3.0", "1.0", "2.0", "3.0", "1.0"], "each that begins with 1 has a new process"
+
+
 def test_a_fault_is_an_outcome_and_the_next_case_has_a_fresh_worker(tmp_path: Path) -> None:
     actual = outcomes(tmp_path, fakes.case("count"), fakes.case("fault"), fakes.case("count", name="fake/after"))
     fault = actual["fake/fault"].fault

@@ -87,8 +87,12 @@ def command(
 def _remark(case: Case) -> str:
     """The tags of a case, why it is skipped, and until when its failure is known."""
     refused, known = case.settings.refused, case.settings.known_failing
-    told = ((f"infeasible: {refused}",) if refused else ()) + ((f"known failing until {known.until}",) if known else ())
-    return " ".join((*case.tags, *told))
+    told = list(case.tags)
+    if refused:
+        told.append(f"infeasible: {refused}")
+    if known:
+        told.append(f"known failing until {known.until}: {known.failure}")
+    return " ".join(told)
 
 
 def _own_revisions(store: BaselineStore, case: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 from collections.abc import Sequence
@@ -77,7 +78,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], **options: Any) -> in
             return _print_csv(history, runs, wanted.names)
         if cases:
             found = tuple(history_queries.case_results(history, runs, last, wanted.names))
-            return _show_results(found, as_json=options["as_json"])
+            return _show_results(project, found, as_json=options["as_json"])
         return _show_overview(history, runs, wanted, as_json=options["as_json"])
 
 
@@ -120,7 +121,8 @@ def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCase
     return 0
 
 
-def _show_results(results: Sequence[PastResult], *, as_json: bool) -> int:
+def _show_results(project: Project, results: Sequence[PastResult], *, as_json: bool) -> int:
+    from gpuregress import git
     from gpuregress.operations import timing_history
     from gpuregress.report import history_text
 
@@ -131,7 +133,7 @@ def _show_results(results: Sequence[PastResult], *, as_json: bool) -> int:
         console.say(f"{'' if not number else chr(10)}{case}")
         past = tuple(of_case)
         _print(history_text.result_table(past, _width()))
-        _print(timing_history.lines(past))
+        _print(timing_history.lines(reversed(past), functools.partial(git.lacks_commit, project.root)))
     if not results:
         console.say("none of these cases ran in that time")
     return 0

@@ -12,6 +12,7 @@ from typing import Any
 from gpuregress import plan, verdict
 from gpuregress.errors import GpuregressError
 from gpuregress.frozen import dataclass
+from gpuregress.judging import write_coverage
 from gpuregress.operations.mutating.subject import Subject
 from gpuregress.project import Project
 from gpuregress.records import Case, RunSummary, Verdict
@@ -101,19 +102,25 @@ class AuditContext:
         return max(0.0, self.until - time.monotonic())
 
     def usable(self, job: AuditedJob) -> tuple[Case, ...]:
-        """The cases that ran as they are and did not fail; none where one failed."""
+        """The cases that ran as they are and did not fail; none where one failed, or wrote nothing."""
         ran = {one.case: one.status for one in self._clean(job).examined}
-        is_good = all(status in ("pass", "new", "skip") for status in ran.values())
+        is_good = all(status in ("pass", "new", "skip") for status in ran.values()) and not self._idle(job)
         return tuple(case for case in job.cases if ran.get(case.name) in ("pass", "new")) if is_good else ()
 
     def why_unusable(self, job: AuditedJob) -> str:
         """Why a job has no usable case."""
+        if idle := self._idle(job):
+            return f"{idle[0].case} writes nothing as it is"
         return "a case of it fails as it is" if self._clean(job).examined else self.why_not_run(job)
 
     def why_not_run(self, job: AuditedJob) -> str:
         """Why no case of a job ran as it is."""
         own = self._clean(job)
         return NO_TIME if own.examined else own.why_left or NO_TIME
+
+    def _idle(self, job: AuditedJob) -> list[Verdict]:
+        """Those of its new cases that wrote nothing: other inputs and orders can prove nothing of them."""
+        return [one for one in self._clean(job).examined if one.status == "new" and write_coverage.wrote_nothing(one)]
 
     def _clean(self, job: AuditedJob) -> JobVerdicts:
         return self.clean.get(job.name, JobVerdicts())

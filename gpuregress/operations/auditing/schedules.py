@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.escapes import one_line
+from gpuregress.judging import write_coverage
 from gpuregress.operations.auditing import examination
 from gpuregress.operations.auditing.examination import (
     EXPECTS_FAULT,
@@ -44,8 +45,10 @@ def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     if not ran:
         return JobExamination(job.name, None, why=told.why_left)
     lucky = [(one, text) for one in ran for text in _differences(one)]
-    clean = len(ran) - len({one.case for one, _ in lucky})
+    idle = [one for one in ran if write_coverage.wrote_nothing(one)]
+    clean = len({one.case for one in ran} - {one.case for one, _ in lucky} - {one.case for one in idle})
     evidence = [AuditEvidence("luck", f"{one.case}: {one_line(text)}") for one, text in lucky]
+    evidence += [AuditEvidence("unnoticed", f"{one.case}: nothing was written, under any schedule") for one in idle]
     if clean:
         names = f"{clean} cases" if clean != 1 else "1 case"
         evidence.insert(0, AuditEvidence("proven", f"the same result under {COUNT} schedules in {names}"))

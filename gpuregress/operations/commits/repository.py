@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress import git
-from gpuregress.errors import HarnessError, UsageError
+from gpuregress.errors import HarnessError, StorageError, UsageError
 from gpuregress.frozen import dataclass
+from gpuregress.history import Reader
+from gpuregress.project import Project
+from gpuregress.session.runs import history_entry
 
 _PREFIX = re.compile(r"[0-9a-f]{4,64}")
 _LABEL = re.compile(r"g([0-9a-f]{4,64})")
@@ -175,6 +180,26 @@ class Repository:
             files |= {f"{path}/{name}": entry for name, entry in below.items()}
             notes += (f"in {path}: {note}" for note in more)
         return files, tuple(notes)
+
+
+def why_unknown(project: Project, word: str) -> str:
+    """Describe a commit that git does not know: it may be one of a past run that is gone.
+
+    Args:
+        project: whose history is asked.
+        word: that should name a commit.
+    """
+    text = f"git knows no commit {word!r}"
+    label = _LABEL.fullmatch(word)
+    prefix = label[1] if label is not None else word
+    path = project.runs / history_entry.FILE
+    if not _PREFIX.fullmatch(prefix) or not path.is_file():
+        return text
+    with contextlib.suppress(sqlite3.Error, StorageError), contextlib.closing(Reader.open(path)) as history:
+        run = next((one for one in history.all_runs() if not one.imported and one.commit.startswith(prefix)), None)
+        if run is not None:
+            return f"{text}: it is gone from this repository, as after a rebase and `git gc`; run {run.run} was of it"
+    return text
 
 
 def find(folder: Path) -> Repository | None:

@@ -140,7 +140,9 @@ def _is_reference(found: Repository, word: str) -> bool:
 
 
 def _why_unknown(request: SidesRequest, word: str, found: Repository | None) -> str:
-    return f"git knows no commit {word!r}" if found is not None else repository.why_none(request.project.root)
+    if found is None:
+        return repository.why_none(request.project.root)
+    return repository.why_unknown(request.project, word)
 
 
 def _commit(word: str, found: Repository | None) -> str | None:

@@ -98,6 +98,9 @@ class HostProgram:
             for one in self._run.launches
             if one.kernel.rpartition("::")[2] == name and least <= len(one.arguments) <= count
         ]
+        overloads = [one for one in self.program.kernels if one.name == kernel.name and len(one.parameters) == count]
+        if len(overloads) > 1:
+            own = [one for one in own if self._takes(kernel, one)]
         if own:
             return min(own, key=lambda one: (not _is_named(one, kernel), one.branches_not_taken, not _is_whole(one)))
         types = [one.type for one in kernel.parameters]
@@ -106,6 +109,18 @@ class HostProgram:
             if other is not None and [one.type for one in other.parameters] == types and types:
                 return launch
         return None
+
+    def _takes(self, kernel: Declaration, launch: SeenLaunch) -> bool:
+        """Tell whether a launch may be that of an overloaded kernel, by the known types of its arguments."""
+        for parameter, type_ in zip(kernel.parameters, launch.types, strict=False):
+            own, given = (self._run.resolved(types.plain(one)) for one in (parameter.type, type_))
+            known = [dtype_of_type(one) for one in (own, given)]
+            is_number = dtype_of_type(own) is not None and not parameter.pointer
+            if given and parameter.pointer != type_.rstrip().endswith("*") and (parameter.pointer or not is_number):
+                return False
+            if given and parameter.pointer and own != given and (own not in known) and known[0] != known[1]:
+                return False
+        return True
 
 
 def _is_excessive(launch: SeenLaunch) -> bool:

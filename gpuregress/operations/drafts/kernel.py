@@ -12,9 +12,10 @@ from gpuregress import dtypes, storage
 from gpuregress.operations.drafts import types
 from gpuregress.operations.drafts.compiled import Slot, compiled
 from gpuregress.operations.drafts.types import NOTHING, KnownTypes
+from gpuregress.records import MemberLayout, TypeLayout
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
-from gpuregress.toolchain.host_programs.layouts import MemberLayout, TypeLayout
+from gpuregress.toolchain.host_programs import layouts
 
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
@@ -44,8 +45,13 @@ class KernelDraft:
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
         self._include = [os.path.relpath(one, folder) for one in include]
-        self._compiled_kernel = compiled(source, self._kernel, include)
         self._texts = [storage.read_bytes(source).decode(errors="replace"), *texts]
+        same = [
+            one for text in self._texts for one in cxx_declarations.declarations(text) if one.name == declaration.name
+        ]
+        if len({one.type_words for one in same}) > 1:
+            self._kernel = declaration.signature(list(self._types.values()))
+        self._compiled_kernel = compiled(source, self._kernel, include)
         self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
         self._slots = tuple(self._pointers())
         self._extents = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)] or ["n"]
@@ -54,7 +60,7 @@ class KernelDraft:
     @property
     def needed(self) -> tuple[str, ...]:
         """What is not known and must be told, in words."""
-        if "<" not in self._kernel:
+        if not self._types:
             return (NO_LAUNCH,)
         chosen = ", ".join(f"{name} = {value}" for name, value in self._types.items())
         return (NO_LAUNCH, f"the template arguments of {self._kernel}: {chosen} is a guess, for nothing launches it")
@@ -88,7 +94,7 @@ class KernelDraft:
         yield from self._buffers()
         yield from self._variables()
         yield "launches:"
-        guess = "   # its template arguments are a guess" if "<" in self._kernel else ""
+        guess = "   # its template arguments are a guess" if self._types else ""
         yield f"  - kernel: {quoted(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
@@ -140,7 +146,7 @@ class KernelDraft:
                 yield Slot(name, one.type, texture == "texture", number, texture=texture)
             elif one.pointer:
                 yield Slot(name, one.type, one.const, number)
-            elif (layout := self._layout(one)) is not None and layout.is_listed:
+            elif (layout := self._layout(one)) is not None and layouts.is_listed(layout):
                 for field in layout.fields:
                     if field.kind == "pointer" and field.count == 1:
                         inner = f"{name}_{field.path.replace('.', '_')}"
@@ -247,7 +253,7 @@ class KernelDraft:
         if dtype is not None and not dtype.startswith("{"):
             return scalar(dtype)
         layout = self._layout(one)
-        if layout is not None and layout.is_listed:
+        if layout is not None and layouts.is_listed(layout):
             return f"{{struct: [{', '.join(self._member(number, field) for field in layout.fields)}]}}"
         entry = self._compiled_kernel.entry
         sizes = [parameter.size for parameter in entry.parameters] if entry else []
@@ -261,7 +267,8 @@ class KernelDraft:
         slot = next((one for one in self._slots if (one.number, one.path) == at), None)
         if slot is not None:
             return slot.name
-        return ", ".join([scalar(field.dtype) if field.dtype is not None else "null"] * field.count)
+        dtype = layouts.member_dtype(field)
+        return ", ".join([scalar(dtype) if dtype is not None else "null"] * field.count)
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:

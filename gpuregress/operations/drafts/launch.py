@@ -19,10 +19,10 @@ from gpuregress.operations.drafts.compiled import Slot
 from gpuregress.operations.drafts.fills import DraftedFill
 from gpuregress.operations.drafts.kernel import KernelDraft, default_fill, quoted, shown
 from gpuregress.operations.drafts.types import NOTHING, KnownTypes
+from gpuregress.records import MemberLayout
 from gpuregress.spec import expressions
 from gpuregress.toolchain.cxx_declarations import Declaration
-from gpuregress.toolchain.host_programs import library, objects, scalars
-from gpuregress.toolchain.host_programs.layouts import MemberLayout
+from gpuregress.toolchain.host_programs import layouts, library, objects, scalars
 from gpuregress.toolchain.host_programs.objects import (
     ArrayPointer,
     HostArray,
@@ -231,7 +231,7 @@ class LaunchDraft(KernelDraft):
         if slot is not None:
             return self._pointer(slot)
         layout = self._layout(one)
-        if layout is not None and layout.is_listed:
+        if layout is not None and layouts.is_listed(layout):
             members = [self._given_member(number, field) for field in layout.fields]
             comments = "; ".join(comment for _, comment in members if comment)
             return f"{{struct: [{', '.join(text for text, _ in members)}]}}", comments
@@ -275,7 +275,7 @@ class LaunchDraft(KernelDraft):
         slot = next((one for one in self._slots if (one.number, one.path) == (number, field.path)), None)
         if slot is not None:
             return self._pointer(slot)
-        value, dtype = objects.member_of(self._arguments[number], field.path), field.dtype
+        value, dtype = objects.member_of(self._arguments[number], field.path), layouts.member_dtype(field)
         name = f"{self._named[number][0]}.{field.path}"
         if isinstance(value, HostScalar) and dtype is not None and field.count == 1 and not _VECTOR.fullmatch(dtype):
             return self._number(name, value, dtype)

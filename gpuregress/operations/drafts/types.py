@@ -10,11 +10,11 @@ from pathlib import Path
 from gpuregress import storage
 from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.frozen import dataclass
-from gpuregress.records import Source
+from gpuregress.records import Source, TypeLayout
 from gpuregress.session.compilation import sources
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_programs import layouts, structures
-from gpuregress.toolchain.host_programs.layouts import DataMember, TypeLayout
+from gpuregress.toolchain.host_programs.layouts import DataMember
 from gpuregress.toolchain.host_programs.program import HostFiles
 
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
@@ -37,7 +37,7 @@ class KnownTypes:
         """Return the dtype that holds a type; None where none does."""
         known = dtype_of_type(self.aliases.get(plain, plain))
         layout = self.layouts.get(plain)
-        return known if known is not None or layout is None else layout.dtype
+        return known if known is not None or layout is None else layouts.dtype(layout)
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -109,7 +109,7 @@ def bisect(
         GpuregressError: the errors of `session.run`.
     """
     found = repository.require(project.root)
-    goal = _Commits(found, found.commit(_hash(found, good)), found.commit(_hash(found, bad)))
+    goal = _Commits(found, *(found.commit(_hash(found, project, word)) for word in (good, bad)))
     cases = plan.make(project, [selector]).cases
     with StopSignal() as stop, commit_runs.opened(found, project, options or RunOptions()) as runs:
         agree = any(case.settings.agree for case in cases)
@@ -273,10 +273,10 @@ def _accept(summary: RunSummary) -> Path:
     return folder
 
 
-def _hash(repository_: Repository, word: str) -> str:
+def _hash(repository_: Repository, project: Project, word: str) -> str:
     found = repository_.resolve(word)
     if found is None:
-        raise UsageError(f"git knows no commit {word!r} in {repository_.root}")
+        raise UsageError(f"{repository.why_unknown(project, word)} (in {repository_.root})")
     return found
 
 

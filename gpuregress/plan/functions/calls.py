@@ -100,7 +100,15 @@ class _FunctionPlan:
         if twin is None:
             return None
         call = FunctionCall(
-            instance.name, str(instance.function), arguments, calls, form.scope, form.threads, result, *twin
+            instance.name,
+            str(instance.function),
+            arguments,
+            calls,
+            form.scope,
+            form.threads,
+            result,
+            *twin,
+            returns=instance.result,
         )
         grid = calls if form.scope == "block" else -(-calls // form.threads)
         launch = Launch(instance.name, (grid, 1, 1), form.block, shared_bytes, self._launch_arguments(call), (), 0)

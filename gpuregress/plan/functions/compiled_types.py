@@ -6,7 +6,8 @@ from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.document.reader import Key
-from gpuregress.records import Case, FunctionArgument, FunctionCall, Program
+from gpuregress.plan import record_layouts
+from gpuregress.records import Case, FunctionArgument, FunctionCall, Program, TypeLayout
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.functions.harness import CompiledType
 
@@ -28,17 +29,18 @@ def contradictions(case: Case, program: Program) -> dict[Key, str]:
     if call is None or types is None:
         return {}
     errors: dict[Key, str] = {}
-    for argument, type_ in zip(call.arguments, types[1:], strict=False):
+    result, *layouts = [*program.types.get(call.name, ()), *[None] * len(types)][: len(types)]
+    for argument, type_, layout in zip(call.arguments, types[1:], layouts, strict=False):
         if argument.given == "buffer":
             shown = f"parameter {argument.name!r} of {call.declared} is {argument.type}"
-            problem = _dtype_problem(case.buffers[argument.name].dtype, type_)
+            problem = _dtype_problem(case.buffers[argument.name].dtype, type_, layout)
             if problem:
                 errors["buffers", argument.name, "dtype"] = (
                     f"{argument.name} is {problem[0]}, and {shown}: {problem[1]}"
                 )
         elif argument.given == "parameter" and (wrong := _number_problem(case, argument, type_)):
             errors["parameters", argument.name] = wrong
-    errors |= _result_problem(case, call, types[0])
+    errors |= _result_problem(case, call, types[0], result)
     return errors
 
 
@@ -49,21 +51,24 @@ def _signature(ptx: str) -> tuple[CompiledType, ...] | None:
         return None
 
 
-def _result_problem(case: Case, call: FunctionCall, type_: CompiledType) -> dict[Key, str]:
+def _result_problem(case: Case, call: FunctionCall, type_: CompiledType, layout: TypeLayout | None) -> dict[Key, str]:
     if type_.kind == "void":
         if not call.result:
             return {}
         return {("buffers", call.result): f"{call.declared} returns nothing, so nothing would be in {call.result}"}
     if not call.result:
         return {("buffers",): f"there is no buffer 'result' for what {call.declared} returns, {_described(type_)}"}
-    problem = _dtype_problem(case.buffers[call.result].dtype, type_)
+    problem = _dtype_problem(case.buffers[call.result].dtype, type_, layout)
     if problem is None:
         return {}
     return {("buffers", call.result, "dtype"): f"result is {problem[0]}, and {call.declared} returns {problem[1]}"}
 
 
-def _dtype_problem(dtype: str, type_: CompiledType) -> tuple[str, str] | None:
+def _dtype_problem(dtype: str, type_: CompiledType, layout: TypeLayout | None) -> tuple[str, str] | None:
     """Describe a buffer's dtype and the type that it does not fit; None where it does."""
+    if layout is not None and layout.kind == "class":
+        problem = record_layouts.buffer_problem(dtype, layout)
+        return None if problem is None else (dtype, f"{record_layouts.shown(layout)}: {problem}")
     element = dtypes.parse(dtype)
     if type_.kind == "void":  # a pointer to anything
         return None

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from gpuregress import __version__, read_log
 from gpuregress.document import reader
 from gpuregress.errors import StorageError
+from gpuregress.numeric import float_environment
 from gpuregress.plan.job_plans.job_plan import CaseOverrides, JobPlan, LabelRequest
 from gpuregress.project import Project, default_memory
 from gpuregress.records import Case, from_json, to_json
@@ -40,6 +41,7 @@ _LOADED = time.time()
 """Modules that were changed after it may not be those of this process."""
 
 
+@float_environment.default()
 def of_job(
     path: Path, project: Project, overrides: CaseOverrides, labels: Labels
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:

@@ -10,6 +10,7 @@ from gpuregress.frozen import dataclass
 from gpuregress.records.cases.buffers import Buffer, Fill
 from gpuregress.records.cases.launches import Launch
 from gpuregress.records.cases.settings import CaseSettings, Limits
+from gpuregress.records.fills import PythonFunction
 from gpuregress.records.programs import FunctionCall, Source
 from gpuregress.records.rules import Check, Rule
 
@@ -164,6 +165,13 @@ class Case:
     def references(self) -> tuple[str, ...]:
         """List the buffers that have a reference of any kind."""
         return tuple(dict.fromkeys((*self.reference, *self.reference_files, *self.reference_kernels)))
+
+    @property
+    def user_functions(self) -> tuple[str, ...]:
+        """List the functions of the user that make its inputs and references, `/abs/module.py:function`, each once."""
+        fills = (buffer.fill.options for buffer in self.buffers.values() if buffer.fill is not None)
+        made = (options.function for options in fills if isinstance(options, PythonFunction))
+        return tuple(dict.fromkeys((*made, *self.reference.values())))
 
     @property
     def own_buffers(self) -> frozenset[str]:

@@ -34,17 +34,30 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class KnownFailing(Sparse):
-    """A failure that is known and tolerated for a while.
+    """A failure that is known and tolerated for a while; any other failure of the case counts.
 
     Attributes:
         until: the day from which on it fails again, ISO 8601.
         why: the reason.
-        status: of a verdict: how the case failed; "" otherwise.
+        status: `differ`, `fault`, `timeout` or `error`, which means that it does not compile; of a verdict: the case's.
+        fault: one of FAULT_KINDS, "" for any.
+        kernel: the kernel that faults or is not finished in time, "" for any.
+        buffer: the only buffer that differs, "" for any.
     """
 
     until: str
     why: str
-    status: str = ""
+    status: str = "differ"
+    fault: str = ""
+    kernel: str = ""
+    buffer: str = ""
+
+    @property
+    def failure(self) -> str:
+        """The known failure in words: `fault: out-of-bounds of scale`, `differ in out`."""
+        of = f" of {self.kernel}" if self.kernel else ""
+        where = f" in {self.buffer}" if self.buffer else ""
+        return f"{self.status}{f': {self.fault}' if self.fault else ''}{of}{where}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,9 +72,12 @@ class CheckFinding(Sparse):
         kind: one of `FAULT_KINDS`: `race`, `uninitialized`, `barrier`, `leak`, …
         message: a line for people.
         details: further lines: the other thread, its source line.
-        location: `reduce.cu:31`, "" where it is not known.
+        location: `reduce.cu:31`, "" where it is not known; the innermost line where functions are inlined.
         count: number of equal findings at the same source lines.
         lines: both source lines, `reduce.cu:12, reduce.cu:14`, where there are two.
+        calls: for each of these lines, or for the location, the calls that it is inlined into, innermost first; empty
+            where there are none.
+        variable: the buffer or variable.
     """
 
     kind: str
@@ -83,3 +86,5 @@ class CheckFinding(Sparse):
     location: str = ""
     count: int = 1
     lines: str = ""
+    calls: tuple[tuple[str, ...], ...] = ()
+    variable: str = ""

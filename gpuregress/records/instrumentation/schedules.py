@@ -118,9 +118,19 @@ def _contradiction(name: str, switches: Collection[Switch]) -> str:
 
 
 def first(count: int) -> tuple[str, ...]:
-    """Return the schedules that `--schedules COUNT` runs: the named ones, then shuffled ones with seeds from 1."""
+    """Return the schedules that `--schedules COUNT` runs: the named ones, then shuffled ones with seeds from 1.
+
+    Where several are compared, `by-warp` is one more: `reverse` and `adversarial` invert it, and `forward` may give
+    the result of either.
+    """
     shuffled = (f"{SHUFFLED}{seed}" for seed in range(1, count + 1))
-    return (*_NAMED, *shuffled)[:count]
+    names = (*_NAMED, *shuffled)[:count]
+    return (*names, BY_WARP) if count > 1 else names
+
+
+def alone(name: str) -> tuple[str, ...]:
+    """Return the schedules that `--schedule NAME` runs: the adversarial one is compared with the one it inverts."""
+    return (name, BY_WARP) if name == ADVERSARIAL else (name,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Literal, NamedTuple
 
 from gpuregress.frozen import dataclass
+from gpuregress.records.trends.nights import Extent
 
 RunKind = Literal["run", "nightly"]
 
@@ -42,6 +43,9 @@ class PastResult:
         max_rel: likewise the relative one.
         max_ulp: likewise in ulp.
         buffer: the name of that buffer.
+        differing: elements that broke the rule; None without a difference, and where it was not kept.
+        compared: elements compared, likewise.
+        place: the pattern of their indices, as `tail`; "" without one.
         imported: whether another project folder or host ran it.
     """
 
@@ -71,7 +75,17 @@ class PastResult:
     max_rel: float | None = None
     max_ulp: float | None = None
     buffer: str = ""
+    differing: int | None = None
+    compared: int | None = None
+    place: str = ""
     imported: bool = False
+
+    @property
+    def extent(self) -> Extent | None:
+        """The extent of the difference, as far as it is known."""
+        if self.compared is None:
+            return None
+        return Extent(self.differing or 0, self.compared, self.max_abs, self.place)
 
     @property
     def short_commit(self) -> str:

@@ -19,6 +19,7 @@ class Since:
         commit: of the project, "" where it is unknown.
         nights: in which the case has failed, this one included.
         dirty: whether the work tree was changed, so that the commit is not to blame.
+        gone: whether the repository has the commit no more.
     """
 
     run: str
@@ -26,6 +27,48 @@ class Since:
     commit: str = ""
     nights: int = 1
     dirty: bool = False
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extent(Sparse):
+    """The extent of a difference: what tells two failures of one case apart that have one cause.
+
+    Attributes:
+        differing: elements that break the rule.
+        of: elements compared; 0 where none were.
+        max_abs: the largest absolute error; None where there is none.
+        place: the pattern of the indices, as `tail`; "" without one.
+    """
+
+    differing: int = 0
+    of: int = 0
+    max_abs: float | None = None
+    place: str = ""
+
+    @property
+    def counts(self) -> str:
+        """`3 of 64`, or "" where nothing was counted."""
+        return f"{self.differing} of {self.of}" if self.of else ""
+
+    def is_like(self, other: Extent) -> bool:
+        """Tell whether two extents may be of one mistake: share and error within a decade, and no other place.
+
+        A factor and not a grid of decades, since the result of a kernel with atomics is another one each night.
+
+        Args:
+            other: of the same case; what one of the two does not know is no difference.
+        """
+        if self.place and other.place and self.place != other.place:
+            return False
+        shares = [one.differing / one.of for one in (self, other) if one.of and one.differing]
+        errors = [one.max_abs for one in (self, other) if one.max_abs is not None and one.max_abs > 0]
+        return all(
+            len(pair) < 2 or max(pair) < _DECADE * min(pair) or max(pair) == min(pair) for pair in (shares, errors)
+        )
+
+
+_DECADE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +84,8 @@ class EarlierVerdict:
         commit: of the project, "" where it is unknown.
         revision: of the kernel's source.
         dirty: whether the work tree was changed.
+        extent: of the difference; None where that is unknown.
+        number: of the night, in the order in which nights were written; 0 where that is unknown.
     """
 
     run: str
@@ -51,6 +96,8 @@ class EarlierVerdict:
     commit: str = ""
     revision: str = ""
     dirty: bool = False
+    extent: Extent | None = None
+    number: int = 0
 
     @property
     def has_failed(self) -> bool:
@@ -69,6 +116,7 @@ class NightFailure(Sparse):
         cause: equal for failures of one kind.
         since: the night of the first failure; None on that night.
         before: the cause of the last failure, where it was another one.
+        counts_before: how many elements differed then, as `3 of 64`, where they are other numbers now.
     """
 
     case: str
@@ -77,6 +125,7 @@ class NightFailure(Sparse):
     cause: str = ""
     since: Since | None = None
     before: str = ""
+    counts_before: str = ""
 
 
 @dataclass(frozen=True, slots=True)

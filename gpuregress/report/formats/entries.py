@@ -40,6 +40,7 @@ class ReportEntry:
         details: further lines.
         path: the file to blame, relative to the root where it is below it; "" where none is.
         line: counted from 1; 0 for the whole file.
+        calls: (path, line) of the calls that the line is inlined into, innermost first.
         seconds: wall time.
         output: what the kernels printed.
     """
@@ -54,6 +55,7 @@ class ReportEntry:
     line: int = 0
     seconds: float = 0.0
     output: str = ""
+    calls: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_failure(self) -> bool:
@@ -79,7 +81,7 @@ def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
 def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
     known = verdict.known
     level = "known" if known is not None else _LEVELS[verdict.status]
-    status = (known.status if known is not None else "") or verdict.status
+    status = known.status if known is not None else verdict.status
     details = () if level in ("passed", "skipped") else tuple(map(visible, terminal.details(verdict, root)))
     path, line = _shown(verdict.location, root)
     return ReportEntry(
@@ -93,6 +95,7 @@ def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
         line,
         verdict.seconds,
         visible(verdict.outcome.output) if verdict.outcome is not None else "",
+        tuple(_shown(call, root) for call in verdict.location.calls) if verdict.location is not None else (),
     )
 
 

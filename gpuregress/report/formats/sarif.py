@@ -64,6 +64,10 @@ def _result(one: ReportEntry) -> dict[str, Any]:
         "locations": [_location(one)],
         "partialFingerprints": {"gpuregressCase/v1": fingerprint(one)},
     }
+    if one.calls:
+        result["relatedLocations"] = [
+            {"physicalLocation": _physical(path, line), "message": {"text": "called here"}} for path, line in one.calls
+        ]
     if one.level == "known":
         result["suppressions"] = [{"kind": "external", "justification": one.message}]
     return result
@@ -76,13 +80,17 @@ def _further(one: ReportEntry) -> tuple[str, ...]:
 def _location(one: ReportEntry) -> dict[str, Any]:
     location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": one.name, "kind": "module"}]}
     if one.path:
-        below = not one.path.startswith("/")
-        artifact = {"uri": quote(one.path) if below else f"file://{quote(one.path)}"}
-        location["physicalLocation"] = {
-            "artifactLocation": artifact | ({"uriBaseId": _ROOT} if below else {}),
-            "region": {"startLine": max(1, one.line)},
-        }
+        location["physicalLocation"] = _physical(one.path, one.line)
     return location
+
+
+def _physical(path: str, line: int) -> dict[str, Any]:
+    below = not path.startswith("/")
+    artifact = {"uri": quote(path) if below else f"file://{quote(path)}"}
+    return {
+        "artifactLocation": artifact | ({"uriBaseId": _ROOT} if below else {}),
+        "region": {"startLine": max(1, line)},
+    }
 
 
 def fingerprint(one: ReportEntry) -> str:

@@ -55,6 +55,8 @@ def _failures(changes: Mapping[str, Any], anchors: Mapping[str, str]) -> Iterato
 def _failure(entry: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
     parts = [f"{status(entry['status'])} {_link(entry['case'], anchors)}"]
     parts += [escape(entry["diagnosis"])] if entry.get("diagnosis") else []
+    if entry.get("counts_before"):
+        parts.append(f'<span class="soft">last night: {escape(entry["counts_before"])}</span>')
     parts += [f'<span class="soft">{escape(since_text(entry["since"]))}</span>'] if entry.get("since") else []
     parts += [f'<span class="soft">before: {escape(entry["before"])}</span>'] if entry.get("before") else []
     return " ".join(parts)
@@ -98,7 +100,7 @@ def since_text(since: Mapping[str, Any]) -> str:
         text = str(since["started"])
     else:
         text = f"{day.day} {day:%b}"
-    mark = "+" if since.get("dirty") else ""
+    mark = ("+" if since.get("dirty") else "") + (", gone from git" if since.get("gone") else "")
     return f"since {text}" + (f", {since['commit'][:7]}{mark}" if since.get("commit") else "")
 
 

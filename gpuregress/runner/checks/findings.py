@@ -5,20 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpuregress.errors import CALLED_AT, FaultLocation
 from gpuregress.records import CheckFinding, Fault
 
 MOST_SHOWN = 20
 """Findings of a case that its fault tells."""
+_MOST_CALLS = 5
+"""Further calls of inlined functions that a finding tells."""
 
 
 def merged(findings: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
-    """Findings of several launches: those at the same source lines are one, with their number."""
-    first: dict[tuple[str, str, str], CheckFinding] = {}
+    """Findings of several launches: those at the same source lines and variable are one, with their number.
+
+    Lines of an inlined function may be reached by several calls: those of the first finding are in its message, others
+    are details.
+    """
+    first: dict[tuple[str, ...], CheckFinding] = {}
     for finding in findings:
-        key = (finding.kind, finding.location, finding.lines)
+        key = _identity(finding)
         known = first.get(key)
-        first[key] = finding if known is None else replace(known, count=known.count + finding.count)
+        if known is None:
+            first[key] = finding
+            continue
+        details = known.details
+        if finding.calls != known.calls and len(details) < _MOST_CALLS:
+            details = tuple(dict.fromkeys((*details, *finding.details, f"also at {_chains(finding)}")))
+        first[key] = replace(known, count=known.count + finding.count, details=details)
     return tuple(first.values())
+
+
+def _identity(finding: CheckFinding) -> tuple[str, ...]:
+    return finding.kind, finding.location, finding.lines, finding.variable
+
+
+def _chains(finding: CheckFinding) -> str:
+    """`dot.cuh:8, called at gemv.cu:10, and dot.cuh:13, called at gemv.cu:10`."""
+    lines = finding.lines.split(", ") if finding.lines else [finding.location]
+    calls = finding.calls or ((),) * len(lines)
+    chains = (CALLED_AT.join((line, *behind)) for line, behind in zip(lines, calls, strict=True))
+    return ", and ".join(dict.fromkeys(chains))
 
 
 def with_launch(known: Sequence[CheckFinding], new: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
@@ -28,7 +53,7 @@ def with_launch(known: Sequence[CheckFinding], new: Sequence[CheckFinding]) -> t
 
 def has_chief_of(findings: Sequence[CheckFinding], known: Sequence[CheckFinding]) -> bool:
     """Whether the first finding is the same as before, however often it has come since."""
-    chiefs = [[(item.kind, item.location, item.lines) for item in items[:1]] for items in (findings, known)]
+    chiefs = [[_identity(item) for item in items[:1]] for items in (findings, known)]
     return chiefs[0] == chiefs[1]
 
 
@@ -48,4 +73,12 @@ def fault_of(findings: Sequence[CheckFinding], position: int | None = None) -> F
         lines += [f"{other.message}{times}", *other.details]
     if len(others) >= MOST_SHOWN:
         lines.append(f"{len(others) - MOST_SHOWN + 1} more findings")
-    return Fault(chief.kind, chief.message, tuple(lines), position=position)
+    return Fault(chief.kind, chief.message, tuple(lines), position=position, location=_location(chief))
+
+
+def _location(finding: CheckFinding) -> FaultLocation:
+    """The variable and the line that a finding blames."""
+    file, _, line = finding.location.rpartition(":")
+    if not line.isdecimal():
+        return FaultLocation(finding.variable)
+    return FaultLocation(finding.variable, file=file, line=int(line), calls=finding.calls[-1] if finding.calls else ())

@@ -6,6 +6,7 @@ Each distinct source is compiled once. One that does not compile is the error of
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import time
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from gpuregress import toolchain
+from gpuregress import plan, toolchain
 from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
 from gpuregress.records import Case, Program, Source, to_json
@@ -58,6 +59,7 @@ class ProgramBuilder:
         self._results: dict[str, Result] = {}
         self._requested: set[str] = set()
         self._keys: dict[str, tuple[str, ...]] = {}
+        self._type_keys: dict[str, dict[int, str]] = {}
 
     def compile(self, cases: Sequence[Case], until: float | None = None, listen: Listener = ignore) -> dict[str, Built]:
         """Compile every distinct source of some cases, and wait for that.
@@ -90,8 +92,12 @@ class ProgramBuilder:
         if case.name in self._keys:
             return
         sources = sources_of(case)
-        self._keys[case.name] = tuple(source_key(source) for source in sources)
-        for key, source in zip(self._keys[case.name], sources, strict=True):
+        keys = tuple(source_key(source) for source in sources)
+        typed = plan.type_sources(case)
+        self._keys[case.name] = keys
+        self._type_keys[case.name] = {number: source_key(source) for number, source in typed.items()}
+        all_keys = (*keys, *self._type_keys[case.name].values())
+        for key, source in zip(all_keys, (*sources, *typed.values()), strict=True):
             if key not in self._requested:
                 self._requested.add(key)
                 self._start(key, source)
@@ -119,8 +125,13 @@ class ProgramBuilder:
                 return UnknownNames(result.messages, source.path)
             if isinstance(result, GpuregressError):
                 return result
-        programs = [result for result in results if isinstance(result, Program)]
-        if len(programs) < len(results):
+        types = {number: self._results.get(key) for number, key in self._type_keys[case.name].items()}
+        programs = [
+            _with_types(result, types.get(number))
+            for number, result in enumerate(results)
+            if isinstance(result, Program)
+        ]
+        if len(programs) < len(results) or None in types.values():
             return None
         count, own = len(case.reference_kernels), len(case.sources)
         others = programs[own:]
@@ -128,6 +139,11 @@ class ProgramBuilder:
         varied = (tuple(others[at : at + own]) for at in range(count, len(others), own))
         variants = dict(zip(case.variants.sources if case.variants else (), varied, strict=True))
         return CasePrograms(tuple(programs[:own]), references, variants)
+
+
+def _with_types(program: Program, typed: Result | None) -> Program:
+    """Return a program with the types of the one with debug information; without them where that does not compile."""
+    return dataclasses.replace(program, types=typed.types) if isinstance(typed, Program) else program
 
 
 @contextlib.contextmanager

@@ -29,13 +29,16 @@ def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, .
         kind: `run` or `nightly`.
 
     Returns:
-        A line where the history was damaged, or could not be written.
+        A line where the history was damaged, or could not be written, and one where the clock went back.
     """
     try:
         with History(project.runs / FILE) as history:
             history.add(summary, kind)
             history.forget(KEPT)
-            return (history.note,) if history.note else ()
+            notes = [history.note]
+            with contextlib.suppress(StorageError):  # an earlier run's record is damaged, not this one's
+                notes.append(history.clock_note(summary.run))
+            return tuple(filter(None, notes))
     except StorageError as error:
         return (f"this run is not in the history: {error}",)
 

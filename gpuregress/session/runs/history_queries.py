@@ -112,8 +112,10 @@ def period(history: History, query: HistoryQuery) -> tuple[PastRun, ...]:
     """
     runs = history.all_runs()
     if query.since:
-        first = periods.beginning(query.since, runs, datetime.now(UTC))
-        runs = tuple(run for run in runs if run.started >= first)
+        moments = history.moments()
+        dated = [dataclasses.replace(run, started=moment) for run, moment in zip(runs, moments, strict=True)]
+        first = periods.beginning(query.since, dated, datetime.now(UTC))
+        runs = tuple(run for run, moment in zip(runs, moments, strict=True) if moment >= first)
     if not runs:
         since = f" since {query.since}" if query.since else ""
         raise NothingToDo(f"no run in {history.path.parent} has ended{since or ' yet'}")
@@ -149,8 +151,9 @@ def failing(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> t
     closed: set[tuple[str, str, str]] = set()
     all_runs = history.all_runs()
     source_of = _sources(all_runs)
-    for run in all_runs[all_runs.index(runs[0]) :]:
-        is_inside = run.started >= runs[-1].started
+    first, last = all_runs.index(runs[0]), all_runs.index(runs[-1])
+    for place, run in enumerate(all_runs[first:], first):
+        is_inside = place <= last
         if not is_inside and not open_series.keys() - closed:
             break
         for result in history.short_results(run):

@@ -167,7 +167,7 @@ def _statuses(folder: Path) -> Iterator[os.stat_result]:
 def _oldest_first(runs: Path) -> list[Path]:
     """All runs; runs of one second have names in any order, so the one that `latest` names comes last."""
     newest = run_folders.latest(runs)
-    return sorted(run_folders.every(runs), key=lambda folder: (folder == newest, folder.name))
+    return sorted(run_folders.every(runs), key=lambda folder: folder == newest)
 
 
 def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:

@@ -24,7 +24,7 @@ from gpuregress.escapes import one_line
 from gpuregress.frozen import dataclass
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launch_log import LaunchLog
-from gpuregress.nightly import cause_of
+from gpuregress.nightly import cause_of, extent_of
 from gpuregress.records import Case, Outcome, Task, Verdict
 from gpuregress.report import accuracy_text, variant_lines
 from gpuregress.session import measurement_remarks
@@ -296,9 +296,11 @@ class _Execution:
             reached = source_locations.located(reached, self._cases[reached.case])
         case = task.case if task is not None else self._cases.get(reached.case)
         if case is not None and case.settings.known_failing is not None:
-            reached = verdict.with_known_failure(reached, case.settings.known_failing, clock.today())
+            known = case.settings.known_failing
+            reached = verdict.with_known_failure(reached, known, clock.today(), case)
         retried = self._retried.get(reached.case, ())
-        reached = dataclasses.replace(reached, cause=cause_of(reached, case), retried=retried)
+        cause, extent = cause_of(reached, case), extent_of(reached)
+        reached = dataclasses.replace(reached, cause=cause, extent=extent, retried=retried)
         self._verdicts[reached.case] = reached
         self._accepted.forget(reached.case)
         self._has_failed |= reached.exit_code != 0

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from pathlib import Path
+from typing import Any
 
+from gpuregress import git
 from gpuregress.errors import StorageError
 from gpuregress.nightly import EarlierNights, LeftOut, compare_nights, ordered
-from gpuregress.records import Case, RunSummary
+from gpuregress.records import Case, NightChanges, RunSummary
 from gpuregress.session import earlier_nights
 from gpuregress.session.run_context import RunContext
 
@@ -32,6 +36,25 @@ def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple
         return cases, f"the earlier nights are not known: {error}"
 
 
+def _with_gone_commits(changes: NightChanges, root: Path) -> NightChanges:
+    """Mark the commits that the repository has no more."""
+
+    @functools.cache
+    def is_gone(commit: str) -> bool:
+        return bool(commit) and git.lacks_commit(root, commit)
+
+    marked: dict[str, Any] = {}
+    for name in ("changed", "still", "unaccepted", "fixed", "slower"):
+        entries = [
+            entry
+            if entry.since is None
+            else dataclasses.replace(entry, since=dataclasses.replace(entry.since, gone=is_gone(entry.since.commit)))
+            for entry in getattr(changes, name)
+        ]
+        marked[name] = tuple(entries)
+    return dataclasses.replace(changes, **marked)
+
+
 def compare(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown: str = "") -> RunSummary:
     """Add the changes to a night's summary; another run's stays as it is.
 
@@ -47,7 +70,7 @@ def compare(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown
     try:
         with earlier_nights.opened(context.project, context.devices.kind, summary.run, cases) as earlier:
             known = EarlierNights(unknown=unknown) if unknown else earlier
-            changes = compare_nights(summary, known, left_out)
+            changes = _with_gone_commits(compare_nights(summary, known, left_out), context.project.root)
     except StorageError as error:
         unknown = f"the earlier nights are not known: {error}"
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)

@@ -245,7 +245,7 @@ reference:
 limits: {timeout: 2min, memory: 4GiB, timeouts: 3, heap: 64MiB}
 """,
     "KnownFailing": """
-known_failing: {until: 2026-12-24, why: the driver of the new card, where: [n > 1000]}
+known_failing: {until: 2026-12-24, why: the driver of the new card, status: differ, buffer: out, where: [n > 1000]}
 """,
     "Expect": """
 expect: {fault: out-of-bounds, kernel: scale, launch: 1}
@@ -286,6 +286,11 @@ num_ctas: 1
 autotune: off
 buffers: {x: {dtype: float32, shape: [16, 781], fill: ones}, out: {dtype: float32, shape: [16, 781]}}
 launches: [{grid: [16], args: [out, x, {int32: 781}, {int32: 781}]}]
+""",
+    ),
+    "KnownFailing": (
+        """
+known_failing: {until: 2026-12-24, why: issue 7, fault: deadlock, kernel: scale}
 """,
     ),
     "Reference": (

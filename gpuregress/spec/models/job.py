@@ -97,11 +97,43 @@ Day = Annotated[str, PlainValidator(_day), WithJsonSchema({"type": "string", "fo
 
 
 class KnownFailingSpec(Spec):
-    """A failure that is known: until that day the case is skipped if it fails, and fails if it passes."""
+    """A failure that is known: until that day the case is skipped if it fails so, and fails if it passes."""
 
     until: Day = Field(description="the day from which on the failure counts again")
     why: Text = Field(description="the reason, shown with the case")
+    status: Literal["differ", "fault", "timeout", "error"] | None = Field(
+        None,
+        description="the status of the failure; `error` is source or a function that does not compile or run. "
+        "Default: `differ`, beside `fault` and `kernel` the status of a fault. Another failure counts",
+    )
+    fault: Literal[tuple(FAULT_KINDS)] | None = Field(None, description="the kind of the fault")  # type: ignore[valid-type] # as above
+    kernel: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        None, description="the kernel that faults or is not finished in time, as in launches"
+    )
+    buffer: Name | None = Field(None, description="the only buffer that differs")
     where: list[Expr] = Field([], description="conditions that select the cases; default: all of the job")
+
+    @property
+    def failure(self) -> str:
+        """The status that is named, or that follows from the other keys."""
+        if self.status is not None:
+            return self.status
+        if self.fault == "timeout":
+            return "timeout"
+        return "fault" if self.fault is not None or self.kernel is not None else "differ"
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> KnownFailingSpec:
+        status = self.failure
+        if self.fault is not None and status != ("timeout" if self.fault == "timeout" else "fault"):
+            raise ValueError(f"a case with the status {status!r} has no fault {self.fault!r}: leave one of them out")
+        if self.kernel is not None and status not in ("fault", "timeout"):
+            raise ValueError(f"`kernel` is that of a fault or a timeout, and the status is {status!r}")
+        if self.kernel is not None and self.fault == "status":
+            raise ValueError("`kernel` is given, and a status is read after the last launch: it is of no one kernel")
+        if self.buffer is not None and status != "differ":
+            raise ValueError(f"`buffer` is that of a difference, and the status is {status!r}")
+        return self
 
 
 class ExpectSpec(Spec):

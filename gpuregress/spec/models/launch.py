@@ -194,8 +194,9 @@ class LaunchSpec(Spec):
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_language_fills)
 
     kernel: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
-        description="its C++ name, with namespace and template arguments: block_sum<float>; with language, the "
-        "function of source"
+        description="its C++ name, with namespace and template arguments: block_sum<float>; of an overloaded one also "
+        "with the types of its parameters, scale(float*, int); or its mangled name; with language, the function of "
+        "source"
     )
     grid: GridSpec = Field(description="blocks along x, y, z, or {problem: …, divide: …}")
     block: Extents = Field(description="threads along x, y, z; Triton fills them in")

@@ -90,13 +90,32 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
             scope.error(("expect", "launch"), f"is {number}, and the job has {count} launches", expect.launch)
         index = None if number is None else number - 1
     if expect.kernel is not None:
-        kernel = kernel_name(scope, expect.kernel, ("expect", "kernel")) or ""
-        there = dict.fromkeys(launch.kernel for launch in written if index in (None, launch.origin))
-        if kernel and there and kernel not in there:
-            where = "launch" if index is None else f"launch {index + 1}"
-            hint = suggestion(kernel, there, there_are="it is" if index is not None else "there are")
-            scope.error(("expect", "kernel"), f"no {where} is of a kernel {kernel!r}{hint}", expect.kernel)
+        kernel = launched_kernel(scope, expect.kernel, ("expect", "kernel"), written, index)
     return kernel, index
+
+
+def launched_kernel(
+    scope: Scope, text: str, key: Key, written: Sequence[records.Launch], index: int | None = None
+) -> str:
+    """Resolve the name of a kernel that the case launches; "" if it is wrong, which is reported.
+
+    Args:
+        scope: the case's values.
+        text: as the job has it.
+        key: its key.
+        written: the case's launches.
+        index: the entry of `launches` (from 0) that must be of this kernel; None: any.
+    """
+    kernel = kernel_name(scope, text, key) or ""
+    there = dict.fromkeys(launch.kernel for launch in written if index in (None, launch.origin))
+    same = [name for name in there if name.partition("(")[0] == kernel]  # an overloaded one, with its parameters
+    if len(same) == 1:
+        kernel = same[0]
+    if kernel and there and kernel not in there:
+        where = "launch" if index is None else f"launch {index + 1}"
+        hint = suggestion(kernel, there, there_are="it is" if index is not None else "there are")
+        scope.error(key, f"no {where} is of a kernel {kernel!r}{hint}", text)
+    return kernel
 
 
 def _unrolled(

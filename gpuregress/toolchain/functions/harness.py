@@ -14,15 +14,18 @@ from dataclasses import field
 from typing import Literal
 
 from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, FunctionArgument
+from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, FunctionArgument, TypeKind
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 
 SIGNATURE = "gpuregress_signature"
+TYPE = "gpuregress_type_{}"
+"""A variable whose debug information tells a type: of the result, then of the parameters; a pointer to it."""
+WITH_TYPES = "GPUREGRESS_TYPES"
+"""The macro with which those variables are compiled."""
 
 Passing = Literal["value", "reference", "pointer"]
-Kind = Literal["void", "bool", "int", "uint", "float", "pointer", "enum", "class"]
 _PASSING: tuple[Passing, ...] = ("value", "reference", "pointer")
-KINDS: tuple[Kind, ...] = ("void", "bool", "int", "uint", "float", "pointer", "enum", "class")
+KINDS: tuple[TypeKind, ...] = ("void", "bool", "int", "uint", "float", "pointer", "enum", "class")
 _FIELDS = 4
 
 
@@ -38,7 +41,7 @@ class CompiledType:
     """
 
     passing: Passing
-    kind: Kind
+    kind: TypeKind
     size: int
     const: bool
 
@@ -168,9 +171,11 @@ def kernel_text(instance: FunctionInstance, arguments: Sequence[FunctionArgument
     lines = [
         *beginning(instance, len(arguments)),
         f'extern "C" __device__ unsigned int {SIGNATURE}[] = {{',
-        _TABLE_ROW.format(type="gpuregress_harness::tested::result"),
-        *(_TABLE_ROW.format(type=parameter_type(at)) for at in range(len(arguments))),
+        *(_TABLE_ROW.format(type=type_) for type_ in _types(len(arguments))),
         "};",
+        f"#ifdef {WITH_TYPES}",
+        *(_type_variable(number, type_) for number, type_ in enumerate(_types(len(arguments)))),
+        "#endif",
         f'extern "C" __global__ void {HARNESS_KERNEL}({parameters})',
         "{",
         *shared,
@@ -213,6 +218,16 @@ def beginning(instance: FunctionInstance, count: int) -> list[str]:
 def parameter_type(at: int) -> str:
     """Write the type of a parameter, by its number."""
     return f"gpuregress_harness::tested::parameter<{at}>::type"
+
+
+def _types(count: int) -> list[str]:
+    """The types of the result and of the parameters."""
+    return ["gpuregress_harness::tested::result", *map(parameter_type, range(count))]
+
+
+def _type_variable(number: int, type_: str) -> str:
+    bare = f"gpuregress_harness::bare<gpuregress_harness::pointee<{type_}>::type>::type"
+    return f'extern "C" __device__ {bare}* {TYPE.format(number)} = 0;'
 
 
 def _pointee(at: int) -> str:

@@ -6,7 +6,7 @@ hold. Or it is no kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -40,8 +40,16 @@ def explain(unknown: Iterable[str], source: Source, text: str) -> dict[str, str]
 
 def _same_name(name: str, same: list[Declaration], where: str, text: str) -> str:
     """Explain why none of the kernels of a name is what was asked for."""
-    kernel = same[0]
     given = _arguments(name)
+    fitting = [one for one in same if bool(one.template) == bool(given)] or same
+    spelled = cxx_declarations.readable(name)
+    kernel = (cxx_declarations.overloads(fitting, spelled) or fitting)[0]
+    signatures = list(dict.fromkeys(one.signature() for one in fitting))
+    is_typed = cxx_declarations.split_signature(spelled)[1] is not None
+    if (is_typed and not cxx_declarations.overloads(fitting, spelled)) or (not is_typed and len(signatures) > 1):
+        what = f" has no kernel {name!r}" if is_typed else f": {name!r} is overloaded, and not one alone fits"
+        there = f"it has {', '.join(signatures)}"
+        return f"{where}{what}; {there}: name it with the types of its parameters, as `kernel: {signatures[0]}`"
     if kernel.template and not given:
         return f"{where}: {kernel} is a template; name one of its instances, as `{kernel.name}<float>`"
     hidden = _condition(text, kernel.line)
@@ -61,13 +69,15 @@ def _same_name(name: str, same: list[Declaration], where: str, text: str) -> str
     return f"{where}: {name!r} is declared in line {kernel.line}, but the compiler finds no kernel of this name"
 
 
-def _other_name(name: str, kernels: Iterable[Declaration], where: str, text: str) -> str:
+def _other_name(name: str, kernels: Sequence[Declaration], where: str, text: str) -> str:
     """Explain a name that no kernel has."""
     wanted = _last(strip_template_arguments(name))
     source = CxxText(text)
     views = declarations.views(source, Macros([source.macros]))
     found = [one for view in views for one in view.declarations if wanted in one.names]
-    there = _there(name, [str(kernel) for kernel in kernels], "no __global__ function")
+    names = [kernel.name for kernel in kernels]
+    shown = [one.signature() if names.count(one.name) > 1 else str(one) for one in kernels]
+    there = _there(name, shown, "no __global__ function")
     for one in found:
         line = text.count("\n", 0, one.start) + 1
         if one.kind in ("function", "prototype") and not one.is_device:
@@ -101,9 +111,7 @@ def _condition(text: str, line: int) -> str:
 
 def _arguments(name: str) -> list[str]:
     """The template arguments of a name: `["float", "3"]` of `k<float, 3>`."""
-    _, _, rest = name.partition("<")
-    words = cxx_declarations.WORD.findall(rest.rpartition(">")[0])
-    return ["".join(part) for part in cxx_declarations.split(words)]
+    return ["".join(part.split()) for part in cxx_declarations.template_arguments(name)]
 
 
 def _last(name: str) -> str:

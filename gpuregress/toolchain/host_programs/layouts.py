@@ -5,14 +5,14 @@ The question is a table of constants behind the source, which the compiled code 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from gpuregress import dtypes
 from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_FILE
+from gpuregress.records import HARNESS_FILE, MemberLayout, TypeKind, TypeLayout
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions import harness
-from gpuregress.toolchain.functions.harness import Kind
 
 _TABLE = "gpuregress_layouts"
 _COLUMNS = 4
@@ -36,87 +36,68 @@ class DataMember:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemberLayout:
-    """A data member as it is compiled.
+def member_dtype(member: MemberLayout) -> str | None:
+    """Return the dtype of an element of a member; None where there is none, as for a pointer."""
+    spelled = dtype_of_type(member.type)
+    if spelled is not None and dtypes.parse(spelled).size == member.size:
+        return spelled
+    return scalar_dtype(member.kind, member.size)
 
-    Attributes:
-        path: its name, `pos.x` in a structure within.
-        type: as the source declares it, of an element.
-        kind: of an element.
-        offset: bytes.
-        size: bytes of an element.
-        count: elements; 1 for what is no array.
+
+def dtype(layout: TypeLayout, *, pads: bool = False) -> str | None:
+    """Return the dtype of a buffer of a type; None where none has its layout.
+
+    Args:
+        layout: of the type.
+        pads: whether all members are known, so that bytes may be put where C would put the next member too early.
     """
-
-    path: str
-    type: str
-    kind: Kind
-    offset: int
-    size: int
-    count: int
-
-    @property
-    def dtype(self) -> str | None:
-        """The dtype of an element; None where there is none, as for a pointer."""
-        spelled = dtype_of_type(self.type)
-        if spelled is not None and dtypes.parse(spelled).size == self.size:
-            return spelled
-        return scalar_dtype(self.kind, self.size)
+    if layout.kind != "class":
+        return scalar_dtype(layout.kind, layout.size)
+    if layout.pointers:
+        return None
+    record = _record(layout, pads=pads)
+    return record.name if record is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class TypeLayout:
-    """A type as it is compiled.
+def is_listed(layout: TypeLayout) -> bool:
+    """Tell whether the members of a type, one after the other, are laid out as it is."""
+    return _record(layout) is not None
 
-    Attributes:
-        kind: what it is.
-        size: bytes.
-        fields: of a structure, where all of its members are known.
+
+def _record(layout: TypeLayout, *, pads: bool = False) -> dtypes.ElementType | None:
+    """Lay out the members as C does; None where that is not this layout. A pointer is a number of its size.
+
+    Args:
+        layout: of a structure.
+        pads: whether bytes are put where a member would begin too early, and behind the last one.
     """
-
-    kind: Kind
-    size: int
-    fields: tuple[MemberLayout, ...] = ()
-
-    @property
-    def dtype(self) -> str | None:
-        """The dtype of a buffer of this type; None where none has its layout."""
-        if self.kind != "class":
-            return scalar_dtype(self.kind, self.size)
-        if any(one.kind == "pointer" for one in self.fields):
+    parts: dict[str, str] = {}
+    end = 0
+    for one in layout.fields:
+        inner = "uint64" if one.kind == "pointer" else member_dtype(one)
+        if inner is None or len(parts) + one.count > _MOST_FIELDS:
             return None
-        record = self._record()
-        return record.name if record is not None else None
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether its members, one after the other, are laid out as it is."""
-        return self._record() is not None
-
-    def _record(self) -> dtypes.ElementType | None:
-        """Lay out the members as C does; None where that is not this layout. A pointer is a number of its size."""
-        parts: dict[str, str] = {}
-        for one in self.fields:
-            dtype = "uint64" if one.kind == "pointer" else one.dtype
-            if dtype is None or len(parts) + one.count > _MOST_FIELDS:
-                return None
-            name = one.path.replace(".", "_")
-            parts |= {name if one.count == 1 else f"{name}_{at}": dtype for at in range(one.count)}
-        try:
-            record = dtypes.from_fields(parts)
-        except ValueError:
-            return None
-        offsets = {one.offset + at * one.size for one in self.fields for at in range(one.count)}
-        return record if record.size == self.size and offsets <= {one.offset for one in record.parts} else None
-
-    @property
-    def pointers(self) -> tuple[str, ...]:
-        """The members that are pointers."""
-        return tuple(one.path for one in self.fields if one.kind == "pointer")
+        element = dtypes.parse(inner)
+        name = re.sub(r"\W+", "_", one.path).strip("_")
+        if pads and -(-end // element.alignment) * element.alignment < one.offset:
+            parts |= _padding(end, one.offset)
+        parts |= {name if one.count == 1 else f"{name}_{at}": inner for at in range(one.count)}
+        end = one.offset + one.count * one.size
+    try:
+        record = dtypes.from_fields(parts)
+        if pads and record.size < layout.size:
+            record = dtypes.from_fields(parts | _padding(end, layout.size))
+    except ValueError:
+        return None
+    offsets = {one.offset + at * one.size for one in layout.fields for at in range(one.count)}
+    return record if record.size == layout.size and offsets <= {one.offset for one in record.parts} else None
 
 
-def scalar_dtype(kind: Kind, size: int) -> str | None:
+def _padding(start: int, end: int) -> dict[str, str]:
+    return {f"pad_{at}": "uint8" for at in range(start, end)}
+
+
+def scalar_dtype(kind: TypeKind, size: int) -> str | None:
     """Return the dtype of a number of the compiler; None for what is none.
 
     Args:

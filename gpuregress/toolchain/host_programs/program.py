@@ -131,12 +131,12 @@ def read(source: Path) -> HostFiles:
 
 def _find_kernels(program: HostFiles, source: Path, texts: Mapping[Path, str]) -> None:
     own = cxx_declarations.declarations(texts.get(source, ""))
-    found = {one.name: one for one in own}
+    found = {(one.name, one.type_words): one for one in own}
     for path, text in texts.items():
         if path != source and "__global__" in text:
-            found = {one.name: one for one in cxx_declarations.declarations(text)} | found
-    others = [one for one in found.values() if one.name not in {kernel.name for kernel in own}]
-    program.kernels, program.own_kernels = (*own, *others), len(own)
+            for one in cxx_declarations.declarations(text):
+                found.setdefault((one.name, one.type_words), one)
+    program.kernels, program.own_kernels = tuple(found.values()), len(own)
 
 
 def _included(path: Path, known: Mapping[Path, str]) -> Iterator[tuple[Path, str]]:

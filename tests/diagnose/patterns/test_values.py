@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.diagnose.planted import findings, first, noise
+from gpuregress import diagnose
+from tests.diagnose.planted import evidence, findings, first, noise
 
 
 def test_rounding_only() -> None:
@@ -16,7 +19,40 @@ def test_rounding_only() -> None:
     assert pattern == "rounding"
     assert message == "rounding only: all 334 differences are of at most 1 ulp"
     a[1] *= np.float32(1.01)
+    assert findings(e, a)["rounding"] == "rounding: 334 of 335 differences are of at most 1 ulp"
+    a[1:100:3] *= np.float32(1.01)
     assert "rounding" not in findings(e, a)
+
+
+def test_rounding_at_the_scale_of_the_buffer() -> None:
+    """Terms that are added in another order: sums that cancel, and sums of many terms."""
+    terms = noise("float32", (400, 1024))
+    terms[7] = np.concatenate([terms[7, :512], -terms[7, :512]])
+    e, a = terms.cumsum(axis=1)[:, -1], terms.sum(axis=1)
+    own = findings(e[7:8], a[7:8])
+    assert "rounding" not in own  # a lone value has no other scale
+    pattern, message = first(e, a)
+    assert pattern == "rounding"
+    assert message.endswith("the scale of the buffer")
+    broken = [7]  # only the sum that cancels breaks a rule
+    full = evidence(e, a)
+    at = np.flatnonzero(np.isin(full.indices, broken))
+    rows = replace(full, indices=full.indices[at], expected=full.expected[at], actual=full.actual[at])
+    assert [one.pattern for one in diagnose.diagnose(rows)] == ["rounding"]
+    half = terms[:, :512].sum(axis=1)
+    assert "rounding" not in findings(e, half)
+    small = np.where(np.arange(400) % 2, np.float32(1e6), np.abs(e) * np.float32(1e-4))
+    wrong = np.where(np.arange(400) % 2, np.nextafter(small, np.float32(9e9)), small * np.float32(3))
+    assert "rounding" not in findings(small, wrong)  # half of the values are wrong, beside large ones
+
+
+@pytest.mark.parametrize("length", [0, 1 << 20])
+def test_sums_of_more_terms_are_rounded_more(length: int) -> None:
+    e = noise("float32", (64,)) + np.float32(1000)
+    a = e + np.float32(100 * 2.0**-14)
+    a[::2] -= np.float32(40 * 2.0**-14)
+    inputs = {"x": np.zeros(length, np.float32)} if length else {}
+    assert ("rounding" in findings(e, a, inputs=inputs)) == bool(length)
 
 
 def test_sign() -> None:

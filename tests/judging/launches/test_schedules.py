@@ -47,6 +47,17 @@ def test_a_difference_within_the_rule_is_a_note_with_its_size(changed: Outcome) 
     assert note.startswith("out: forward and shuffled:1 differ within the buffer's rule in 1 of 3 elements, at most by")
 
 
+def test_two_results_within_the_rule_of_the_first_may_differ_from_each_other(tmp_path: Path) -> None:
+    below, above = (dump(tmp_path / str(value), "out.1", [1.0, value, 3.0]) for value in (1.75, 2.25))
+    results = {"reverse": below, "by-warp": above}
+    runs = (ScheduleRun(name, {"out": one.digest}, {"out": one}) for name, one in results.items())
+    ended = outcome(tmp_path, *runs)
+    (failed,) = schedules.comparisons(case(Rule(atol=0.25)), ended, ended.dumps[0], BufferPair.compare)
+    assert failed.message.startswith("the schedules reverse and by-warp give different results: out[1] is 1.75 and")
+    (passed,) = schedules.comparisons(case(Rule(atol=0.5)), ended, ended.dumps[0], BufferPair.compare)
+    assert passed.rule.startswith("3 schedules (forward, reverse, by-warp), 3 different results")
+
+
 def test_the_smallest_switch_is_told_with_its_schedule_and_accesses(tmp_path: Path) -> None:
     other = dump(tmp_path / "schedule", "out.1", [2.0, 1.0, 3.0])
     words, name = "running block 1 before block 0 is enough", "blocks:1,0"

@@ -11,7 +11,7 @@ import pytest
 from gpuregress.operations.auditing import examination
 from gpuregress.operations.auditing.examination import AuditContext, AuditedJob
 from gpuregress.project import Project
-from gpuregress.records import Observations, Outcome, RunSummary, Verdict
+from gpuregress.records import Dump, Observations, Outcome, RunSummary, UnwrittenElements, Verdict
 from gpuregress.records.instrumentation.audits import AuditEvidence, JobExamination, PartResult
 from tests import fakes
 
@@ -28,6 +28,15 @@ def verdict(case: str, status: str = "pass", reason: str = "", **changes: Any) -
     changes["status"] = status
     made = Verdict(case.partition("/")[0], case, "pass", reason, outcome=outcome, against=("baseline",))
     return dataclasses.replace(made, **changes)
+
+
+def nothing_written(case: str, status: str, **observations: Any) -> Verdict:
+    """A verdict on a case that left all of its one output as it was."""
+    unwritten = {"out": UnwrittenElements(8, 8, ((0, 8),))}
+    made = verdict(case, status, observations={**observations, "unwritten": unwritten})
+    assert made.outcome is not None
+    dumps = (Dump("out", "/out", "float32", (8,), "digest", "digest"),)
+    return dataclasses.replace(made, outcome=dataclasses.replace(made.outcome, dumps=dumps))
 
 
 def summary(*verdicts: Verdict, **changes: Any) -> RunSummary:

@@ -10,7 +10,7 @@ from gpuregress.operations.auditing.examination import AuditedJob, JobVerdicts
 from gpuregress.records import KnownFailing
 from gpuregress.records.instrumentation.audits import JobExamination
 from tests import fakes
-from tests.operations.auditing.records import JOBS, SOON, summary, verdict
+from tests.operations.auditing.records import JOBS, SOON, nothing_written, summary, verdict
 
 
 def test_the_fastest_case_of_each_job_comes_first() -> None:
@@ -46,6 +46,13 @@ def test_cases_that_an_interruption_left_are_not_examined() -> None:
     job = AuditedJob("a", (fakes.case("k", name="a/1"), fakes.case("k", name="a/2")))
     own = examination.by_job(summary(verdict("a/1"), unfinished=("a/2",), state="interrupted"), (job,))["a"]
     assert (len(own.examined), own.why_left) == (1, "a/2: interrupted")
+
+
+def test_a_job_that_writes_nothing_is_of_no_use_to_other_parts() -> None:
+    job = AuditedJob("a", (fakes.case("k", name="a/1"),))
+    context = dataclasses.replace(SOON, clean={"a": JobVerdicts((nothing_written("a/1", "new"),))})
+    assert context.usable(job) == ()
+    assert context.why_unusable(job) == "a/1 writes nothing as it is"
 
 
 def test_a_job_without_a_case_that_ran_is_not_examined() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.operations.auditing import schedules
 from gpuregress.records import BufferVerdict, Comparison, ScheduleRun
-from tests.operations.auditing.records import FAULTING, JOBS, SOON, answer, summary, texts, verdict
+from tests.operations.auditing.records import FAULTING, JOBS, SOON, answer, nothing_written, summary, texts, verdict
 
 
 def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,13 +18,16 @@ def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPa
         verdict("a/1", observations=seen),
         verdict("a/2", "differ", observations=seen, buffers=(luck,)),
         verdict("b/1", "fault", "trap"),
+        nothing_written("a/3", "pass", schedules=seen["schedules"]),
+        nothing_written("a/4", "pass", schedules=seen["schedules"]),
     )
     asked = answer(monkeypatch, run)
     one, none = schedules.examine(SOON, JOBS).jobs
-    assert len(asked[0]["schedules"]) == 8
-    assert one.share == 0.5
+    assert len(asked[0]["schedules"]) == 8 + 1  # `by-warp`
+    assert one.share == 0.25
     assert texts(one, "luck") == [f"a/2: out: {message}"]
     assert texts(one, "proven") == ["the same result under 8 schedules in 1 case"]
+    assert texts(one, "unnoticed") == [f"a/{n}: nothing was written, under any schedule" for n in (3, 4)]
     assert (none.share, none.why) == (None, "b/1: trap")
 
 

@@ -12,7 +12,7 @@ from gpuregress.operations.drafts import kernel, types
 from gpuregress.operations.drafts.compiled import CompiledKernel
 from gpuregress.operations.drafts.host import HostProgram
 from gpuregress.operations.drafts.launch import LaunchDraft
-from gpuregress.toolchain.host_programs.layouts import MemberLayout, TypeLayout
+from gpuregress.records import MemberLayout, TypeLayout
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import pytest
 
 from gpuregress.operations.drafts import makers
 from gpuregress.operations.drafts.types import KnownTypes
+from gpuregress.records import MemberLayout, TypeLayout
 from gpuregress.toolchain.host_programs import program
 from gpuregress.toolchain.host_programs.interpreter import Interpreter
-from gpuregress.toolchain.host_programs.layouts import MemberLayout, TypeLayout
 from gpuregress.toolchain.host_programs.objects import ArrayPointer
 
 LAYOUTS = {

@@ -9,7 +9,7 @@ import pytest
 from gpuregress.operations.drafts import types
 from gpuregress.operations.drafts.host import HostProgram
 from gpuregress.operations.drafts.types import KnownTypes
-from gpuregress.toolchain.host_programs.layouts import TypeLayout
+from gpuregress.records import TypeLayout
 
 TEXT = """#include <vector>
 typedef float real;

@@ -54,11 +54,11 @@ def test_switches_are_spelled_and_read() -> None:
 
 def test_a_number_of_schedules_takes_the_named_ones_first() -> None:
     assert schedules.first(1) == ("forward",)
-    assert schedules.first(2) == ("forward", "reverse")
+    assert schedules.first(2) == ("forward", "reverse", "by-warp")
     eight = schedules.first(8)
-    assert len(eight) == len(set(eight)) == 8
+    assert len(eight) == len(set(eight)) == 9
     assert "adversarial" in eight
-    assert eight[-1].startswith("shuffled:")
+    assert eight[-2].startswith("shuffled:")
     assert all(not schedules.problem(name) for name in schedules.first(schedules.MOST_SCHEDULES))
 
 

@@ -37,6 +37,7 @@ LOCATION = record(
         region=record([], startLine={"type": "integer", "minimum": 1}),
     ),
     logicalLocations=listed(record([], fullyQualifiedName=STRING, kind=STRING)),
+    message=MESSAGE,
 )
 RESULT = record(
     ["message"],
@@ -45,6 +46,7 @@ RESULT = record(
     level=LEVEL,
     message=MESSAGE,
     locations=listed(LOCATION),
+    relatedLocations=listed(LOCATION, uniqueItems=True),
     partialFingerprints={"type": "object", "additionalProperties": STRING},
     suppressions=listed(
         record(["kind"], kind={"enum": ["inSource", "external"]}, justification=STRING), uniqueItems=True
@@ -97,12 +99,16 @@ def test_the_failures_are_results() -> None:
 
 
 def test_a_location_is_a_uri_below_the_repository() -> None:
-    inside = verdict("fault", location=SourceLocation("/p/k 100%ü.cu", 7), exit_code=3)
+    call = SourceLocation("/p/main.cu", 3)
+    inside = verdict("fault", location=SourceLocation("/p/k 100%ü.cu", 7, (call,)), exit_code=3)
     outside = verdict("fault", location=SourceLocation("/usr/x.cu"), exit_code=3)
     first, second = document(dataclasses.replace(summary(), verdicts=(inside, outside)))["results"]
     physical = first["locations"][0]["physicalLocation"]
     assert physical["artifactLocation"] == {"uri": "k%20100%25%C3%BC.cu", "uriBaseId": "SRCROOT"}
     assert physical["region"] == {"startLine": 7}
+    (related,) = first["relatedLocations"]
+    assert related["physicalLocation"]["artifactLocation"]["uri"] == "main.cu"
+    assert "relatedLocations" not in second
     assert second["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "file:///usr/x.cu"}
 
 

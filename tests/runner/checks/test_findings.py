@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from gpuregress.errors import FaultLocation
 from gpuregress.records import CheckFinding
 from gpuregress.runner.checks.findings import MOST_SHOWN, fault_of, has_chief_of, merged, with_launch
 
@@ -12,6 +15,17 @@ def _finding(line: int, count: int = 1) -> CheckFinding:
 
 def test_findings_at_the_same_lines_are_one() -> None:
     assert merged([_finding(3, 2), _finding(4), _finding(3, 5)]) == (_finding(3, 7), _finding(4))
+
+
+def test_calls_of_one_inlined_line_are_one_finding_for_each_variable() -> None:
+    def called(line: int, variable: str = "s") -> CheckFinding:
+        return replace(_finding(3), lines="h.cuh:1, h.cuh:2", calls=((f"k.cu:{line}",),) * 2, variable=variable)
+
+    first, other = merged([called(5), called(6), called(6), called(5, "t")])
+    also = "also at h.cuh:1, called at k.cu:6, and h.cuh:2, called at k.cu:6"
+    assert first == replace(called(5), count=3, details=(also,))
+    assert other == called(5, "t")
+    assert fault_of([first]).location == FaultLocation("s", file="k.cu", line=3, calls=("k.cu:5",))
 
 
 def test_the_first_finding_is_the_fault() -> None:

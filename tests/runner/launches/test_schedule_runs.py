@@ -57,6 +57,22 @@ extern "C" __global__ void copies(int *lucky, int *right, const int *x)
     asm volatile("cp.async.wait_all;" ::: "memory");
     right[i] = ((volatile int *)s)[i];
 }
+extern "C" __global__ void steps(int *lucky)
+{
+    __shared__ int s[64];
+    const int i = threadIdx.x;
+    s[i] = 0;
+    __syncthreads();
+    const int left = i ? s[i - 1] : 0;
+    __syncwarp();
+    s[i] = 1;
+    lucky[i] = left;
+}
+"""
+STEPS = """\
+source: ../kernels/luck.cu
+buffers: {lucky: {dtype: int32, shape: [64]}}
+launches: [{kernel: steps, grid: [1], block: [64], args: [lucky]}]
 """
 JOB = """\
 source: ../kernels/luck.cu
@@ -86,11 +102,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     made = Workshop(tmp_path_factory.mktemp("schedules"))
     made.write("kernels/luck.cu", KERNELS)
     made.write("configs/luck.yaml", JOB)
+    made.write("configs/steps.yaml", STEPS)
     return made
 
 
-def ran(shop: Workshop, *options: str) -> dict[str, Any]:
-    shop.call("run", "--device", "cpu", "--json", str(shop.root / "out.json"), "luck", *options)
+def ran(shop: Workshop, *options: str, job: str = "luck") -> dict[str, Any]:
+    shop.call("run", "--device", "cpu", "--json", str(shop.root / "out.json"), job, *options)
     (case,) = json.loads((shop.root / "out.json").read_text())["cases"]
     found: dict[str, Any] = case
     return found
@@ -128,12 +145,23 @@ def test_every_kind_of_luck_shows_and_no_correct_twin_does(shop: Workshop) -> No
     (order,) = accesses["lucky_blocks"]
     first, second = (f"atomic access by thread (0,0,0) of block ({block},0,0) at luck.cu:4" for block in (0, 1))
     assert order == f"order of accesses to `next[0]`: {first} and {second}"
-    names = ["reverse", "lockstep", "adversarial", "shuffled:1", "shuffled:2"]
+    names = ["reverse", "lockstep", "adversarial", "shuffled:1", "shuffled:2", "by-warp"]
     assert [run["name"] for run in case["schedules"]] == names
     adversarial = case["schedules"][2]
     assert sorted(adversarial["dumps"]) == sorted(failing)
     assert case["conflicts"]["pairs"] == 5 + 3 + 31 + 1
     assert "unwatched" not in case["conflicts"]
+
+
+@pytest.mark.parametrize("options", [("--schedules", "2"), ("--schedule", "adversarial")])
+def test_the_order_by_warp_is_compared_with_its_opposites(shop: Workshop, options: tuple[str, str]) -> None:
+    # Here `forward`, `reverse` and the adversarial schedule agree, and only `by-warp` differs.
+    (buffer,) = ran(shop, *options, job="steps")["buffers"]
+    main = "forward" if options[0] == "--schedules" else options[1]
+    (failed,) = (one for one in buffer["comparisons"] if one["against"] == "schedule")
+    assert failed["message"].startswith(
+        f"the schedules {main} and by-warp give different results: lucky[32] is 0 and 1; 1 of 64 differ"
+    )
 
 
 def test_the_smallest_switch_replays_by_its_name(shop: Workshop) -> None:

@@ -93,7 +93,7 @@ def test_after_timeouts_of_a_kernel_its_other_cases_are_skipped_aloud(bench: Ben
 
 
 def test_cases_held_back_after_known_timeouts_are_no_pass(bench: Bench) -> None:
-    known = CaseSettings(known_failing=KnownFailing("2999-01-01", "it hangs"))
+    known = CaseSettings(known_failing=KnownFailing("2999-01-01", "it hangs", "timeout"))
     limits = Limits(timeout=0.2, timeouts=1)
     cases = [fakes.case("sleep", name=f"fake/{n}", limits=limits) for n in range(2)]
     summary = bench.run(replace(cases[0], settings=known), cases[1], kind="nightly")

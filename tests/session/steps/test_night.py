@@ -6,10 +6,12 @@ import pytest
 
 from gpuregress import clock
 from gpuregress.operations.accepting import accept
+from gpuregress.operations.commits import repository
 from gpuregress.records import Case, NightChanges
 from gpuregress.session.events import Event, Started
 from gpuregress.session.runs import history_entry
 from tests import fakes
+from tests.operations.commits import git_projects
 from tests.session.bench import Bench
 
 
@@ -47,6 +49,35 @@ def test_a_bug_comes_goes_on_and_is_fixed(bench: Bench, monkeypatch: pytest.Monk
     assert ([one.case for one in fixed.fixed], fixed.new, fixed.still) == (["fake/b"], (), ())
     last, _ = night(bench, monkeypatch, 23, good, other)
     assert not last.is_news
+
+
+def test_a_night_of_the_future_hides_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, bad = fakes.case("double", name="fake/a"), fakes.case("twice_and_a_bit", name="fake/a")
+    bench.run(good)
+    accept.accept(bench.project)
+    for day, case in ((18, good), (29, good), (19, bad)):
+        changes, _ = night(bench, monkeypatch, day, case)
+    assert [one.case for one in changes.new] == ["fake/a"]
+    changes, _ = night(bench, monkeypatch, 20, bad)
+    assert ([one.since.nights for one in changes.still if one.since], changes.new) == ([2], ())
+
+
+def test_a_commit_that_git_has_no_more_is_gone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, bad = bench.project.root, fakes.case("fault")
+    root.mkdir(exist_ok=True)
+    git_projects.start(root)
+    git_projects.commit(root, "One")
+    night(bench, monkeypatch, 18, bad)
+    here, _ = night(bench, monkeypatch, 19, bad)
+    lost = git_projects.git(root, "rev-parse", "HEAD").strip()
+    git_projects.git(root, "commit", "--amend", "-q", "--allow-empty", "-m", "Another one")
+    git_projects.git(root, "reflog", "expire", "--expire=now", "--all")
+    git_projects.git(root, "gc", "-q", "--prune=now")
+    gone, _ = night(bench, monkeypatch, 20, bad)
+    assert [[one.since.gone for one in changes.still if one.since] for changes in (here, gone)] == [[False], [True]]
+    text = repository.why_unknown(bench.project, f"g{lost[:8]}")
+    assert text.startswith(f"git knows no commit 'g{lost[:8]}': it is gone from this repository")
+    assert repository.why_unknown(bench.project, "v9") == "git knows no commit 'v9'"
 
 
 def test_a_damaged_history_makes_no_failure_vanish(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ JOB: dict[str, Any] = {
     "buffers": {"x": {"dtype": "int32", "shape": [4]}},
     "launches": [{"kernel": "k", "grid": [1], "block": [4], "args": ["x"]}],
 }
+KNOWN = {"until": "2026-12-24", "why": "the card"}
 
 
 def test_defaults() -> None:
@@ -32,6 +33,12 @@ def test_defaults() -> None:
         ({"known_failing": {"until": "24 Dec", "why": "x"}}, "expected a day such as 2026-12-24, got '24 Dec'"),
         ({"known_failing": {"until": "2026-02-30", "why": "x"}}, "expected a day such as 2026-12-24"),
         ({"known_failing": {"until": "2026-12-24"}}, "Field required"),
+        ({"known_failing": {**KNOWN, "status": "new"}}, "'differ', 'fault', 'timeout' or 'error'"),
+        ({"known_failing": {**KNOWN, "status": "differ", "fault": "trap"}}, "'differ' has no fault 'trap'"),
+        ({"known_failing": {**KNOWN, "status": "timeout", "fault": "trap"}}, "'timeout' has no fault 'trap'"),
+        ({"known_failing": {**KNOWN, "status": "error", "kernel": "k"}}, "`kernel` is that of a fault or a timeout"),
+        ({"known_failing": {**KNOWN, "fault": "status", "kernel": "k"}}, "it is of no one kernel"),
+        ({"known_failing": {**KNOWN, "fault": "trap", "buffer": "x"}}, "`buffer` is that of a difference"),
         ({"retries": "many"}, "expected a whole number from 0 to 10, got 'many'"),
         ({"retries": 11}, "expected a whole number from 0 to 10"),
         ({"limits": {"heap": "64 frogs"}}, "invalid size '64 frogs'; expected bytes"),

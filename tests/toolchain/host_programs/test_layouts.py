@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from gpuregress.records import MemberLayout, TypeLayout
 from gpuregress.toolchain.host_programs import layouts
-from gpuregress.toolchain.host_programs.layouts import DataMember, MemberLayout, TypeLayout
+from gpuregress.toolchain.host_programs.layouts import DataMember
 
 
 def test_the_question_has_a_row_for_each_type_and_member() -> None:
@@ -65,4 +66,4 @@ def test_the_answer_is_read_from_the_table_of_the_compiled_code() -> None:
     ],
 )
 def test_the_dtype_of_a_layout(layout: TypeLayout, dtype: str | None) -> None:
-    assert layout.dtype == dtype
+    assert layouts.dtype(layout) == dtype

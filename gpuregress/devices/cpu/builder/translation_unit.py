@@ -15,7 +15,16 @@ from gpuregress.devices.cpu.analysis.symbol_references import uses_reserved_shar
 from gpuregress.devices.cpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
-from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
+from gpuregress.devices.cpu.ptx.tree import (
+    Call,
+    Instruction,
+    Integer,
+    MaskedSymbol,
+    Module,
+    Symbol,
+    Variable,
+    chain_text,
+)
 from gpuregress.devices.cpu.ptx.types import size as type_size
 from gpuregress.devices.cpu.runtime.counters.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite
 from gpuregress.devices.cpu.runtime.counters.stretches import Stretch
@@ -235,7 +244,9 @@ class Unit:
     ) -> int:
         """The number of a statement's site."""
         mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
-        return self.sites.setdefault(Site(mnemonic, where(statement), action, space, size, buffer), len(self.sites))
+        library = chain_text(statement.source.library) if statement.source else ""
+        site = Site(mnemonic, where(statement), action, space, size, buffer, library)
+        return self.sites.setdefault(site, len(self.sites))
 
     def probe(self, kind: ProbeKind, function: str, index: int, lines: Lines, **more: Any) -> ProbeSite:
         """The site of a probe, with counters of its own.

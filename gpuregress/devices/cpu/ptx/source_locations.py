@@ -6,9 +6,11 @@ PTX ISA manual, 11.5 "Debugging Directives".
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from gpuregress.devices.cpu.ptx.cursor import Cursor
+from gpuregress.devices.cpu.ptx.library_files import is_library_file
 from gpuregress.devices.cpu.ptx.tree import SourceLine
 from gpuregress.records import HARNESS_FILE
 
@@ -52,13 +54,25 @@ class Locations:
         return (cursor.integer("a file's number"), cursor.integer("a line"), cursor.integer("a column"))
 
     def _make_current(self, location: _Location) -> None:
-        seen = {location: None}
-        while location in self._callers and self._callers[location] not in seen:
+        chain = {location: None}
+        while location in self._callers and self._callers[location] not in chain:
             if self._files.get(self._callers[location][0]) == HARNESS_FILE:
                 break  # a function under test: its own line, not that of the generated call
             location = self._callers[location]
-            seen[location] = None
-        # Line 0 marks code that the compiler made up: the line before it is the better guess.
-        if location[1] > 0 and location[0] in self._files:
-            inner = tuple((self._paths[file], line, at) for file, line, at in seen if line > 0 and file in self._paths)
-            self.current = SourceLine(self._files[location[0]], location[1], inner)
+            chain[location] = None
+        # Line 0 marks code that the compiler made up: the call, or else the line before it, is the better guess.
+        known = [one for one in chain if one[1] > 0 and one[0] in self._files]
+        if location[1] == 0 or not known:
+            return
+        own = [one for one in known if not self._is_library(one)] or known
+        library = known[: known.index(own[0])]
+        (file, line), *calls = self._lines(own)
+        inner = tuple((self._paths[number], line, column) for number, line, column in known)
+        self.current = SourceLine(file, line, tuple(calls), tuple(self._lines(library)), inner)
+
+    def _is_library(self, location: _Location) -> bool:
+        return is_library_file(self._paths[location[0]])
+
+    def _lines(self, chain: Sequence[_Location]) -> Sequence[tuple[str, int]]:
+        """The lines of a chain of calls; a lambda's own line and that of its call may be the same one."""
+        return list(dict.fromkeys((self._files[file], line) for file, line, _ in chain))

@@ -6,30 +6,45 @@ register, so that a name is unique within its function.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
+
+from gpuregress.errors import CALLED_AT
 
 Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of the CUDA source, from `.loc` and `.file`; of inlined code that of the outermost call.
+    """A line of the CUDA source, from `.loc` and `.file`, with the calls that inlined code comes from.
+
+    Lines of libraries are left out where a line of the user's own is behind them: a message about `half` arithmetic or
+    cub names the line that uses it.
 
     Attributes:
         file: its name without folders.
-        line: counted from 1.
-        inner: (file as `.file` names it, line, column) of the code itself and of the calls that it is inlined into,
-            innermost first; the last one is the line itself.
+        line: counted from 1; the innermost one.
+        calls: (file, line) of the calls that the line is inlined into, innermost first.
+        library: (file, line) of the code inside a library and of the calls in it, innermost first.
+        inner: (file as `.file` names it, line, column) of the code itself and of all calls that it is inlined into,
+            innermost first, libraries included.
     """
 
     file: str
     line: int
+    calls: tuple[tuple[str, int], ...] = ()
+    library: tuple[tuple[str, int], ...] = ()
     inner: tuple[tuple[str, int, int], ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
-        """`saxpy.cu:12`."""
-        return f"{self.file}:{self.line}"
+        """`saxpy.cu:12`, or `dot.cuh:8, called at gemv.cu:10`."""
+        return chain_text(((self.file, self.line), *self.calls))
+
+
+def chain_text(lines: Iterable[tuple[str, int]]) -> str:
+    """Lines of inlined functions in words, the innermost first: `dot.cuh:8, called at gemv.cu:10`."""
+    return CALLED_AT.join(f"{file}:{line}" for file, line in lines)
 
 
 # --- operands ---------------------------------------------------------------------------------------------------------

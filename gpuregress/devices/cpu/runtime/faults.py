@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_i
 from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts, Site
 from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.devices.cpu.runtime.thread_context import DEPARTED, DONE, ROWS
-from gpuregress.errors import FaultLocation, KernelFault
+from gpuregress.errors import CALLED_AT, FaultLocation, KernelFault
 from gpuregress.records import SM_90, Dim3
 from gpuregress.toolchain.demangle import demangle
 
@@ -113,15 +113,17 @@ def located(location: FaultLocation, machine: Machine, where: str = "") -> Fault
     Args:
         location: with the buffer and the index, where they are known.
         machine: holds the thread.
-        where: `saxpy.cu:12`; other text, as of a PTX line, tells no source line.
+        where: `saxpy.cu:12`, with the calls behind it; other text, as of a PTX line, tells no source line.
     """
-    match = _SOURCE_LINE.fullmatch(where)
+    innermost, *calls = where.split(CALLED_AT)
+    match = _SOURCE_LINE.fullmatch(innermost)
     return replace(
         location,
         thread=(machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z),
         block=(machine.fault_ctaid_x, machine.fault_ctaid_y, machine.fault_ctaid_z),
         file=match["file"] if match else location.file,
         line=int(match["line"]) if match else location.line,
+        calls=tuple(calls),
     )
 
 

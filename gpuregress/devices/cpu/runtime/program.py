@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpuregress.devices.cpu.runtime.counters.probe_sites import ProbeSite
 from gpuregress.devices.cpu.runtime.counters.stretches import Stretch, TracedAccess, TracedInstruction
 from gpuregress.devices.cpu.runtime.record_codec import decode
+from gpuregress.errors import CALLED_AT
 from gpuregress.records import SM_90, Dim3, Instruments
 
 if TYPE_CHECKING:
@@ -54,11 +55,13 @@ class Site:
 
     Attributes:
         mnemonic: the PTX instruction.
-        where: `saxpy.cu:12`, or the PTX line.
+        where: `saxpy.cu:12`, with the calls that the line is inlined into (`dot.cuh:8, called at gemv.cu:10`), or the
+            PTX line.
         action: `read`, `write`, `atomic access`, or "" where it is no access.
         space: `global`, `shared`, … or "" for a generic address.
         size: bytes of the access.
         buffer: the variable, or first byte of the parameter, that the address comes from; None where it is not known.
+        library: the lines of a library that `where` calls, as there; "" where the instruction is of no library.
     """
 
     mnemonic: str
@@ -67,6 +70,12 @@ class Site:
     space: str = ""
     size: int = 0
     buffer: int | str | None = None
+    library: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of `where`, the innermost first."""
+        return tuple(self.where.split(CALLED_AT))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 from collections.abc import Callable
 
+from gpuregress.devices.cpu.runtime.checks.findings import finding_at
 from gpuregress.devices.cpu.runtime.faults import FaultContext, coordinates
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.program import Site
@@ -54,8 +55,7 @@ class AbsentLanes:
             f"{one} of block {block} waits at {operation.where}, {other} goes another way and has exited after "
             f"{last.mnemonic} at {last.where}"
         )
-        lines = f"{operation.where}, {last.where}"
-        return CheckFinding("barrier", message, location=operation.where, lines=lines)
+        return finding_at("barrier", message, operation, (operation, last))
 
     def _element(self, row: str, thread: int) -> int:
         offset, size = ROWS[row]

@@ -25,9 +25,11 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
     SHARED_WINDOW,
 )
 from gpuregress.devices.cpu.runtime.program import ModuleFacts, Site
+from gpuregress.errors import CALLED_AT
 from gpuregress.records import CheckFinding, Dim3
 from gpuregress.records.instrumentation.schedules import Conflict
 
+_PLACES = re.compile(r"[^\s()]+:\d+(?:" + re.escape(CALLED_AT) + r"[^\s()]+:\d+)*(?= →|\))")
 _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
 _SETTLED = frozenset([layout.UNINITIALIZED, layout.UNARRIVED, layout.STALE, layout.ENDED, layout.NO_FENCE])
@@ -169,7 +171,8 @@ class LaunchFindings:
         sites = layout.epoch_site(epoch), layout.epoch_site(other)
         if self._is_product(sites[1]) and kind == layout.UNARRIVED:
             kind = layout.RACE  # The wait tells of writes before it, later writes of the wait.
-        key = (layout.RACE if kind == layout.STALE else kind, *sites)
+        # A function that is not inlined is one site, whatever memory it is given.
+        key = (layout.RACE if kind == layout.STALE else kind, *sites, self._memory(address))
         self._counts[key] = self._counts.get(key, 0) + 1
         if key not in self._found:
             later = self._access(epoch)
@@ -216,10 +219,10 @@ class LaunchFindings:
             found = self._race(kind, address, earlier, later)
             return found.message, found.lines, element
         who = _triple("thread", later.thread) if earlier.block == later.block else later.who
-        first = f"{earlier.action} by {earlier.who} at {earlier.site.where}"
-        second = f"{later.action} by {who} at {later.site.where}"
-        lines = f"{earlier.site.where}, {later.site.where}"
-        return f"order of accesses to {element}: {first} and {second}", lines, element
+        places = _places(earlier.site, later.site)
+        first = f"{earlier.action} by {earlier.who} at {places[0]}"
+        second = f"{later.action} by {who} at {places[1]}"
+        return f"order of accesses to {element}: {first} and {second}", _lines(earlier.site, later.site), element
 
     def of_exchange(self, text: str) -> tuple[CheckFinding, ...]:
         """The finding of an exchange between lanes, unless a race at the same lines tells it already.
@@ -227,13 +230,14 @@ class LaunchFindings:
         Args:
             text: of `lane_exchanges.describe`.
         """
-        lines = re.findall(r"[^\s()]+:\d+", text)
+        chains = [tuple(place.split(CALLED_AT)) for place in _PLACES.findall(text)]
+        lines = [chain[0] for chain in chains]
         known = any(set(lines) <= set(finding.lines.split(", ")) for finding in self._found.values())
         if known:
             return ()
         where = lines[-1] if lines else ""
-        message = f"relies on a converged warp: {text}"
-        return (CheckFinding("race", message, location=where, lines=", ".join(lines)),)
+        message, calls = f"relies on a converged warp: {text}", _calls(chains)
+        return (CheckFinding("race", message, location=where, lines=", ".join(lines), calls=calls),)
 
     def _access(self, epoch: int) -> _Access:
         scene, issued = self._scene(), self.deliveries.issued(epoch)
@@ -252,13 +256,15 @@ class LaunchFindings:
     ) -> CheckFinding:
         element = self._element(later.site if later.site.size else earlier.site, address)
         same_block = earlier.block == later.block
-        first = f"{earlier.action} by {earlier.who} at {earlier.site.where}"
-        who = _triple("thread", later.thread) if same_block else later.who
+        places = _places(earlier.site, later.site)
+        action = earlier.action
         if kind == layout.UNARRIVED:
-            first = f"asynchronous copy by {earlier.who} at {earlier.site.where}"
+            action = "asynchronous copy"
         elif kind == layout.UNFENCED_INIT:
-            first = f"{earlier.site.mnemonic} by {earlier.who} at {earlier.site.where}"
-        second = f"{later.action} by {who} at {later.site.where}"
+            action = earlier.site.mnemonic
+        first = f"{action} by {earlier.who} at {places[0]}"
+        who = _triple("thread", later.thread) if same_block else later.who
+        second = f"{later.action} by {who} at {places[1]}"
         if kind == layout.UNARRIVED:
             missing = "before the copy was waited for"
         elif is_delivered:
@@ -272,8 +278,7 @@ class LaunchFindings:
         if kind == layout.SAME_WRITES:
             missing += "; both write the same value"
         message = f"data race on {element}: {first} and {second}, {missing}"
-        lines = f"{earlier.site.where}, {later.site.where}"
-        return CheckFinding("race", message, location=later.site.where, lines=lines)
+        return finding_at("race", message, later.site, (earlier.site, later.site), element)
 
     def _missing(self, earlier: _Access, later: _Access) -> str:
         if later.is_incoherent:
@@ -300,21 +305,27 @@ class LaunchFindings:
     def _uninitialized(self, address: int, access: _Access) -> CheckFinding:
         element = self._element(access.site, address)
         message = f"{element} is read and was never written: {access.action} by {access.who} at {access.site.where}"
-        return CheckFinding("uninitialized", message, location=access.site.where)
+        return finding_at("uninitialized", message, access.site, (), element)
 
     @staticmethod
     def _without_fence(access: _Access) -> CheckFinding:
-        where = access.site.where
-        message = f"wgmma.mma_async at {where} with no wgmma.fence before it, by the warp of {access.who}: "
+        message = f"wgmma.mma_async at {access.site.where} with no wgmma.fence before it, by the warp of {access.who}: "
         message += "nothing orders the registers that were written before"
-        return CheckFinding("race", message, location=where, lines=where)
+        return finding_at("race", message, access.site, (access.site,))
 
     def _ended(self, address: int, access: _Access, end: _Access) -> CheckFinding:
         element, where = self._element(access.site, address), access.site.where
         block = _triple("block", end.block)
         message = f"data race on {element}: {access.action} by {access.who} at {where} and the end of {block}"
         message += ", which frees its shared memory, with nothing that orders the access before the end"
-        return CheckFinding("race", message, location=where, lines=where)
+        return finding_at("race", message, access.site, (access.site,), element)
+
+    def _memory(self, address: int) -> object:
+        """The region of an address, or the shared variable."""
+        if self._is_global(address):
+            return address >> REGION_SHIFT
+        offset = address & (1 << CLUSTER_SHIFT) - 1
+        return max((item.address for item in self._scene().module.shared if item.address <= offset), default=-1)
 
     def _element(self, site: Site, address: int) -> str:
         """`s[31]` (shared): the element that an address is in; a bulk copy's site does not tell its size."""
@@ -327,6 +338,39 @@ class LaunchFindings:
         rank, inside = divmod(address & (1 << REGION_SHIFT) - 1, 1 << CLUSTER_SHIFT)
         element = faults.element_at(self._scene(), site, SHARED_WINDOW + inside)
         return f"{element} of block rank {rank}" if self._machine.cluster_count > 1 else element
+
+
+def finding_at(kind: str, message: str, site: Site, sites: Sequence[Site], element: str = "") -> CheckFinding:
+    """A finding at the lines of its sites.
+
+    Args:
+        kind: of the fault.
+        message: for people.
+        site: that is blamed.
+        sites: both, where there are two.
+        element: "`s[31]` (shared)".
+    """
+    variable = element.partition("[")[0].strip("`") if "[" in element else ""
+    calls = _calls([one.lines for one in sites or (site,)])
+    return CheckFinding(kind, message, location=site.lines[0], lines=_lines(*sites), calls=calls, variable=variable)
+
+
+def _lines(*sites: Site) -> str:
+    """`dot.cuh:8, dot.cuh:13`: the innermost line of each site."""
+    return ", ".join(site.lines[0] for site in sites)
+
+
+def _calls(chains: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """The calls behind the innermost line of each chain; empty where nothing is inlined."""
+    calls = tuple(tuple(chain[1:]) for chain in chains)
+    return calls if any(calls) else ()
+
+
+def _places(*sites: Site) -> list[str]:
+    """The lines of two accesses; where one line of the user's stands for both, with those of the library."""
+    if len({site.where for site in sites}) > 1:
+        return [site.where for site in sites]
+    return [CALLED_AT.join(filter(None, (site.library, site.where))) for site in sites]
 
 
 def _counted(finding: CheckFinding, count: int) -> CheckFinding:
@@ -344,15 +388,15 @@ def leaks(heap: DeviceHeap, modules: Sequence[ModuleFacts]) -> tuple[CheckFindin
         heap: of the device.
         modules: the facts of its programs, by number.
     """
-    counts: dict[str, tuple[int, int]] = {}
+    counts: dict[Site, tuple[int, int]] = {}
     for allocation in heap.held():
-        module, site = allocation.born >> 32, allocation.born & 0xFFFF_FFFF
-        where = modules[module].sites[site].where
-        number, size = counts.get(where, (0, 0))
-        counts[where] = number + 1, size + allocation.size
+        module, number = allocation.born >> 32, allocation.born & 0xFFFF_FFFF
+        site = modules[module].sites[number]
+        count, size = counts.get(site, (0, 0))
+        counts[site] = count + 1, size + allocation.size
     return tuple(
-        CheckFinding("leak", _leak(where, number, size), location=where, count=number, lines=where)
-        for where, (number, size) in counts.items()
+        dataclasses.replace(finding_at("leak", _leak(site.where, count, size), site, (site,)), count=count)
+        for site, (count, size) in counts.items()
     )
 
 

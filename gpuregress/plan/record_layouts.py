@@ -1,0 +1,235 @@
+"""Comparison of a job's records, vectors and struct arguments with the types of the compiled program."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from gpuregress import dtypes
+from gpuregress.dtypes import ElementType, Scalar
+from gpuregress.frozen import dataclass
+from gpuregress.records import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, Argument, MemberLayout, TypeLayout
+from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_programs import layouts
+
+_POINTER = 8
+_MOST_SHOWN = 12
+_LONGEST_PERIOD = 4096
+"""Bytes that a buffer of plain elements is compared over, where those of the structure are repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A scalar or an address that the job puts at an offset, in bytes; `scalar` is None for an address."""
+
+    name: str
+    offset: int
+    size: int
+    scalar: Scalar | None
+
+    def __str__(self) -> str:
+        what = self.scalar.name if self.scalar is not None else "an address"
+        return f"{self.name} ({what})" if self.name else what
+
+
+def is_record(dtype: str) -> bool:
+    """Tell whether a dtype is a record."""
+    return dtype.startswith("{")
+
+
+def buffer_problem(dtype: str, type_: TypeLayout) -> str | None:
+    """Describe the first difference between a buffer's elements and the structure that a kernel takes them for.
+
+    Args:
+        dtype: of the buffer.
+        type_: of the structure.
+
+    Returns:
+        None where they are laid out alike, or that is not known: bytes, and vectors that records are loaded by.
+    """
+    element = dtypes.parse(dtype)
+    if type_.kind != "class" or not type_.size or element.name in ("int8", "uint8"):
+        return None
+    if not is_record(dtype):
+        sizes = sorted((element.size, type_.size))
+        if len(element.parts) > 1 and sizes[1] % sizes[0]:
+            return f"{dtype} has {_bytes(element.size)} and {type_.name} has {_bytes(type_.size)}"
+        period = math.lcm(element.size, type_.size)
+        return _difference(_repeated(element, min(period, _LONGEST_PERIOD)), period, type_, period, "the buffer")
+    if dtype_of_type(type_.name) is not None:  # records are often loaded as vectors
+        fits = element.size % type_.size == 0
+        return None if fits else f"the record has {_bytes(element.size)} and {type_.name} has {_bytes(type_.size)}"
+    period = element.size if element.size % type_.size == 0 else type_.size
+    pieces = _repeated(element, element.size)
+    return _difference(pieces, element.size, type_, period, "the record") or _exchanged(pieces, type_)
+
+
+def argument_problem(argument: Argument, type_: TypeLayout) -> str | None:
+    """Describe the first difference between a struct argument and the kernel's parameter; None where there is none.
+
+    Args:
+        argument: a struct or a scalar.
+        type_: of the parameter.
+    """
+    if type_.kind != "class" or not type_.size:
+        return None
+    size, _ = size_and_alignment(argument)
+    return _difference(list(_pieces(argument, 0, "")), size, type_, size, "the argument")
+
+
+def pointers(argument: Argument, type_: TypeLayout, start: int = 0) -> Iterator[tuple[Argument, str, TypeLayout]]:
+    """List the buffers in a struct argument with the members that take them and what those point to.
+
+    Args:
+        argument: a struct.
+        type_: of the parameter.
+        start: where it begins in the parameter, bytes.
+    """
+    members = {one.offset + at * one.size: one for one in type_.fields for at in range(one.count) if one.pointee}
+    for offset, member in _placed(argument, start):
+        if member.kind == "struct":
+            yield from pointers(member, type_, offset)
+        elif member.kind == "buffer" and offset in members:
+            found = members[offset]
+            if found.pointee is not None:
+                yield member, found.path, found.pointee
+
+
+def shown(type_: TypeLayout) -> str:
+    """Write a structure with its members: `Rec of 8 bytes (float value at 0, int count at 4)`."""
+    members = [_member_text(one) for one in type_.fields[:_MOST_SHOWN]]
+    if len(type_.fields) > _MOST_SHOWN:
+        members.append("…")
+    listed = f" ({', '.join(members)})" if members else ""
+    return f"{type_.name or 'a structure'} of {_bytes(type_.size)}{listed}"
+
+
+def remedy(type_: TypeLayout) -> str | None:
+    """Return the dtype that has the layout of a structure; None where none has."""
+    return layouts.dtype(type_, pads=True)
+
+
+def size_and_alignment(argument: Argument) -> tuple[int, int]:
+    """Return an argument's size and alignment in bytes, with a struct's members laid out as in C."""
+    if argument.as_map and not argument.in_memory:
+        return TENSOR_MAP_BYTES, TENSOR_MAP_ALIGNMENT
+    if argument.kind in ("buffer", "null"):
+        return _POINTER, _POINTER
+    if argument.kind == "scalar":
+        element = dtypes.parse(argument.dtype)
+        return element.size, element.alignment
+    size, largest = 0, 1
+    for member in argument.fields:
+        inner, alignment = size_and_alignment(member)
+        size = -(-size // alignment) * alignment + inner
+        largest = max(largest, alignment)
+    return -(-size // largest) * largest, largest
+
+
+def _placed(argument: Argument, start: int) -> Iterator[tuple[int, Argument]]:
+    """The members of a struct argument with their offsets, as C places them."""
+    offset = start
+    for member in argument.fields:
+        size, alignment = size_and_alignment(member)
+        offset = -(-offset // alignment) * alignment
+        yield offset, member
+        offset += size
+
+
+def _pieces(argument: Argument, start: int, name: str) -> Iterator[_Piece]:
+    if argument.kind == "struct":
+        for number, (offset, member) in enumerate(_placed(argument, start), 1):
+            yield from _pieces(member, offset, f"{name}.{number}" if name else f"member {number}")
+    elif argument.kind == "scalar":
+        for part in dtypes.parse(argument.dtype).parts:
+            yield _Piece(name, start + part.offset, part.scalar.size, part.scalar)
+    else:
+        yield _Piece(name, start, size_and_alignment(argument)[0], None)
+
+
+def _repeated(element: ElementType, period: int) -> list[_Piece]:
+    return [
+        _Piece(part.name, start + part.offset, part.scalar.size, part.scalar)
+        for start in range(0, period, element.size)
+        for part in element.parts
+    ]
+
+
+def _difference(pieces: Sequence[_Piece], size: int, type_: TypeLayout, period: int, what: str) -> str | None:
+    """Compare what a job gives with a structure, which is repeated over a period."""
+    by_offset = {one.offset: one for one in pieces}
+    name = type_.name or "the structure"
+    is_wrapper = len(type_.fields) == 1 and type_.fields[0].count == 1
+    for start in range(0, min(period, _LONGEST_PERIOD), type_.size):
+        for member, number in _elements(type_.fields):
+            offset = start + member.offset + number * member.size
+            there = by_offset.get(offset)
+            if there is not None and _fits(there, member, is_wrapper=is_wrapper):
+                continue
+            if _is_covered(pieces, offset, member):
+                continue
+            given = f"{there}" if there is not None else _piece_at(pieces, offset)
+            return f"{name} has {_member_text(member, number, offset)}, where {what} has {given}"
+    return None if size == period else f"{what} has {_bytes(size)} and {name} has {_bytes(type_.size)}"
+
+
+def _exchanged(pieces: Sequence[_Piece], type_: TypeLayout) -> str | None:
+    """Describe a member of the structure that the record has at another place, among others of its type."""
+    places = {re.sub(r"\W+", "_", one.name): one.offset for one in pieces}
+    for member in type_.fields:
+        place = places.get(re.sub(r"\W+", "_", member.path), member.offset)
+        if member.count == 1 and place != member.offset:
+            return f"{type_.name or 'the structure'} has {_member_text(member)}, and the record has it at {place}"
+    return None
+
+
+def _elements(fields: Sequence[MemberLayout]) -> Iterator[tuple[MemberLayout, int]]:
+    for one in fields:
+        for number in range(one.count):
+            yield one, number
+
+
+def _fits(piece: _Piece, member: MemberLayout, *, is_wrapper: bool) -> bool:
+    """Tell whether a piece may stand at a member's place."""
+    if member.kind == "opaque":
+        return True
+    if piece.size != member.size:
+        return False
+    if piece.scalar is None or member.kind == "pointer":
+        is_address = piece.scalar is None or not piece.scalar.is_float
+        return is_address and member.kind in ("pointer", "uint", "int")  # an int: the handle of a texture
+    known = layouts.member_dtype(member)
+    if known is None:
+        return True
+    own, other = piece.scalar, dtypes.parse(known).parts[0].scalar
+    if own.holds(other) or own.size == 1:
+        return True
+    if own.is_float == other.is_float:
+        return False
+    return own.size == 2 or (is_wrapper and member.kind == "uint")  # types that keep the bits of a float
+
+
+def _is_covered(pieces: Sequence[_Piece], offset: int, member: MemberLayout) -> bool:
+    """Tell whether bytes stand at the place of a member, or any pieces at that of an opaque one."""
+    inside = [one for one in pieces if one.offset < offset + member.size and offset < one.offset + one.size]
+    if member.kind == "opaque":
+        return bool(inside)
+    return {one.offset for one in inside if one.size == 1} >= set(range(offset, offset + member.size))
+
+
+def _piece_at(pieces: Sequence[_Piece], offset: int) -> str:
+    around = [one for one in pieces if one.offset <= offset < one.offset + one.size]
+    return f"a part of {around[0]}" if around else "padding"
+
+
+def _member_text(member: MemberLayout, number: int | None = None, offset: int | None = None) -> str:
+    """`float value at 0`, `int v[3] at 4`."""
+    path = f" {member.path}" if member.path else ""
+    if member.count > 1:
+        path += f"[{member.count if number is None else number}]"
+    return f"{member.type}{path} at {member.offset if offset is None else offset}"
+
+
+def _bytes(count: int) -> str:
+    return f"{count} byte{'' if count == 1 else 's'}"
