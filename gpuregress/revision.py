@@ -17,11 +17,12 @@ from pathlib import Path
 
 from gpuregress import git
 from gpuregress.errors import StorageError
-from gpuregress.storage import disk_errors
+from gpuregress.storage import disk_errors, open_file
 from gpuregress.toolchain import SourceInputs
 
 MAX_LENGTH = 60
-_LABEL = r"[0-9A-Za-z](?:[0-9A-Za-z._+-]*[0-9A-Za-z+])?"
+# Not `yaml`: the dump of a buffer `baseline` would be `baseline.yaml`, which lists the accepted dumps.
+_LABEL = r"(?!yaml(?![0-9A-Za-z._+-]))[0-9A-Za-z](?:[0-9A-Za-z._+-]*[0-9A-Za-z+])?"
 _SAFE = re.compile(_LABEL)
 _RCS = re.compile(r"\$Revision:\s*(" + _LABEL + r")\s*\$")
 _MACRO = re.compile(
@@ -128,6 +129,8 @@ def problem(text: str) -> str | None:
     """The reason why a label cannot end a file's name; None if it can."""
     if len(text) > MAX_LENGTH:
         return f"has {len(text)} characters: at most {MAX_LENGTH} are possible"
+    if text == "yaml":
+        return "is 'yaml': the dump of a buffer `baseline` would have the name of a file of gpuregress"
     if not _SAFE.fullmatch(text):
         return f"is {text!r}: letters, digits and . _ + - are possible, a letter or digit first"
     return None
@@ -260,7 +263,8 @@ def _read_ledger(path: Path, _state: tuple[int, ...]) -> Mapping[tuple[str, str]
 def _accepted(path: Path, wanted: str) -> set[str]:
     """Digests of the sources accepted under a label, found in a `baseline.yaml` by regular expressions."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        with open_file(path) as file:
+            text = file.read().decode(errors="replace")
     except OSError:
         return set()
     if wanted not in text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +64,7 @@ def load(folder: Path, case: str, arch: str, url: str = "") -> Baseline:
 def document_in(folder: Path) -> Manifest | None:
     """Load the manifest of a folder; None if there is none."""
     path = folder / FILE
-    return parse(read_bytes(path), path) if path.is_file() else None
+    return parse(read_bytes(path), path) if os.path.lexists(path) else None
 
 
 def document_if_whole(folder: Path) -> Manifest | None:

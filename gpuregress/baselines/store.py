@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import traceback
 from collections.abc import Collection, Iterator, Sequence
@@ -170,7 +171,7 @@ class BaselineStore:
         """
         common = safe_join(self.folder, case)
         for of in (*([arch] if isinstance(arch, str) else arch), ""):
-            if (common / of / FILE).is_file():
+            if os.path.lexists(common / of / FILE):  # what is no file is an error, and not "no baseline"
                 return load_steadily(common / of, case, of, self._dumps)
         return None
 

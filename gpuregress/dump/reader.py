@@ -14,7 +14,7 @@ from gpuregress.dump.header import LONGEST_HEADER, Header, parse_header
 from gpuregress.dump.inflation import Inflation
 from gpuregress.errors import DumpError
 from gpuregress.frozen import dataclass
-from gpuregress.storage import Frames, disk_errors, open_frames
+from gpuregress.storage import Frames, disk_errors, open_file, open_frames
 
 Bytes = npt.NDArray[np.uint8]
 _CACHED = 1 << 17
@@ -93,7 +93,7 @@ def mapped(path: Path) -> Iterator[MappedDump]:
         StorageError: it cannot be read.
     """
     with disk_errors(path, "read"):
-        file = path.open("rb")
+        file = open_file(path)
     with contextlib.ExitStack() as stack:
         stack.enter_context(file)
         frames = open_frames(file, path)
@@ -120,7 +120,7 @@ def read_header(path: Path) -> Header:
         StorageError: it cannot be read.
     """
     with disk_errors(path, "read"):
-        file = path.open("rb")
+        file = open_file(path)
     with file:
         frames = open_frames(file, path)
         with disk_errors(path, "read"):

@@ -6,6 +6,9 @@ each other.
 
 from __future__ import annotations
 
+import contextlib
+import math
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,8 @@ from gpuregress.dtypes import ElementType, Scalar
 
 Array = npt.NDArray[Any]
 
+_EXACT = 2**53
+_LARGEST = 2.0**64
 _SHOWN = 40
 """Characters of a word that a message shows."""
 
@@ -37,12 +42,14 @@ def read(path: Path, element: ElementType) -> Array:
     """
     data, parts = path.read_bytes(), element.parts
     words = _words(data)
+    if b"_" in data and any(b"_" in word for word in words):  # Python's int reads 1_0 as 10
+        raise ValueError(_first_problem(data) or "it holds `_`")
     if len(words) % len(parts):
         raise ValueError(f"it holds {len(words)} numbers, and each {element.name} needs {len(parts)}")
     try:
         columns = [_numbers(words[at :: len(parts)], part.scalar) for at, part in enumerate(parts)]
-    except ValueError:
-        raise ValueError(_first_problem(data)) from None
+    except ValueError as error:
+        raise ValueError(_first_problem(data) or str(error)) from None
     if len(columns) == 1:
         return columns[0]
     if len({column.dtype for column in columns}) == 1:
@@ -88,7 +95,32 @@ def _numbers(words: list[bytes], scalar: Scalar) -> Array:
                 return texts.astype(dtype)
             except (ValueError, OverflowError):
                 continue
-    return texts.astype(np.float64)
+    numbers = texts.astype(np.float64)
+    if any(_is_too_large(words[at]) for at in np.flatnonzero(np.isinf(numbers))):
+        raise ValueError("a number is too large")
+    if not scalar.is_float and len(numbers) and np.abs(numbers).max() >= _EXACT:
+        return _whole(words, numbers)
+    return numbers
+
+
+def _whole(words: list[bytes], numbers: Array) -> Array:
+    """Convert numbers of which some are written as floats and some are too large to be exact as one."""
+    if not np.isfinite(numbers).all() or np.abs(numbers).max() > _LARGEST:
+        return numbers  # the buffer refuses them
+    exact = [Decimal(word.decode()) for word in words]
+    values = [int(number) for number in exact]
+    if values != exact:
+        wrong = next(word for word, value, number in zip(words, values, exact, strict=True) if value != number)
+        raise ValueError(f"{wrong.decode()} is no whole number")
+    for dtype in (np.int64, np.uint64):
+        with contextlib.suppress(OverflowError):
+            return np.array(values, dtype)
+    return numbers
+
+
+def _is_too_large(word: bytes) -> bool:
+    """Tell whether a word that became infinite is not infinity's."""
+    return not word.lstrip(b"+-").lower().startswith(b"inf")
 
 
 def _first_problem(data: bytes) -> str:
@@ -96,9 +128,13 @@ def _first_problem(data: bytes) -> str:
         if line.lstrip().startswith(b"#"):
             continue
         for word in _without_commas(line).split():
+            text = word.decode("utf-8", "backslashreplace")[:_SHOWN]
             try:
-                float(word)
+                value = math.nan if b"_" in word else float(word)
             except ValueError:
-                text = word.decode("utf-8", "backslashreplace")[:_SHOWN]
+                value = math.nan
+            if math.isnan(value) and not word.lstrip(b"+-").lower().startswith(b"nan"):
                 return f"line {number}: {text!r} is no number (raw bytes are read from a .bin, arrays from a .npy)"
-    return "its words are no numbers"
+            if math.isinf(value) and _is_too_large(word):
+                return f"line {number}: {text} is too large for a number of 64 bits (infinity is written inf)"
+    return ""

@@ -8,6 +8,8 @@ MAX_LENGTH = 100
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _WINDOWS = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
 
+_OURS = ("baseline.yaml", "cases.yaml")
+
 
 def job_name_problem(name: str) -> str | None:
     """Explain why a name is not a valid job name; None if it is valid.
@@ -22,6 +24,8 @@ def job_name_problem(name: str) -> str | None:
         return f"{shown} has {len(name)} characters; the limit is {MAX_LENGTH}"
     if not _SAFE.fullmatch(name) or name.endswith("."):
         return f"{shown} cannot be a folder: use letters, digits and . _ + -, with a letter, digit or _ first"
+    if name.lower() in _OURS:
+        return f"{shown} is the name of a file of gpuregress among the baselines: choose another"
     if _WINDOWS.fullmatch(name):
         return f"{shown} is a device's name on Windows: choose another"
     return None

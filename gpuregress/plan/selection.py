@@ -17,7 +17,7 @@ from gpuregress.plan.kept import plans
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.revision import Labels
-from gpuregress.spec.job_files import SUFFIXES, is_hidden, is_read, job_files
+from gpuregress.spec.job_files import is_hidden, is_named_as_job, is_read, job_files
 
 _JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t]*(?:#.*)?$""", re.MULTILINE)
 
@@ -155,7 +155,7 @@ def _no_files(configs: Path) -> Iterator[JobError]:
     """Errors for folders, and links to missing files, that have the name of a job file."""
     if not configs.is_dir():
         return
-    paths = (path for suffix in SUFFIXES for path in configs.rglob(f"*{suffix}") if not is_read(path))
+    paths = (path for path in configs.rglob("*") if is_named_as_job(path.name) and not is_read(path))
     for path in sorted(path for path in paths if not is_hidden(path.relative_to(configs))):
         kind = "a folder" if path.is_dir() else "a link to a missing file"
         yield JobError(path, None, "", f"is {kind}, not a job file")
@@ -327,7 +327,7 @@ class _Selection:
             return files
         if _is_glob(selector):
             return list(self._jobs)
-        if selector.endswith(SUFFIXES):
+        if is_named_as_job(selector):
             raise UsageError(
                 f"there is no job file {selector}{suggestion(selector, map(str, self._relative(project)))}"
             )

@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect the job files of gpuregress projects, and no other YAML."""
-    if file_path.suffix not in (".yaml", ".yml"):
+    if file_path.suffix.lower() not in (".yaml", ".yml"):
         return None
     from gpuregress.pytest_plugin import job_files
 

@@ -36,11 +36,14 @@ ALLOWED = (
 MAX_LENGTH = 1000
 MAX_DEPTH = 60
 MAX_BITS = 128
+_EXACT = 2**53
+"""Up to it, a float64 holds every whole number."""
 
 _PREFIX = "p_"
 _WORDS = ("and", "or", "not")
 _LITERALS = {"true": "True", "false": "False"}
 _TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
+_DATE = re.compile(r"[0-9]{4}-(?:0[1-9]|(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:0[xX][0-9a-fA-F]+|(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?))(?P<junk>[\w.]*)"
     r"|(?P<size>sizeof\s*\(\s*(?P<dtype>\w*)\s*\))"
@@ -100,7 +103,7 @@ class Expression:
             ExpressionError: an unknown name, a division by zero, a number too large, text where a number is needed.
         """
         try:
-            return _value(self._tree, names)
+            return _whole_quotient(self._tree, names) or _value(self._tree, names)
         except _Invalid as reason:
             raise ExpressionError(f"cannot evaluate {self.text!r}: {reason}") from None
         except RecursionError:
@@ -194,6 +197,8 @@ def _tokens(text: str) -> Iterator[_Token]:
     position, end = 0, len(text.rstrip())
     if not end:
         raise _Invalid("it is empty")
+    if _DATE.fullmatch(text.strip()):
+        raise _Invalid("it is a date; a difference has spaces around its signs")
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
@@ -342,6 +347,16 @@ def _value(node: ast.expr, names: Parameters) -> Value:
                     break
             return result
     raise AssertionError(ast.dump(node))
+
+
+def _whole_quotient(node: ast.expr, names: Parameters) -> int | None:
+    """The quotient of two whole numbers that a float cannot hold, where it is whole; None for all else."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+        return None
+    top, bottom = _value(node.left, names), _value(node.right, names)
+    if isinstance(top, int) and isinstance(bottom, int) and bottom and top % bottom == 0:
+        return top // bottom if abs(top // bottom) > _EXACT else None
+    return None
 
 
 def _number(node: ast.expr, names: Parameters) -> Number:

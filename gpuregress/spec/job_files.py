@@ -14,8 +14,13 @@ def job_files(configs: Path) -> tuple[Path, ...]:
     """
     if not configs.is_dir():
         return ()
-    paths = (path for suffix in SUFFIXES for path in configs.rglob(f"*{suffix}") if is_read(path))
+    paths = (path for path in configs.rglob("*") if is_named_as_job(path.name) and is_read(path))
     return tuple(sorted(path for path in paths if not is_hidden(path.relative_to(configs))))
+
+
+def is_named_as_job(name: str) -> bool:
+    """Whether a file's name is that of a job: `reduce.yaml`, also `REDUCE.YAML`."""
+    return name.lower().endswith(SUFFIXES)
 
 
 def is_read(path: Path) -> bool:

@@ -15,7 +15,7 @@ from gpuregress.storage.fsync import sync_all, sync_folder, sync_tree
 from gpuregress.storage.generated_files import is_foreign
 from gpuregress.storage.hard_links import link_file, prune_store
 from gpuregress.storage.locks import lock
-from gpuregress.storage.os_errors import disk_errors, explain
+from gpuregress.storage.os_errors import disk_errors, explain, open_file
 from gpuregress.storage.paths import compressed_path, dump_name, find_dump, refuse_links, safe_join, split_name
 from gpuregress.storage.reading import (
     RunningDigest,
@@ -51,6 +51,7 @@ __all__ = [
     "is_foreign",
     "link_file",
     "lock",
+    "open_file",
     "open_frames",
     "prune_store",
     "read_bytes",

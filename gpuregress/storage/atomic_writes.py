@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gpuregress.storage.fsync import sync_folder
-from gpuregress.storage.os_errors import disk_errors
+from gpuregress.storage.os_errors import disk_errors, open_file
 from gpuregress.storage.temporaries import TEMPORARY_PREFIX, new_file, sweep
 
 Bytes = bytes | bytearray | memoryview
@@ -101,7 +101,7 @@ def copy_file(source: Path, target: Path, *, durable: bool = True) -> None:
         StorageError: either cannot be read or written.
     """
     with disk_errors(source, "read"):
-        file = source.open("rb")
+        file = open_file(source)
     with file, atomic(target, durable=durable) as copy:
         try:
             fcntl.ioctl(copy.fileno(), _FICLONE, file.fileno())

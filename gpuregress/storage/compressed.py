@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 from gpuregress.errors import DumpError
 from gpuregress.frozen import dataclass
-from gpuregress.storage.os_errors import disk_errors
+from gpuregress.storage.os_errors import disk_errors, open_file
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -188,7 +188,7 @@ def is_compressed(path: Path) -> bool:
     Raises:
         StorageError: it cannot be read.
     """
-    with disk_errors(path, "read"), path.open("rb") as file:
+    with disk_errors(path, "read"), open_file(path) as file:
         return _begins_as_one(file)
 
 
@@ -248,7 +248,7 @@ def text_size(path: Path) -> int:
         StorageError: it cannot be read.
     """
     with disk_errors(path, "read"):
-        file = path.open("rb")
+        file = open_file(path)
     with file:
         frames = open_frames(file, path)
         return os.fstat(file.fileno()).st_size if frames is None else frames.text_size
@@ -262,7 +262,7 @@ def text_pieces(path: Path, piece: int = 1 << 20) -> Iterator[bytes]:
         StorageError: it cannot be read.
     """
     with disk_errors(path, "read"):
-        file = path.open("rb")
+        file = open_file(path)
     with file:
         frames = open_frames(file, path)
         if frames is not None:
@@ -285,7 +285,7 @@ def compress_file(source: Path, file: BinaryIO) -> None:
         OSError: the file cannot be written.
     """
     if is_compressed(source):
-        with disk_errors(source, "read"), source.open("rb") as compressed:
+        with disk_errors(source, "read"), open_file(source) as compressed:
             while data := compressed.read(FRAME_BYTES):
                 file.write(data)
         return

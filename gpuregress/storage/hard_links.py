@@ -22,7 +22,8 @@ def link_file(source: Path, target: Path, *, read_only: bool = True) -> bool:
         read_only: make both names read-only. An editor then refuses to change one, since it would change the other.
 
     Returns:
-        False where the file cannot have one more name: another file system, one without links, too many names.
+        False where the file cannot have one more name: another file system, one without links, too many names, no
+        regular file.
 
     Raises:
         StorageError: the folders above the target cannot be made.
@@ -31,6 +32,8 @@ def link_file(source: Path, target: Path, *, read_only: bool = True) -> bool:
         target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.parent / f"{TEMPORARY_PREFIX}{os.urandom(6).hex()}"
     try:
+        if not stat.S_ISREG(source.lstat().st_mode):
+            return False
         os.link(source, temporary, follow_symlinks=False)
         temporary.replace(target)
         mode = source.stat().st_mode

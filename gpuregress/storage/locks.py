@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpuregress.errors import RunLocked, StorageError
 from gpuregress.storage.atomic_writes import write_atomic
-from gpuregress.storage.os_errors import disk_errors
+from gpuregress.storage.os_errors import disk_errors, open_file
 
 
 @contextlib.contextmanager
@@ -56,6 +56,7 @@ def _me() -> str:
 
 def _who(holder: Path) -> str:
     try:
-        return holder.read_text().strip() or "another process"
+        with open_file(holder) as file:
+            return file.read().decode(errors="replace").strip() or "another process"
     except OSError:
         return "another process"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from gpuregress.errors import StorageError
 
@@ -37,6 +40,23 @@ def explain(error: OSError, path: Path, action: str = "write") -> StorageError:
     """
     advice = _ADVICE.get(error.errno or 0, error.strerror or str(error))
     return StorageError(f"cannot {action} {path}: {advice}")
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading, and nothing else: a pipe would be waited for.
+
+    Raises:
+        OSError: it is not there, is no regular file, or cannot be opened.
+    """
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - for the caller; with an opener
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 @contextlib.contextmanager

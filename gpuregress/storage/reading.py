@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from gpuregress.errors import DumpError, StorageError
 from gpuregress.storage.compressed import open_frames
-from gpuregress.storage.os_errors import disk_errors
+from gpuregress.storage.os_errors import disk_errors, open_file
 
 R = TypeVar("R")
 _PIECE = 1 << 20
@@ -24,10 +24,8 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         StorageError: it is not there or cannot be read.
     """
-    with disk_errors(path, "read"):
-        if path.exists() and not (path.is_file() or path.is_dir()):  # a FIFO would be waited for
-            raise StorageError(f"cannot read {path}: it is not a file")
-        return path.read_bytes()
+    with disk_errors(path, "read"), open_file(path) as file:
+        return file.read()
 
 
 def read_json(path: Path, advice: str) -> Any:
@@ -102,7 +100,7 @@ def digest_file(path: Path) -> str:
     import xxhash  # noqa: PLC0415 - `--help` needs no digests
 
     digest = xxhash.xxh3_128()
-    with disk_errors(path, "read"), path.open("rb", buffering=0) as file:
+    with disk_errors(path, "read"), open_file(path) as file:
         with contextlib.suppress(DumpError):
             frames = open_frames(file, path)
             if frames is not None:
@@ -111,7 +109,7 @@ def digest_file(path: Path) -> str:
                 return digest.hexdigest()
         digest.reset()
         piece = memoryview(bytearray(_PIECE))
-        while size := file.readinto(piece):
+        while size := file.readinto(piece):  # type: ignore[attr-defined] # of every binary file
             digest.update(piece[:size])
     return digest.hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ def read(path: Path, text: str, dtype: str) -> Any:
         ("1, 2,3;4\t5", "int32", [1, 2, 3, 4, 5]),
         ("# a comment of numpy.savetxt\n1.0e+00\n2.0e+00\n", "int32", [1.0, 2.0]),
         ("18446744073709551615 0", "uint64", [2**64 - 1, 0]),
+        ("9007199254740993.0 1e15", "int64", [2**53 + 1, 10**15]),
+        ("18446744073709551615 1.0", "uint64", [2**64 - 1, 1]),
+        ("# a_b\n-inf Infinity 0", "float32", [-math.inf, math.inf, 0.0]),
         ("1 2\n3 4\n", "float2", [[1.0, 2.0], [3.0, 4.0]]),
         ("1 2.5\n3 nan\n", "{id:int32,score:float32}", None),
     ],
@@ -52,6 +56,11 @@ def test_a_fill_takes_it_if_the_count_fits(tmp_path: Path) -> None:
     ("text", "dtype", "message"),
     [
         ("1\n2\nx,y\n", "float32", "line 3: 'x' is no number"),
+        ("1\n1_0", "int32", "line 2: '1_0' is no number"),
+        ("1_0.5", "float64", "line 1: '1_0.5' is no number"),
+        ("1\n-1e999", "float32", "line 2: -1e999 is too large for a number of 64 bits"),
+        ("1e999", "int64", "line 1: 1e999 is too large"),
+        ("9007199254740993.5", "int64", "9007199254740993.5 is no whole number"),
         ("# y\n1 0x10", "int32", "line 2: '0x10' is no number"),
         ("1 2 3", "float2", "it holds 3 numbers, and each float2 needs 2"),
         ("1 2.5", "int32", "element [1]: 2.5 is not a whole number"),

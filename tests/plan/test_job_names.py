@@ -20,6 +20,8 @@ def test_valid_names(name: str) -> None:
         ("a.", "cannot be a folder"),
         ("a b", "cannot be a folder"),
         ("", "cannot be a folder"),
+        ("cases.yaml", "is the name of a file of gpuregress"),
+        ("Baseline.YAML", "is the name of a file of gpuregress"),
         ("NUL.txt", "is a device's name on Windows"),
     ],
 )

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gpuregress import storage
+from gpuregress.dump import reader
 from gpuregress.errors import StorageError
 from gpuregress.records import Fault, to_json
 
@@ -24,6 +26,26 @@ def test_a_record_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "it.json")
     with pytest.raises(StorageError, match="edited or cut short"):
         storage.read_json(tmp_path / "it.json", "remove it")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        storage.read_bytes,
+        storage.digest_file,
+        storage.is_compressed,
+        storage.text_size,
+        lambda path: list(storage.text_pieces(path)),
+        lambda path: storage.copy_file(path, path.with_name("copy")),
+        reader.read_header,
+        reader.read,
+    ],
+)
+def test_no_reader_waits_for_a_pipe(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    os.mkfifo(tmp_path / "out.1")
+    with pytest.raises(StorageError, match=r"cannot read .*/out\.1: it is not a file"):
+        read(tmp_path / "out.1")
+    assert not storage.link_file(tmp_path / "out.1", tmp_path / "linked")
 
 
 def test_a_sealed_record_is_read_and_a_changed_one_refused(tmp_path: Path) -> None:

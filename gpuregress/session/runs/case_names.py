@@ -94,14 +94,14 @@ def _stamp(file: Path) -> str:
 def _read(path: Path) -> Mapping[str, tuple[str, JobNames]]:
     """The list; a damaged one counts as none."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(storage.read_bytes(path))
         if data["version"] != _VERSION:
             return {}
         return {
             str(file): (str(stamp), JobNames(str(job), tuple(map(str, cases)), tuple(map(str, tags))))
             for file, (stamp, job, cases, tags) in data["files"].items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (GpuregressError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 

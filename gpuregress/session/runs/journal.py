@@ -251,6 +251,19 @@ class JournalWriter:
             self._path.parent.rename(folder)
         self._path = folder / FILE
 
+    def require(self) -> None:
+        """Require that the journal is still the file of its name.
+
+        Raises:
+            StorageError: somebody removed or replaced it while the run went on.
+        """
+        try:
+            is_there = os.path.samestat(os.fstat(self._descriptor), self._path.stat())
+        except OSError:
+            is_there = False
+        if not is_there:
+            raise StorageError(f"{self._path.parent} was removed while the run went on: nothing of it is kept")
+
     def add(self, entry: JournalEntry) -> None:
         """Append a verdict, and the lines that the disk refused before.
 

@@ -172,6 +172,7 @@ class Recording:
         """Write the results; where the disk is full, once more after old runs were removed."""
         from gpuregress.session.runs import results  # noqa: PLC0415 - see `add`
 
+        self.writer.require()
         try:
             results.write(self.folder, summary, self.writer, root=self.project.root)
         except StorageError:

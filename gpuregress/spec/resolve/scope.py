@@ -76,7 +76,8 @@ class Scope:
     def number(self, value: float | str, key: Key) -> Number | None:
         """Evaluate an expression; None if it is invalid, which is reported."""
         try:
-            return expressions.evaluate(value, self.names)
+            number = expressions.evaluate(value, self.names)
+            return int(number) if isinstance(number, bool) else number
         except ExpressionError as error:
             self.error(key, str(error), value)
             return None
