@@ -38,6 +38,15 @@ def test_the_columns_that_count() -> None:
     assert len(np.unique(row_hash.rows(rows, kind))) == 3
 
 
+def test_every_part_of_a_row_counts() -> None:
+    kind = dtypes.parse("{a:int32,b:int32,c:int32,d:int32,e:int32}")
+    rows = np.zeros(6, kind.storage)
+    for number, part in enumerate(kind.parts):
+        rows[part.name][number] = 1
+    assert len(np.unique(row_hash.rows(rows, kind))) == 6
+    assert row_hash.differences(rows[:5], np.zeros(5, kind.storage), kind) == (5, False)
+
+
 def test_a_multiset_keeps_the_multiplicity_and_forgets_the_order() -> None:
     kind = dtypes.parse("float32")
     values = array("float32", [1, 2, 2, 3])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from gpuregress.baselines import BaselineStore
 from gpuregress.judging import drift_and_determinism
 from gpuregress.operations.accepting import accept
-from gpuregress.records import Outliers, Rule, StatisticLimits
+from gpuregress.records import Case, Fill, Outliers, Progression, Rule, StatisticLimits
 from tests import fakes
 from tests.session.bench import Bench, words
 
@@ -51,3 +53,19 @@ def test_a_single_run_says_nothing_of_the_class(bench: Bench) -> None:
 )
 def test_what_can_drift(rule: Rule, *, watched: bool) -> None:
     assert drift_and_determinism.has_tolerance(rule) is watched
+
+
+@pytest.mark.parametrize(("rule", "step"), [(Rule(ulp=5), 2.0**-22), (Rule(metric={"rms": 1.2}), 0.1)])
+def test_small_changes_add_up_under_every_tolerance(bench: Bench, rule: Rule, step: float) -> None:
+    def scaled(factor: float) -> Case:
+        case = fakes.case("double", name="fake/x", compare={"out": rule})
+        x = dataclasses.replace(case.buffers["x"], fill=Fill("arange", Progression(0, factor), 1))
+        return dataclasses.replace(case, buffers={**case.buffers, "x": x})
+
+    assert words(bench.run(scaled(1.0))) == {"fake/x": "new"}
+    accept.accept(bench.project)
+    assert words(bench.run(scaled(1.0 + step))) == {"fake/x": "pass"}
+    accept.accept(bench.project, ["fake/x"])
+    (verdict,) = bench.run(scaled(1.0 + 2 * step)).verdicts
+    assert verdict.status == "differ"
+    assert "out: drift: " in verdict.reason

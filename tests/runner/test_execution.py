@@ -56,6 +56,17 @@ def values(outcome: Outcome, at: int = 0) -> list[str]:
     return Path(outcome.dumps[at].path).read_text().splitlines()[1:]
 
 
+@pytest.mark.parametrize("count", [2, 16, 17])
+def test_an_input_that_a_launch_changes_is_noted_whatever_its_size(tmp_path: Path, count: int) -> None:
+    case = fakes.case("twice", count=count)
+    x = Argument("buffer", buffer="x")
+    in_place = replace(case.launches[0], args=(x, x))
+    overwritten = run(replace(case, launches=(in_place,)), tmp_path).observations.overwritten
+    assert list(overwritten) == ["x"]
+    assert (overwritten["x"].elements, overwritten["x"].of, overwritten["x"].first) == (count - 1, count, 1)
+    assert run(case, tmp_path).observations.overwritten == {}
+
+
 def test_it_fills_launches_reads_and_dumps(tmp_path: Path) -> None:
     outcome = run(fakes.case("double"), tmp_path)
     assert outcome.state == "done"

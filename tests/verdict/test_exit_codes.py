@@ -11,7 +11,18 @@ from tests.verdict.samples import make_case, text
 
 @pytest.mark.parametrize(
     ("codes", "expected"),
-    [([0], 0), ([0, 1], 1), ([1, 3], 3), ([3, 4], 4), ([4, 1, 3, 0], 4), ([0, 0], 0), ([], 5)],
+    [
+        ([0], 0),
+        ([0, 1], 1),
+        ([1, 2], 2),
+        ([2, 3], 3),
+        ([1, 5], 1),
+        ([1, 3], 3),
+        ([3, 4], 4),
+        ([4, 1, 3, 0], 4),
+        ([0, 0], 0),
+        ([], 5),
+    ],
 )
 def test_the_gravest_wins(codes: list[int], expected: int) -> None:
     assert exit_code([Verdict("j", "c", "pass", exit_code=code) for code in codes]) == expected

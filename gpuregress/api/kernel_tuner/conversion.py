@@ -123,8 +123,8 @@ def from_kernel_tuner(
     dependent = list(agree) if agree is not None else [] if "reference" in job else several
     if dependent:
         job["agree"] = dependent
-    files.write(job)
-    return load_job(files.target)
+    with files.written(job):
+        return load_job(files.target)
 
 
 @dataclass(slots=True)

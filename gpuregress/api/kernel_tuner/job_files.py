@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,8 +46,9 @@ class JobFiles:
         self._contents[relative] = contents
         return relative
 
-    def write(self, job: dict[str, Any]) -> None:
-        """Write everything, the job last.
+    @contextlib.contextmanager
+    def written(self, job: dict[str, Any]) -> Iterator[None]:
+        """Write everything, the job last, for a block that reads it; where the block fails, all is as it was before.
 
         Raises:
             UsageError: a file is there that an earlier call for this kernel did not write; nothing is written.
@@ -53,6 +56,28 @@ class JobFiles:
         """
         mark = f"{_MARK} {self.kernel}\n"
         earlier = self._earlier(mark)
+        with storage.scratch(self.target.parent) as aside:
+            paths = [self.target, *(self.target.parent / relative for relative in self._contents)]
+            was = {path: aside / str(number) for number, path in enumerate(paths) if path.exists()}
+            for path, saved in was.items():
+                if not storage.link_file(path, saved, read_only=False):
+                    storage.copy_file(path, saved)
+            try:
+                self._write(job, mark)
+                yield
+            except BaseException:
+                for path in paths:
+                    if path in was:
+                        was[path].replace(path)
+                    else:
+                        path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # it holds files of the user or of an earlier call
+                    (self.target.parent / self.target.stem).rmdir()
+                raise
+        for relative in earlier - set(self._contents):
+            (self.target.parent / relative).unlink(missing_ok=True)
+
+    def _write(self, job: dict[str, Any], mark: str) -> None:
         for relative, contents in self._contents.items():
             with storage.atomic(self.target.parent / relative) as file:
                 if isinstance(contents, bytes):
@@ -61,8 +86,6 @@ class JobFiles:
                     np.save(file, contents)
         head = f"{mark}{_FILES}{', '.join(self._contents)}\n"
         storage.write_atomic(self.target, f"{head}{yaml_writer.write(job)}".encode())
-        for relative in earlier - set(self._contents):
-            (self.target.parent / relative).unlink(missing_ok=True)
 
     def _earlier(self, mark: str) -> set[str]:
         """The files of the earlier call that wrote the job; UsageError where one that is there is not its."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from gpuregress.api.kernel_tuner import evaluation
 from gpuregress.api.kernel_tuner.evaluation import Configuration
 from gpuregress.errors import UsageError
 from gpuregress.spec import expressions
+from gpuregress.spec.resolve.parameter_combinations import MAX_CASES, MAX_COMBINATIONS
 
-_MOST_CONFIGURATIONS = 100_000
 _MOST_EXCEPTIONS = 2_000
 
 
@@ -37,21 +37,19 @@ class SearchSpace:
     def __init__(self, parameters: Mapping[str, Iterable[Any]], restrictions: Any) -> None:
         self.parameters = {name: _values(name, values) for name, values in parameters.items()}
         count = math.prod(len(values) for values in self.parameters.values())
-        if count > _MOST_CONFIGURATIONS:
-            raise UsageError(
-                f"tune_params make {count:,} configurations: at most {_MOST_CONFIGURATIONS:,} become a job"
-            )
         listed = _restrictions(restrictions)
-        combinations = itertools.product(*self.parameters.values())
-        self._all = [dict(zip(self.parameters, values, strict=True)) for values in combinations]
-        is_valid = [all(evaluation.holds(restriction, one) for restriction in listed) for one in self._all]
-        self.valid = [one for one, holds in zip(self._all, is_valid, strict=True) if holds]
-        self._invalid = [one for one, holds in zip(self._all, is_valid, strict=True) if not holds]
+        if count > (MAX_COMBINATIONS if listed else MAX_CASES):
+            limit = f"{MAX_COMBINATIONS:,} are tried" if listed else f"{MAX_CASES:,} become a job"
+            raise UsageError(f"tune_params make {count:,} configurations: at most {limit}")
+        self.valid: list[Configuration] = []
+        self.where: list[str] = []
+        of_a_job = [one for one in listed if isinstance(one, str)]
+        while (failed := self._divide(listed, of_a_job)) is not None:
+            of_a_job.remove(failed)
         if not self.valid:
             raise UsageError(
                 "restrictions leave no configuration" if count else "tune_params: a parameter has no value"
             )
-        self.where = list(self._where(listed))
 
     def expression(self, what: str, function: Callable[[Configuration], int], text: str = "") -> int | str:
         """Return an expression of the parameters with the values of a function; a number where it is constant.
@@ -99,23 +97,51 @@ class SearchSpace:
             rows[" and ".join(f"{name} == {_literal(one[name])}" for name in names)] = value
         return " + ".join(f"({condition}) * {value}" for condition, value in rows.items() if value)
 
-    def _where(self, restrictions: Sequence[Any]) -> Iterator[str]:
-        kept = [one for one in restrictions if isinstance(one, str) and self._is_same(one)]
-        left = [one for one in self._invalid if all(expressions.evaluate_any(text, one) for text in kept)]
-        if len(left) > _MOST_EXCEPTIONS:
-            raise UsageError(
-                f"restrictions: {len(left):,} configurations are left out by a function: write an expression"
-            )
-        yield from kept
-        for one in left:
-            yield f"not ({' and '.join(f'{name} == {_literal(value)}' for name, value in one.items())})"
+    def _divide(self, restrictions: Sequence[Any], of_a_job: Sequence[str]) -> str | None:
+        """Divide all combinations into valid configurations and those that are left out; none of them is kept twice.
 
-    def _is_same(self, text: str) -> bool:
-        """Whether an expression of Python is one of a job, and means the same."""
-        try:
-            return all(bool(expressions.evaluate_any(text, one)) == evaluation.holds(text, one) for one in self._all)
-        except expressions.ExpressionError:
-            return False
+        Args:
+            restrictions: all.
+            of_a_job: those that a job can evaluate as they are; the others leave out one by one.
+
+        Returns:
+            One of `of_a_job` that a job cannot evaluate, so that nothing was divided; None if there is none.
+        """
+        python_only = [one for one in restrictions if one not in of_a_job]
+        valid: list[Configuration] = []
+        left: list[Configuration] = []
+        left_out = 0
+        for values in itertools.product(*self.parameters.values()):
+            one = dict(zip(self.parameters, values, strict=True))
+            keeps = True
+            for text in of_a_job:
+                try:
+                    keeps = bool(expressions.evaluate_any(text, one))
+                except expressions.ExpressionError:
+                    return text
+                if not keeps:
+                    break
+            if not keeps:
+                continue
+            if all(evaluation.holds(restriction, one) for restriction in python_only):
+                valid.append(one)
+            else:
+                left_out += 1
+                if left_out <= _MOST_EXCEPTIONS:
+                    left.append(one)
+            if len(valid) > MAX_CASES:
+                raise UsageError(f"tune_params make more than {MAX_CASES:,} configurations that meet the restrictions")
+        if left_out > _MOST_EXCEPTIONS:
+            raise UsageError(
+                f"restrictions: {left_out:,} configurations are left out by a function: write an expression"
+            )
+        self.valid, self.where = valid, [*of_a_job, *map(_exception, left)]
+        return None
+
+
+def _exception(left_out: Configuration) -> str:
+    """The condition that leaves out one configuration."""
+    return f"not ({' and '.join(f'{name} == {_literal(value)}' for name, value in left_out.items())})"
 
 
 def _values(name: str, given: Any) -> list[Any]:

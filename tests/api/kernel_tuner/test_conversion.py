@@ -142,6 +142,22 @@ def test_what_only_concerns_measurements_is_ignored_and_parameters_that_never_va
     assert "agree" not in written(made(restrictions=["block_size_x == 32", "per_thread == 1"]))
 
 
+def test_a_job_that_cannot_be_loaded_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    def files() -> dict[str, bytes]:
+        return {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    wrong: dict[str, Any] = {"agree": ["nothing"], "answer": [A + B, None, None, None]}
+    with pytest.raises(gpuregress.JobErrors, match="nothing"):
+        made(**wrong)
+    assert list((tmp_path / "configs").iterdir()) == []
+    made()
+    before = files()
+    assert len(before) == 5
+    with pytest.raises(gpuregress.JobErrors, match="nothing"):
+        made(**{**wrong, "arguments": [C, B, A, N]})
+    assert files() == before
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

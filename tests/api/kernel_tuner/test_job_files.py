@@ -16,7 +16,8 @@ def write(folder: Path, *arrays: str, kernel: str = "add<float>") -> None:
     for name in arrays:
         assert files.add(f"{name}.npy", np.zeros(3)) == f"add/{name}.npy"
     files.add("add.cu", b"// source\n")
-    files.write({"source": "add/add.cu"})
+    with files.written({"source": "add/add.cu"}):
+        pass
 
 
 def names(folder: Path) -> list[str]:
@@ -44,7 +45,8 @@ def test_a_file_of_the_users_own_is_never_overwritten(tmp_path: Path, name: str)
     assert (names(tmp_path), (tmp_path / name).read_text()) == ([name], "mine")
     if name != "add.yaml":  # also beside a job of an earlier call
         (tmp_path / name).unlink()
-        JobFiles(tmp_path / "add.yaml", "add<float>").write({"source": "x.cu"})
+        with JobFiles(tmp_path / "add.yaml", "add<float>").written({"source": "x.cu"}):
+            pass
         (tmp_path / name).write_text("mine")
         with pytest.raises(UsageError, match="is already there"):
             write(tmp_path, "a")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpuregress.api.kernel_tuner import search_space
 from gpuregress.api.kernel_tuner.search_space import SearchSpace
 from gpuregress.errors import UsageError
 from gpuregress.spec import expressions
@@ -35,6 +36,22 @@ def test_a_function_is_a_number_a_parameter_a_text_or_a_table() -> None:
     assert [expressions.evaluate(table, one) for one in space.valid] == [1, 0, 4, 0, 9, 0]
 
 
+def test_configurations_are_counted_behind_the_restrictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_space, "MAX_CASES", 50)
+    space = SearchSpace({"a": range(100), "b": range(100)}, ["a == b", "b % 2 == 0"])
+    assert len(space.valid) == 50
+    assert space.where == ["a == b", "b % 2 == 0"]
+    with pytest.raises(UsageError, match="more than 50 configurations that meet the restrictions"):
+        SearchSpace({"a": range(100), "b": range(100)}, "a == b")
+
+
+def test_an_expression_that_only_python_evaluates_leaves_out_one_by_one() -> None:
+    for text in ("a in (1, 2)", "6 % a == 0 if a else False", "a and 6 // a > 2"):
+        space = SearchSpace({"a": range(5)}, ["a < 4", text])
+        assert [one["a"] for one in space.valid] == [a for a in range(4) if eval(text, {}, {"a": a})]
+        assert space.where[0] == "a < 4"
+
+
 @pytest.mark.parametrize(
     ("parameters", "restrictions", "words"),
     [
@@ -43,6 +60,7 @@ def test_a_function_is_a_number_a_parameter_a_text_or_a_table() -> None:
         ({"x": []}, None, "a parameter has no value"),
         ({"x": [object()]}, None, "is neither a number, a boolean nor text"),
         ({"a": range(1000), "b": range(1000)}, None, "make 1,000,000 configurations"),
+        ({"a": range(3000), "b": range(3000)}, "a == b", "make 9,000,000 configurations: at most 5,000,000 are tried"),
         ({"x": [1]}, "x > 1", "restrictions leave no configuration"),
         ({"x": [1]}, [3], "3 is neither an expression nor a function"),
         ({"x": [1]}, ["blok > 1"], "unknown parameter 'blok'"),
