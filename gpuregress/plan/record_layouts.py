@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,8 @@ from gpuregress.toolchain.host_programs import layouts
 
 _POINTER = 8
 _MOST_SHOWN = 12
-_LONGEST_PERIOD = 4096
-"""Bytes that a buffer of plain elements is compared over, where those of the structure are repeated."""
+_MOST_COMPARED = 100_000
+"""Numbers of a structure, or of the copies of it that a buffer's element covers, that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,38 @@ class _Piece:
     def __str__(self) -> str:
         what = self.scalar.name if self.scalar is not None else "an address"
         return f"{self.name} ({what})" if self.name else what
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a job puts into memory.
+
+    Attributes:
+        pieces: of an element, or of the argument.
+        period: bytes after which they are repeated; 0: never.
+        name: for messages.
+    """
+
+    pieces: tuple[_Piece, ...]
+    period: int
+    name: str
+
+    def at(self, offset: int) -> _Piece | None:
+        """The piece that begins at an offset."""
+        place = offset % self.period if self.period else offset
+        return next((one for one in self.pieces if one.offset == place), None)
+
+    def inside(self, start: int, end: int) -> list[_Piece]:
+        """The pieces that have a byte from `start` to before `end`."""
+        if self.period:
+            start, end = start % self.period, start % self.period + (end - start)
+        turns = range(-(-end // self.period) if self.period else 1)
+        return [
+            one
+            for turn in turns
+            for one in self.pieces
+            if one.offset + turn * self.period < end and start < one.offset + turn * self.period + one.size
+        ]
 
 
 def is_record(dtype: str) -> bool:
@@ -56,13 +89,13 @@ def buffer_problem(dtype: str, type_: TypeLayout) -> str | None:
         if len(element.parts) > 1 and sizes[1] % sizes[0]:
             return f"{dtype} has {_bytes(element.size)} and {type_.name} has {_bytes(type_.size)}"
         period = math.lcm(element.size, type_.size)
-        return _difference(_repeated(element, min(period, _LONGEST_PERIOD)), period, type_, period, "the buffer")
+        return _difference(_Given(_parts(element), element.size, "the buffer"), period, type_, period)
     if dtype_of_type(type_.name) is not None:  # records are often loaded as vectors
         fits = element.size % type_.size == 0
         return None if fits else f"the record has {_bytes(element.size)} and {type_.name} has {_bytes(type_.size)}"
     period = element.size if element.size % type_.size == 0 else type_.size
-    pieces = _repeated(element, element.size)
-    return _difference(pieces, element.size, type_, period, "the record") or _exchanged(pieces, type_)
+    given = _Given(_parts(element), 0, "the record")
+    return _difference(given, element.size, type_, period) or _exchanged(given.pieces, type_)
 
 
 def argument_problem(argument: Argument, type_: TypeLayout) -> str | None:
@@ -75,7 +108,7 @@ def argument_problem(argument: Argument, type_: TypeLayout) -> str | None:
     if type_.kind != "class" or not type_.size:
         return None
     size, _ = size_and_alignment(argument)
-    return _difference(list(_pieces(argument, 0, "")), size, type_, size, "the argument")
+    return _difference(_Given(tuple(_pieces(argument, 0, "")), 0, "the argument"), size, type_, size)
 
 
 def pointers(argument: Argument, type_: TypeLayout, start: int = 0) -> Iterator[tuple[Argument, str, TypeLayout]]:
@@ -148,30 +181,39 @@ def _pieces(argument: Argument, start: int, name: str) -> Iterator[_Piece]:
         yield _Piece(name, start, size_and_alignment(argument)[0], None)
 
 
-def _repeated(element: ElementType, period: int) -> list[_Piece]:
-    return [
-        _Piece(part.name, start + part.offset, part.scalar.size, part.scalar)
-        for start in range(0, period, element.size)
-        for part in element.parts
-    ]
+def _parts(element: ElementType) -> tuple[_Piece, ...]:
+    return tuple(_Piece(part.name, part.offset, part.scalar.size, part.scalar) for part in element.parts)
 
 
-def _difference(pieces: Sequence[_Piece], size: int, type_: TypeLayout, period: int, what: str) -> str | None:
-    """Compare what a job gives with a structure, which is repeated over a period."""
-    by_offset = {one.offset: one for one in pieces}
+def _difference(given: _Given, size: int, type_: TypeLayout, period: int) -> str | None:
+    """Compare what a job gives with a structure, which is repeated over a period.
+
+    Args:
+        given: by the job.
+        size: of it, bytes.
+        type_: of the structure.
+        period: bytes.
+    """
     name = type_.name or "the structure"
+    # The elements of an array that are as large as those of a buffer of numbers fit or do not fit alike.
     is_wrapper = len(type_.fields) == 1 and type_.fields[0].count == 1
-    for start in range(0, min(period, _LONGEST_PERIOD), type_.size):
-        for member, number in _elements(type_.fields):
-            offset = start + member.offset + number * member.size
-            there = by_offset.get(offset)
-            if there is not None and _fits(there, member, is_wrapper=is_wrapper):
-                continue
-            if _is_covered(pieces, offset, member):
-                continue
-            given = f"{there}" if there is not None else _piece_at(pieces, offset)
-            return f"{name} has {_member_text(member, number, offset)}, where {what} has {given}"
-    return None if size == period else f"{what} has {_bytes(size)} and {name} has {_bytes(type_.size)}"
+    places = (
+        (member, number, start + member.offset + number * member.size)
+        for start in range(0, period, type_.size)
+        for member in type_.fields
+        for number in range(1 if given.period == member.size else member.count)
+    )
+    for member, number, offset in itertools.islice(places, _MOST_COMPARED):
+        there = given.at(offset)
+        if there is not None and _fits(there, member, is_wrapper=is_wrapper):
+            continue
+        inside = given.inside(offset, offset + member.size)
+        is_bytes = len(inside) == member.size and all(one.size == 1 for one in inside)
+        if is_bytes or (inside and member.kind == "opaque"):
+            continue
+        shown_piece = str(there) if there is not None else f"a part of {inside[0]}" if inside else "padding"
+        return f"{name} has {_member_text(member, number, offset)}, where {given.name} has {shown_piece}"
+    return None if size == period else f"{given.name} has {_bytes(size)} and {name} has {_bytes(type_.size)}"
 
 
 def _exchanged(pieces: Sequence[_Piece], type_: TypeLayout) -> str | None:
@@ -182,12 +224,6 @@ def _exchanged(pieces: Sequence[_Piece], type_: TypeLayout) -> str | None:
         if member.count == 1 and place != member.offset:
             return f"{type_.name or 'the structure'} has {_member_text(member)}, and the record has it at {place}"
     return None
-
-
-def _elements(fields: Sequence[MemberLayout]) -> Iterator[tuple[MemberLayout, int]]:
-    for one in fields:
-        for number in range(one.count):
-            yield one, number
 
 
 def _fits(piece: _Piece, member: MemberLayout, *, is_wrapper: bool) -> bool:
@@ -208,19 +244,6 @@ def _fits(piece: _Piece, member: MemberLayout, *, is_wrapper: bool) -> bool:
     if own.is_float == other.is_float:
         return False
     return own.size == 2 or (is_wrapper and member.kind == "uint")  # types that keep the bits of a float
-
-
-def _is_covered(pieces: Sequence[_Piece], offset: int, member: MemberLayout) -> bool:
-    """Tell whether bytes stand at the place of a member, or any pieces at that of an opaque one."""
-    inside = [one for one in pieces if one.offset < offset + member.size and offset < one.offset + one.size]
-    if member.kind == "opaque":
-        return bool(inside)
-    return {one.offset for one in inside if one.size == 1} >= set(range(offset, offset + member.size))
-
-
-def _piece_at(pieces: Sequence[_Piece], offset: int) -> str:
-    around = [one for one in pieces if one.offset <= offset < one.offset + one.size]
-    return f"a part of {around[0]}" if around else "padding"
 
 
 def _member_text(member: MemberLayout, number: int | None = None, offset: int | None = None) -> str:

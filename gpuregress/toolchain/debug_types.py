@@ -17,6 +17,8 @@ from gpuregress.records import MemberLayout, TypeKind, TypeLayout
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
 OPTION = "--device-debug"
+OPTIONS = (OPTION, "--undefine-macro=__CUDACC_DEBUG__")
+"""Debug information of the program as it is compiled without."""
 
 _SECTION = re.compile(r"\.section\s+(\.debug_(?:info|abbrev|str))\s*\{(.*?)\n\s*\}", re.DOTALL)
 _DATA = re.compile(r"\.b(8|16|32|64)\s+([^\n]+)")

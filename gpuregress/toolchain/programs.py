@@ -229,7 +229,7 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
 
 def with_debug_types(source: Source) -> Source:
     """Return a source whose program has debug information, and so the types of its kernels' parameters."""
-    options = source.options if _is_debug(source) else (*source.options, debug_types.OPTION)
+    options = source.options if _is_debug(source) else (*source.options, *debug_types.OPTIONS)
     defines = {**source.defines, harness.WITH_TYPES: ""} if source.harness else source.defines
     return replace(source, options=options, defines=defines)
 

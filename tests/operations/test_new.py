@@ -23,6 +23,9 @@ SOURCES = {
     "many types": "__global__ void f(unsigned char *o, const bool *b, const long long *l, const float4 *v, short s) {}",
     "no size": "__global__ void f(int *out) {}",
     "a struct": "struct P { float a; int b; char c; }; __global__ void f(float *out, P p, int n) {}",
+    "structs of templates": """template <typename T> struct B { T a; char c; };
+        struct D : B<float> { int *p; int b : 3; union { float u; int i; }; };
+        __global__ void f(B<double> *out, D d, int n) { out->a = d.p[0] + d.a; }""",
     "an unknown pointer": "struct P { float a; }; __global__ void f(P *out, const P *in, int n) {}",
     "a vector by value": "__global__ void f(float4 *out, float3 v, int2 w, int n) {}",
 }

@@ -79,6 +79,8 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
     with progress.transient() as listen:
         compiled = compile_cases(cases, listen)
     kernel_arguments.check(cases, compiled)
+    for remark in kernel_arguments.untyped([case for case in cases if case.name in compiled], compiled):
+        console.say(f"note: {remark}", err=True)
     by_name = {case.name: case for case in cases}
     failures: dict[str, str] = {}
     refused: dict[str, str] = {}

@@ -52,10 +52,28 @@ class KernelDraft:
         if len({one.type_words for one in same}) > 1:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, include)
+        self._known = self._with_compiled_types(source, include)
         self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
         self._slots = tuple(self._pointers())
         self._extents = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)] or ["n"]
         self._is_flat = len(self._extents) != 2
+
+    def _with_compiled_types(self, source: Path, include: Sequence[Path]) -> KnownTypes:
+        """Add the types of parameters whose members the source's words do not tell, as those of a template."""
+        known, given = self._known, self._declaration.parameters
+        plain = [self._types.get(types.plain(one.type), types.plain(one.type)) for one in given]
+        unknown = {
+            name
+            for name in plain
+            if name not in (*_TEXTURES, "void")
+            and not (name in known.layouts and known.layouts[name].fields)
+            and known.dtype(name) is None
+        }
+        if not unknown or self._compiled_kernel.entry is None:
+            return known
+        found = zip(plain, types.of_kernel(source, include, self._kernel), strict=False)
+        more = {name: one for name, one in found if name in unknown and one.kind == "class"}
+        return KnownTypes(known.aliases, {**known.layouts, **more})
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -262,6 +280,9 @@ class KernelDraft:
         layout = self._layout(one)
         if layout is not None and layouts.is_listed(layout):
             return f"{{struct: [{', '.join(self._member(number, field) for field in layout.fields)}]}}"
+        if layout is not None and layout.fields and layout.name:
+            parts = layouts.members(layout, pads=True).values()
+            return f"{{struct: [{', '.join(scalar(part) if part else 'null' for part in parts)}]}}"
         entry = self._compiled_kernel.entry
         sizes = [parameter.size for parameter in entry.parameters] if entry else []
         size = sizes[number] if number < len(sizes) else 4

@@ -12,6 +12,7 @@ from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.frozen import dataclass
 from gpuregress.records import Source, TypeLayout
 from gpuregress.session.compilation import sources
+from gpuregress.toolchain import programs
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_programs import layouts, structures
 from gpuregress.toolchain.host_programs.layouts import DataMember
@@ -37,7 +38,7 @@ class KnownTypes:
         """Return the dtype that holds a type; None where none does."""
         known = dtype_of_type(self.aliases.get(plain, plain))
         layout = self.layouts.get(plain)
-        return known if known is not None or layout is None else layouts.dtype(layout)
+        return known if known is not None or layout is None else layouts.dtype(layout, pads=bool(layout.name))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -80,6 +81,27 @@ def ask(source: Path, include: Sequence[Path], program: HostFiles, types: Sequen
     members = {names[one]: structures.flattened(one, known) for one in types}
     found = _asked(Source(str(source.absolute()), include=tuple(map(str, include))), members)
     return {one: found[name] for one, name in names.items() if name in found}
+
+
+def of_kernel(source: Path, include: Sequence[Path], kernel: str) -> tuple[TypeLayout, ...]:
+    """Ask the compiler for the types of a kernel's parameters, of pointers what they point to; () where it fails.
+
+    Args:
+        source: the file.
+        include: folders for the compiler.
+        kernel: its name, with template arguments.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    asked = Source(str(source.absolute()), include=tuple(map(str, include)), kernels=(kernel,))
+    try:
+        program = sources.compile_source(programs.with_debug_types(asked))
+    except Interrupted:
+        raise
+    except GpuregressError:
+        return ()
+    return tuple(one.pointee or one for one in program.types.get(kernel, ()))
 
 
 def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout]:

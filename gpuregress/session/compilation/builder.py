@@ -32,11 +32,13 @@ class CasePrograms:
         programs: of its own sources, in their order.
         references: buffer → that of its gold standard.
         variants: name of a variant → those of its sources, in their order.
+        untyped: the sources whose structures the compiler was asked for and did not tell.
     """
 
     programs: tuple[Program, ...]
     references: Mapping[str, Program]
     variants: Mapping[str, tuple[Program, ...]] = field(default_factory=dict)
+    untyped: tuple[str, ...] = ()
 
 
 Built = CasePrograms | GpuregressError
@@ -138,7 +140,9 @@ class ProgramBuilder:
         references = dict(zip(case.reference_kernels, others[:count], strict=True))
         varied = (tuple(others[at : at + own]) for at in range(count, len(others), own))
         variants = dict(zip(case.variants.sources if case.variants else (), varied, strict=True))
-        return CasePrograms(tuple(programs[:own]), references, variants)
+        sources = sources_of(case)
+        untyped = [sources[at].name for at, typed in types.items() if not isinstance(typed, Program) or not typed.types]
+        return CasePrograms(tuple(programs[:own]), references, variants, tuple(dict.fromkeys(untyped)))
 
 
 def _with_types(program: Program, typed: Result | None) -> Program:

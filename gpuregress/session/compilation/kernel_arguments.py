@@ -83,6 +83,19 @@ def contradictions(case: Case, built: Built) -> tuple[JobError, ...]:
     return errors
 
 
+def untyped(cases: Sequence[Case], compiled: Mapping[str, Built]) -> tuple[str, ...]:
+    """Remarks on structures that could not be compared with the compiler's, one for each job and source."""
+    programs = ((case, compiled[case.name]) for case in cases)
+    return tuple(
+        dict.fromkeys(
+            f"{case.job}: the structures in {name} were not compared: the compiler does not tell their layouts"
+            for case, built in programs
+            if isinstance(built, CasePrograms)
+            for name in built.untyped
+        )
+    )
+
+
 def unset_constants(cases: Sequence[Case], compiled: Mapping[str, Built]) -> tuple[str, ...]:
     """Remarks on `__constant__` variables that no buffer fills, one for each job."""
     programs = ((case, compiled[case.name]) for case in cases)

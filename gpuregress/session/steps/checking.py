@@ -46,7 +46,7 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
     samples, compiled = kernel_arguments.compiled_samples(
         planned.runnable, functools.partial(builder.compile, until=context.request.until)
     )
-    remarks = kernel_arguments.unset_constants(samples, compiled)
+    remarks = (*kernel_arguments.unset_constants(samples, compiled), *kernel_arguments.untyped(samples, compiled))
     broken = _contradicting_jobs(context, samples, compiled)
     checked = dataclasses.replace(
         planned,

@@ -71,29 +71,50 @@ def _record(layout: TypeLayout, *, pads: bool = False) -> dtypes.ElementType | N
         layout: of a structure.
         pads: whether bytes are put where a member would begin too early, and behind the last one.
     """
-    parts: dict[str, str] = {}
-    end = 0
-    for one in layout.fields:
-        inner = "uint64" if one.kind == "pointer" else member_dtype(one)
-        if inner is None or len(parts) + one.count > _MOST_FIELDS:
-            return None
-        element = dtypes.parse(inner)
-        name = re.sub(r"\W+", "_", one.path).strip("_")
-        if pads and -(-end // element.alignment) * element.alignment < one.offset:
-            parts |= _padding(end, one.offset)
-        parts |= {name if one.count == 1 else f"{name}_{at}": inner for at in range(one.count)}
-        end = one.offset + one.count * one.size
+    parts = members(layout, pads=pads)
+    if not parts or len(parts) > _MOST_FIELDS or None in parts.values():
+        return None
     try:
-        record = dtypes.from_fields(parts)
-        if pads and record.size < layout.size:
-            record = dtypes.from_fields(parts | _padding(end, layout.size))
+        record = dtypes.from_fields({name: dtype or "" for name, dtype in parts.items()})
     except ValueError:
         return None
     offsets = {one.offset + at * one.size for one in layout.fields for at in range(one.count)}
     return record if record.size == layout.size and offsets <= {one.offset for one in record.parts} else None
 
 
-def _padding(start: int, end: int) -> dict[str, str]:
+def members(layout: TypeLayout, *, pads: bool) -> dict[str, str | None]:
+    """List the members of a structure, each element of an array apart: name → dtype, None where there is none.
+
+    A pointer is `uint64`.
+
+    Args:
+        layout: of a structure.
+        pads: whether bytes are put where a member would begin too early, and behind the last one; then what has no
+            dtype, as a union, is a number of its size, or bytes.
+    """
+    parts: dict[str, str | None] = {}
+    end = 0
+    for one in layout.fields:
+        if pads and one.offset < end:
+            continue  # bit-fields of one number
+        inner = "uint64" if one.kind == "pointer" else member_dtype(one)
+        count = one.count
+        if inner is None and pads:
+            is_number = one.size in (1, 2, 4, 8) and one.offset % one.size == 0
+            inner, count = (f"uint{8 * one.size}", count) if is_number else ("uint8", count * one.size)
+        alignment = dtypes.parse(inner).alignment if inner is not None else 1
+        if pads and -(-end // alignment) * alignment < one.offset:
+            parts |= _padding(end, one.offset)
+        name = re.sub(r"\W+", "_", one.path).strip("_") or "value"
+        parts |= {name if count == 1 else f"{name}_{at}": inner for at in range(count)}
+        end = one.offset + one.count * one.size
+    alignments = [dtypes.parse(one).alignment for one in parts.values() if one is not None]
+    if pads and -(-end // max(alignments, default=1)) * max(alignments, default=1) < layout.size:
+        parts |= _padding(end, layout.size)
+    return parts
+
+
+def _padding(start: int, end: int) -> dict[str, str | None]:
     return {f"pad_{at}": "uint8" for at in range(start, end)}
 
 

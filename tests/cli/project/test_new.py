@@ -57,7 +57,7 @@ def test_each_kernel_of_a_program_gets_a_job_which_is_run(shop: Workshop) -> Non
     assert result.exit_code == 0
     assert "a job for twice, from its launch in the host code" in result.stdout
     assert "needed: argc: its value" in result.stdout
-    assert "random numbers, not the program's, are in: x" in result.stdout
+    assert "twice may read x unwritten: the program sets nothing of x (prog.cu:6) before the launch" in result.stdout
     assert "accept none of these before you gave what is NEEDED in them: broken" in result.stdout
     assert "new      twice/n=100" in result.stdout
     assert "fault    broken/" in result.stdout
