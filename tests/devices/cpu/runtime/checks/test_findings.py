@@ -57,6 +57,9 @@ __device__ __noinline__ int later(int v) {
     if (v) keep[threadIdx.x] = v;
     return keep[(threadIdx.x + v) % 9];
 }
+extern "C" __global__ void crowded(int* z, int n) {
+    for (int i = 0, v = 0; i < n; i++) v += shifted(z, v);
+}
 extern "C" __global__ void beyond(int* z) { later(threadIdx.x + 1); z[threadIdx.x] = later(0); later(4); }
 """
 
@@ -76,6 +79,14 @@ def test_an_inlined_function_is_told_by_its_own_lines_and_the_widest_scope(tmp_p
     with pytest.raises(KernelFault, match=r"at keep\[8\] \(keep has 8\), thread \(4,0,0\) .*, k.cu:13$") as caught:
         program.launch("beyond", 1, 5, z)
     assert (caught.value.location.file, caught.value.location.line) == ("k.cu", 13)
+
+
+def test_many_races_of_one_block_hide_none_between_blocks(tmp_path: Path) -> None:
+    program = Running(tmp_path, INLINED, is_small=True, checks=("races",), only="crowded")
+    first, *_, last = program.launch("crowded", 2, 64, program.put("z", np.zeros(64, np.int32)), np.int32(170)).findings
+    assert first.message.endswith("in two blocks that nothing orders")
+    assert (first.scope, last.scope) == (3, 1)
+    assert last.count > 10_000
 
 
 def test_what_is_not_freed(tmp_path: Path) -> None:
