@@ -89,6 +89,44 @@ def test_many_races_of_one_block_hide_none_between_blocks(tmp_path: Path) -> Non
     assert last.count > 10_000
 
 
+LANGUAGES = """.version 8.0
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 global_smem[];
+.visible .entry NAME(.param .u64 z) {
+  .reg .b32 %r<9>;
+  .loc 1 3 1
+  mov.u32 %r1, %tid.x;
+  and.b32 %r2, %r1, 16;
+  mov.u32 %r3, global_smem;
+  add.u32 %r4, %r3, %r2;
+  st.shared.u32 [%r4], %r2;
+  shl.b32 %r5, %r1, 2;
+  add.u32 %r5, %r5, %r3;
+  st.shared.u32 [%r5+512], %r1;
+  .loc 1 4 1
+  xor.b32 %r6, %r5, 4;
+  ld.shared.u32 %r7, [%r6+512];
+  ret;
+}
+.file 1 "FILE"
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "word"),
+    [("k.cu", "k", "__syncwarp"), ("k.py", "k", "tl.debug_barrier"), ("k.py", "_Z1kv", "cuda.syncwarp")],
+)
+def test_a_barrier_has_the_name_of_the_language(tmp_path: Path, file: str, name: str, word: str) -> None:
+    text = LANGUAGES.replace("FILE", file).replace("NAME", name)
+    program = Running(tmp_path, text, is_small=True, checks=("races",))
+    z = program.put("z", np.zeros(1, np.int64))
+    report = program.launch("k", 1, 32, z, shared=1024)
+    assert f"two lanes of one warp, with no {word} between" in report.findings[0].message
+    # Triton stores a value that several lanes hold once for each of them.
+    assert ("both write the same value" in report.exchange) == (word != "tl.debug_barrier")
+
+
 def test_what_is_not_freed(tmp_path: Path) -> None:
     body = "int t = threadIdx.x; z[t] = (int*)malloc(8); if (t) free(z[t]);"
     text = f'extern "C" __global__ void k(int** z) {{ {body} }}'
