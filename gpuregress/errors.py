@@ -13,7 +13,7 @@
     ├── HarnessError              4   the harness, a device or a disk failed
     │   ├── DeviceError           4   no such device, a lost GPU, a request over its limits
     │   │   └── LaunchRefused     4   a launch is over the device's limits
-    │   ├── UnsupportedError      4   the device cannot run this instruction or feature
+    │   ├── UnsupportedError      3   the device cannot run this instruction or feature
     │   ├── StorageError          4   no space, no permission, a path that is not what it should be
     │   ├── UserCodeError         3   a fill's own function failed: the user's code, as a kernel is
     │   ├── DumpError             4   a dump does not hold what its header says
@@ -221,6 +221,8 @@ class LaunchRefused(DeviceError):
 class UnsupportedError(HarnessError):
     """The device cannot run an instruction or a feature; the message names it and its source line."""
 
+    exit_code = 3
+
 
 class UserCodeError(HarnessError):
     """A user function of a fill failed, or returned a wrong result; the message names it."""
@@ -282,3 +284,8 @@ def ran_out(error: BaseException | None) -> str:
             return lacking
         error = error.__cause__ or error.__context__
     return ""
+
+
+def public_name(error: GpuregressError) -> str:
+    """The name of an error's class, or of the next base class that is of this module."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == __name__)

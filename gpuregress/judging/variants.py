@@ -62,7 +62,7 @@ def failures(case: Case, outcome: Outcome, variants: tuple[VariantVerdict, ...])
         variants: from `verdicts`.
     """
     must_agree = case.variants is not None and case.variants.must_agree
-    name = next((dump.buffer for dump in outcome.dumps), next(iter(case.buffers)))
+    name = next((dump.buffer for dump in outcome.dumps), next(iter(case.buffers), ""))
     for run, variant in zip(outcome.observations.variants, variants, strict=True):
         if run.fault or (run.problem and must_agree):
             message = f"{variant.name}: {variant.message}"

@@ -96,7 +96,7 @@ def check_can_fail(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> 
         dump: what its cases dump; with a function, also what that writes by reference.
     """
     job = file.job
-    can_fail = dump or job.checks or job.expect or job.status
+    can_fail = dump or job.checks or job.expect or job.status or not job.buffers  # then only a fault decides
     if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
         outputs = [name for name, buffer in job.buffers.items() if buffer.fill is None] or list(job.buffers)
         text = "nothing is dumped, checked or expected, so this job can never fail: name buffers to dump"

@@ -18,7 +18,7 @@ from gpuregress import dtypes, inputs, storage
 from gpuregress.devices.base import Device, Memory
 from gpuregress.dump import digest, reader
 from gpuregress.dump.contents import DumpContents
-from gpuregress.errors import INFEASIBLE, GpuregressError, KernelFault
+from gpuregress.errors import INFEASIBLE, GpuregressError, KernelFault, public_name
 from gpuregress.launch_log import LaunchLog
 from gpuregress.numeric import float_environment
 from gpuregress.records import (
@@ -89,7 +89,7 @@ def run_case(
         run.observed = replace(run.observed, sticky=fault.sticky)
         run.record_interrupted()
     except GpuregressError as wrong:
-        error, message = type(wrong).__name__, str(wrong)
+        error, message = public_name(wrong), str(wrong)
         if error in INFEASIBLE and not run.is_first:  # a reference that cannot be launched says nothing of the case
             error = "DeviceError"
     except OSError as wrong:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +16,14 @@ import numpy.typing as npt
 from gpuregress import dtypes, launch_log
 from gpuregress.devices import textures
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
-from gpuregress.errors import DeviceError, GpuregressError
+from gpuregress.errors import CompileError, DeviceError, GpuregressError, UnsupportedError
 from gpuregress.frozen import dataclass
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
 from gpuregress.runner.arguments import EncodedMap, pack
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.poison import POISON
+from gpuregress.toolchain import compiler_messages
 
 WATCHING = "watching"
 """Phase of launches whose accesses are all watched, which take long."""
@@ -64,7 +66,11 @@ def load_source(device: Device, source: Source, program: Program, threads: int |
         threads: see `devices.base.Device.load`.
     """
     kernels = tuple(program.entries[name].mangled for name in source.kernels) or None
-    return LoadedSource(source, program, device.load(program, threads, kernels))
+    try:
+        return LoadedSource(source, program, device.load(program, threads, kernels))
+    except (CompileError, UnsupportedError) as error:
+        error.args = (compiler_messages.in_ptx_file(str(error), Path(source.path)),)
+        raise
 
 
 @dataclass(slots=True)

@@ -141,6 +141,13 @@ def shown(path: Path) -> str:
         return str(path)
 
 
+def in_ptx_file(message: str, path: Path) -> str:
+    """Name the file in an error about PTX, where a source is PTX itself: `PTX line 9` becomes `add.ptx:9`."""
+    if path.suffix != ".ptx":
+        return message
+    return re.sub(r"\bPTX line (\d+)", lambda match: f"{shown(path)}:{match[1]}", message)
+
+
 def portable_paths(ptx: str, folders: Iterable[Path]) -> str:
     """Rewrite `.file` lines of PTX to paths that are equal on every machine."""
     roots = sorted({str(folder) for folder in folders}, key=len, reverse=True)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuregress.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, UserCodeError
+from gpuregress.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout
 from gpuregress.records import (
     Baseline,
     BufferVerdict,
@@ -85,12 +85,14 @@ def decide(
     watched = case.settings.instruments.checks
     if watched and not buffers:  # the dynamic checks are all that the job asks for
         status, reason = "pass", f"no finding of {', '.join(watched)}"
+    elif not (case.buffers or case.dump or buffers):
+        status, reason = "pass", "ran to its end; the job has no buffers to compare"
     is_explained = status == "differ" and is_of_old_results(buffers)
     if is_explained and baseline and made_of and changed_inputs(baseline.made_of, made_of):
         reason = f"changed inputs, not a regression: {reason}"
     over = over_limits(case, outcome)
     if over and status in ("pass", "new"):
-        status, reason = "differ", over[0]
+        status, reason = "differ", over.pop(0)
     slower = timing.message if timing is not None and timing.fails else ""
     if slower and status == "pass":
         status, reason, slower = "differ", slower, ""
@@ -122,7 +124,7 @@ def failed(case: Case, error: GpuregressError) -> Verdict:
     first, *rest = str(error).splitlines() or [""]
     if isinstance(error, KernelTimeout):
         return _without_buffers(case, "timeout", first, exit_code=3)
-    code = 3 if isinstance(error, CompileError | UserCodeError) else 4
+    code = error.exit_code if error.exit_code == CompileError.exit_code else EXIT_CODES["error"]
     return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpuregress.errors import UserCodeError
+from gpuregress import errors
 from gpuregress.records import Outcome, Status, Verdict
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
+_USERS = errors.CompileError.exit_code
 EXIT_PRECEDENCE = (4, 3, 2, 1, 5, 0)
 """Exit codes, the most severe first."""
 
@@ -28,6 +29,7 @@ def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False, has_lost_d
 
 
 def exit_code_of(status: Status, outcome: Outcome) -> int:
-    """The status's; 3 where the user's own code could not be run, as for a kernel that does not compile."""
-    is_users = status == "error" and outcome.observations.error == UserCodeError.__name__
-    return UserCodeError.exit_code if is_users else EXIT_CODES[status]
+    """The status's; 3 where the user's own code could not be run, as for a kernel that the device cannot compile."""
+    kind = getattr(errors, outcome.observations.error, None) if status == "error" else None
+    is_users = kind is not None and issubclass(kind, errors.GpuregressError) and kind.exit_code == _USERS
+    return _USERS if is_users else EXIT_CODES[status]

@@ -220,3 +220,16 @@ def test_elements_that_nothing_wrote_do_not_pass_as_a_group_or_as_a_reference(sh
         assert "reference: nothing was written: it still holds the poison" in lines[f"nan/block={block},n=0"]
     assert shop.call("accept", "two", "--unwritten-ok", "n = 0 has no results").exit_code == 0
     assert shop.call(*RUN, "two").exit_code == 0
+
+
+def test_a_job_without_buffers_is_decided_by_its_faults(shop: Workshop) -> None:
+    shop.write("kernels/none.cu", '#include <assert.h>\nextern "C" __global__ void k(int n) { assert(n < 5); }\n')
+    shop.write(
+        "configs/none.yaml",
+        "source: ../kernels/none.cu\nparameters: {n: [1, 7]}\n"
+        "launches: [{kernel: k, grid: [1], block: [32], args: [{int32: n}]}]\n",
+    )
+    result = shop.call(*RUN, "none")
+    assert result.exit_code == 3
+    assert "ran to its end; the job has no buffers to compare" in result.stdout
+    assert "assert: assertion `n < 5` failed" in result.stdout

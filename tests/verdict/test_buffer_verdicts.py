@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import Comparison
+from gpuregress.records import Buffer, Comparison
 from gpuregress.verdict import decide
 from tests.verdict.samples import against, done, make_baseline, make_case, text
 
@@ -47,7 +47,10 @@ def test_what_is_new_hides_no_reference_that_passed() -> None:
 
 
 def test_nothing_dumped_never_passes() -> None:
-    assert decide(make_case(dump=()), done(), None, {}).status == "new"
+    buffers = {"sum": Buffer("sum", "float32", (8,))}
+    assert decide(make_case(dump=(), buffers=buffers), done(), None, {}).status == "new"
+    # Without any buffer, what remains is that the launches end.
+    assert decide(make_case(dump=()), done(), None, {}).status == "pass"
 
 
 def test_an_accepted_buffer_that_is_not_dumped_differs() -> None:

@@ -10,10 +10,11 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gpuregress.errors import JobError
     from gpuregress.records import Case
+    from gpuregress.session.compilation.builder import Built
 
 
 @click.command(
@@ -91,7 +92,31 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
         else:  # no compiler here: the jobs themselves are well
             console.say(f"note: the sources were not compiled: {error}", err=True)
             break
-    return failures, refused
+    return failures | _untranslated(cases, compiled), refused
+
+
+def _untranslated(cases: Sequence[Case], compiled: Mapping[str, Built]) -> dict[str, str]:
+    """PTX source → why the CPU device cannot run it, where a case may run there."""
+    from gpuregress.devices.cpu.compilation import translate
+    from gpuregress.errors import CompileError, UnsupportedError
+    from gpuregress.session.compilation.builder import CasePrograms
+    from gpuregress.toolchain import compiler_messages
+
+    failures: dict[str, str] = {}
+    asked: dict[tuple[str, tuple[str, ...]], str] = {}
+    for case in cases:
+        built = compiled[case.name]
+        if isinstance(built, CasePrograms) and "cpu" in (case.settings.on or ("cpu",)):
+            for source, program in zip(case.sources, built.programs, strict=True):
+                kernels = tuple(program.entries[name].mangled for name in source.kernels)
+                if Path(source.path).suffix == ".ptx":
+                    asked[source.path, kernels] = program.ptx
+    for (path, kernels), ptx in asked.items():
+        try:
+            translate.check_ptx(Path(ptx).read_text(encoding="utf-8"), kernels)
+        except (CompileError, UnsupportedError) as error:
+            failures[path] = compiler_messages.in_ptx_file(str(error), Path(path))
+    return failures
 
 
 def _failing_path(case: Any, text: str) -> str:

@@ -39,3 +39,32 @@ def test_errors_as_json_have_path_line_and_key(shop: Workshop) -> None:
     (error,) = json.loads(result.stdout)["errors"]
     assert result.exit_code == 2
     assert (error["key"], error["line"]) == ("launches[0].block[0]", 10)
+
+
+PTX = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .u32 x;
+    mov.u32 x, 3;
+    ret;
+}
+"""
+PTX_JOB = """\
+source: ../kernels/fine.ptx
+buffers: {y: {dtype: int32, shape: [1]}}
+launches: [{kernel: k, grid: [1], block: [1], args: [y]}]
+"""
+
+
+def test_ptx_that_the_cpu_device_does_not_understand_is_an_error_of_its_source(shop: Workshop) -> None:
+    for name, statement in (("odd", "add.u32 x, 3"), ("strange", "frob.u32 x, 3"), ("fine", "mov.u32 x, 3")):
+        shop.write(f"kernels/{name}.ptx", PTX.replace("mov.u32 x, 3", statement))
+        shop.write(f"configs/{name}.yaml", PTX_JOB.replace("fine", name))
+    told = shop.fails(3, "check")
+    assert "kernels/odd.ptx:7 is not supported by the cpu device" in told
+    assert "kernels/strange.ptx:7 is not supported by the cpu device" in told
+    assert "fine.ptx" not in told
+    assert shop.call("run", "--device", "cpu", "odd").exit_code == 3

@@ -25,7 +25,6 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"buffers": {}}, "expected at least one entry"),
         ({"launches": []}, "expected at least one entry"),
         ({"dump": "x"}, "expected `all` or a list"),
         ({"dump": [1]}, "expected `all` or a list"),

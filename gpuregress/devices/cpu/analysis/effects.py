@@ -161,6 +161,27 @@ def changes_more_than_registers(statement: Statement) -> bool:
     return effect in {MemoryEffect.WRITE, MemoryEffect.COPY}
 
 
+def writes_memory(statement: Statement) -> bool:
+    """Whether a statement may write memory, or calls a function."""
+    if isinstance(statement, Call):
+        return True
+    return isinstance(statement, Instruction) and info(statement).memory not in (MemoryEffect.NONE, MemoryEffect.READ)
+
+
+def stores(statement: Statement) -> bool:
+    """Whether a statement writes memory, or calls a function; an atomic operation is no store."""
+    is_update = isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.UPDATE
+    return writes_memory(statement) and not is_update
+
+
+def is_coherent_read(statement: Statement) -> bool:
+    """Whether a statement reads memory that other threads may write, and a repeated read may see that."""
+    if not isinstance(statement, Instruction) or info(statement).memory is not MemoryEffect.READ:
+        return False
+    is_fixed = space_of(statement) in ("const", "param", "local") or "nc" in statement.modifiers
+    return statement.opcode == "ld" and not is_fixed
+
+
 def ends_thread(statement: Statement) -> bool:
     """Whether control never reaches the next statement."""
     return isinstance(statement, Instruction) and statement.guard is None and info(statement).ends_block

@@ -6,9 +6,9 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
+from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Symbol
 from gpuregress.devices.cpu.runtime.machine_layout import PARAM_WINDOW
-from gpuregress.errors import UnsupportedError
 
 
 def symbol_value(emitter: Services, symbol: Symbol) -> ir.Value:
@@ -31,4 +31,4 @@ def symbol_value(emitter: Services, symbol: Symbol) -> ir.Value:
     if name in unit.functions:
         unit.device_function(name)
         return i64(unit.function_address(name))
-    raise UnsupportedError(f"the address of {name} is not supported by the cpu device")
+    raise unsupported(emitter.current(), f"the address of {name} is not known")

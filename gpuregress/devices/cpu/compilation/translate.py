@@ -19,6 +19,7 @@ from gpuregress.devices.cpu.checks.heap_cells import allocates
 from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
+from gpuregress.devices.cpu.functions.device_runtime import with_device_runtime
 from gpuregress.devices.cpu.functions.inlining import inlined
 from gpuregress.devices.cpu.isa.arithmetic.constant_divisors import with_constant_divisors
 from gpuregress.devices.cpu.isa.matrix.mma_batches import with_batches
@@ -27,6 +28,7 @@ from gpuregress.devices.cpu.isa.memory.dynamic_stack import with_stack
 from gpuregress.devices.cpu.isa.memory.variadic_arguments import with_addresses
 from gpuregress.devices.cpu.isa.shadow.shadow_pass import with_shadows
 from gpuregress.devices.cpu.isa.warp.aligned_barriers import with_warp_barriers
+from gpuregress.devices.cpu.ptx.errors import NOT_UNDERSTOOD, not_understood
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Module
 from gpuregress.devices.cpu.runtime import llvm_backend
@@ -51,8 +53,15 @@ def translate(
         UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
         DeviceError: there is no such kernel.
     """
+    try:
+        return _translated(tree, kernels, schedule)
+    except NOT_UNDERSTOOD as error:
+        raise not_understood(error) from error
+
+
+def _translated(tree: Module, kernels: Sequence[str], schedule: Schedule | None) -> tuple[Unit, dict[str, KernelFacts]]:
     needed = replace(tree, functions=tuple(item for item in tree.functions if not item.is_skipped))
-    plain = with_stack(with_addresses(needed))
+    plain = with_stack(with_addresses(with_device_runtime(needed)))
     if schedule is not None and schedule.instruments.accuracy:
         whole = with_warp_barriers(with_batches(with_shadows(inlined(plain))))
     else:
@@ -86,6 +95,21 @@ def translate(
     return unit, facts
 
 
+def check_ptx(text: str, kernels: Sequence[str]) -> None:
+    """Parse, check and translate a PTX text's kernels, without making code.
+
+    Raises:
+        UnsupportedError: one of them needs an instruction that is not there.
+        CompileError: the PTX does not follow the grammar, or no assembler would take it.
+    """
+    tree = parse(text, kernels)
+    try:
+        check(tree)
+    except NOT_UNDERSTOOD as error:
+        raise not_understood(error) from error
+    translate(tree, kernels)
+
+
 def llvm_text(text: str, kernels: Sequence[str]) -> str:
     """The LLVM IR of a PTX text's kernels as the optimiser gets it, to be read.
 
@@ -107,7 +131,10 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
     """Compile a PTX text; see `object_cache.compiled`."""
     times = [time.perf_counter()]
     tree = parse(text, kernels)
-    check(tree)
+    try:
+        check(tree)
+    except NOT_UNDERSTOOD as error:
+        raise not_understood(error) from error
     times.append(time.perf_counter())
     wanted = list(kernels or entries(tree))
     refused: dict[str, str] = {}

@@ -192,6 +192,8 @@ class _Copy:
         return [*statements, Label(end)]
 
     def _statement(self, item: Statement, end: str) -> Statement:
+        if not item.ptx_line and not isinstance(item, Label):  # of the device runtime, which has no lines of its own
+            item = replace(item, ptx_line=self._call.ptx_line, source=self._call.source)
         if isinstance(item, Label):
             return replace(item, name=self.name(item.name))
         guard = None if item.guard is None else Guard(self.name(item.guard.register), item.guard.negated)

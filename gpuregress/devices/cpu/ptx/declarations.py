@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import get_args
 
-from gpuregress.devices.cpu.ptx.constants import number
+from gpuregress.devices.cpu.ptx.constants import expression, number, offset, starts_constant, whole
 from gpuregress.devices.cpu.ptx.cursor import Cursor
 from gpuregress.devices.cpu.ptx.lexer import PtxError
 from gpuregress.devices.cpu.ptx.tree import (
     Initializer,
-    Integer,
     MaskedSymbol,
     RegisterDeclaration,
     Space,
@@ -23,6 +22,8 @@ from gpuregress.devices.cpu.ptx.types import is_type, size
 
 LINKAGE = (".extern", ".visible", ".weak", ".common")
 _SPACES: frozenset[str] = frozenset(get_args(Space))
+
+_MOST_REGISTERS = 1 << 20
 
 
 def is_space(text: str) -> bool:
@@ -49,7 +50,7 @@ def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
     while cursor.here.kind == "directive":
         text = cursor.take().text[1:]
         if text == "align":
-            given = cursor.integer("an alignment")
+            given = whole(cursor, "an alignment")
             alignment = given if pointer is None else alignment  # behind `.ptr`: of what it points to
         elif text == "attribute":
             while cursor.take().text != ")":
@@ -89,7 +90,9 @@ def _dimensions(cursor: Cursor) -> int | None:
         if cursor.accept("]"):
             count = None
             continue
-        size = cursor.integer("an array's size")
+        size = whole(cursor, "an array's size")
+        if size < 0:
+            raise PtxError(f"an array of {size} elements", cursor.here.line)
         count = size if count is None else count * size
         cursor.expect("]")
     return count
@@ -110,15 +113,15 @@ def _initializer(cursor: Cursor, values: list[Initializer]) -> None:
 
 
 def _value(cursor: Cursor) -> Initializer:
-    negative = cursor.accept("-")
+    if cursor.here.kind == "number" and cursor.ahead().text == "(":
+        mask = cursor.integer("a mask")
+        cursor.expect("(")
+        symbol = _symbol(cursor, cursor.word("a symbol"))
+        cursor.expect(")")
+        return MaskedSymbol(symbol, mask)
+    if starts_constant(cursor):
+        return expression(cursor)
     token = cursor.take()
-    if token.kind == "number":
-        value = number(token.text, negative=negative)
-        if isinstance(value, Integer) and cursor.accept("("):
-            symbol = _symbol(cursor, cursor.word("a symbol"))
-            cursor.expect(")")
-            return MaskedSymbol(symbol, value.value)
-        return value
     if token.kind == "word":
         return _symbol(cursor, token.text)
     raise PtxError(f"expected a value, found {token.text!r}", token.line)
@@ -128,16 +131,10 @@ def _symbol(cursor: Cursor, name: str) -> Symbol:
     if name == "generic":
         cursor.expect("(")
         name = cursor.word("a symbol")
-        offset = _offset(cursor)
+        inner = offset(cursor)
         cursor.expect(")")
-        return Symbol(name, offset + _offset(cursor))
-    return Symbol(name, _offset(cursor))
-
-
-def _offset(cursor: Cursor) -> int:
-    if cursor.accept("+"):
-        return cursor.integer("an offset")
-    return -cursor.integer("an offset") if cursor.accept("-") else 0
+        return Symbol(name, inner + offset(cursor))
+    return Symbol(name, offset(cursor))
 
 
 def registers(cursor: Cursor) -> tuple[RegisterDeclaration, ...]:
@@ -149,9 +146,20 @@ def registers(cursor: Cursor) -> tuple[RegisterDeclaration, ...]:
         name = cursor.word("a register's name")
         if cursor.accept("<"):
             count = cursor.integer("a count of registers")
+            if not 0 < count <= _MOST_REGISTERS:
+                raise PtxError(f"{count} registers {name}: expected 1 to {_MOST_REGISTERS:,}", cursor.here.line)
             cursor.expect(">")
             declared += [RegisterDeclaration(f"{name}{number_}", type_name, lanes) for number_ in range(count)]
         else:
             declared.append(RegisterDeclaration(name, type_name, lanes))
         if not cursor.accept(","):
             return tuple(declared)
+
+
+def parameter(cursor: Cursor) -> tuple[Variable, ...]:
+    """Parse a parameter or a result of a function: `.param .b32 x`, or a register, `.reg .v2 .u32 x`."""
+    if cursor.here.text != ".reg":
+        return variable(cursor)
+    cursor.expect(".reg")
+    _, lanes, type_name, _ = _attributes(cursor)
+    return (Variable(cursor.word("a register's name"), "reg", type_name, lanes, size(type_name)),)

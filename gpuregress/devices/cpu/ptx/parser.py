@@ -5,13 +5,16 @@ PTX ISA manual, chapters 5 and 11.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
 from gpuregress.devices.cpu.ptx import declarations
 from gpuregress.devices.cpu.ptx.abridged import Abridged, abridge
 from gpuregress.devices.cpu.ptx.cursor import Cursor
+from gpuregress.devices.cpu.ptx.errors import NOT_UNDERSTOOD
 from gpuregress.devices.cpu.ptx.lexer import PtxError, tokens
+from gpuregress.devices.cpu.ptx.register_parameters import with_parameters_in_memory
 from gpuregress.devices.cpu.ptx.source_locations import Locations
 from gpuregress.devices.cpu.ptx.statement_parser import BodyParser
 from gpuregress.devices.cpu.ptx.tree import Function, Module, Variable
@@ -29,7 +32,11 @@ def parse(text: str, kernels: Collection[str] = ()) -> Module:
         PtxError: the text does not follow the grammar; the message names the line.
     """
     abridged = abridge(text, kernels) if kernels else Abridged(text)
-    return _ModuleParser(abridged.text, abridged.skipped).read()
+    parser = _ModuleParser(abridged.text, abridged.skipped)
+    try:
+        return parser.read()
+    except NOT_UNDERSTOOD as error:
+        raise PtxError(f"not understood ({type(error).__name__}: {error})", parser.line) from error
 
 
 class _ModuleParser:
@@ -42,10 +49,16 @@ class _ModuleParser:
         self._functions: list[Function] = []
         self._aliases: list[tuple[str, str]] = []
 
+    @property
+    def line(self) -> int:
+        """The line that has been reached."""
+        return self._cursor.here.line
+
     def read(self) -> Module:
         while self._cursor.here.kind != "end":
             self._item()
         functions = tuple(self._functions) + tuple(self._alias(*pair) for pair in self._aliases)
+        functions = with_parameters_in_memory(functions)
         return Module(self._version, self._target, self._address_size, tuple(self._variables), functions)
 
     def _alias(self, name: str, target: str) -> Function:
@@ -62,6 +75,7 @@ class _ModuleParser:
             ".target": self._read_target,
             ".address_size": self._read_address_size,
             ".file": self._skip_line,
+            "@": self._skip_line,  # `@@DWARF`, of old compilers
             ".section": self._skip_section,
             ".pragma": self._skip_statement,
             ".alias": self._read_alias,
@@ -79,7 +93,10 @@ class _ModuleParser:
 
     def _read_target(self) -> None:
         self._cursor.take()
+        line = self._cursor.here.line
         self._target = self._cursor.word("a target")
+        if not re.fullmatch(r"sm_\d+[a-z]?", self._target):
+            raise PtxError(f"{self._target!r} is not a target", line)
         while self._cursor.accept(","):
             self._cursor.take()
 
@@ -129,13 +146,14 @@ class _ModuleParser:
         name = cursor.word("a function's name")
         parameters = self._parameter_list() if cursor.here.text == "(" else ()
         directives = attributes | self._performance_directives()
-        if cursor.accept(";"):
+        if cursor.accept(";") or _starts_item(cursor):  # ptxas does not ask for the semicolon
             return Function(
                 name, start.text == ".entry", results, parameters,
                 directives=directives, linkage=linkage, ptx_line=start.line,
             )  # fmt: skip
-        body = BodyParser(cursor, self._locations)
+        body = BodyParser(cursor, self._locations, name)
         body.read(results + parameters)
+        self._variables += body.module_variables
         return Function(
             name=name,
             is_entry=start.text == ".entry",
@@ -145,6 +163,7 @@ class _ModuleParser:
             variables=tuple(body.variables),
             prototypes=tuple(body.prototypes),
             branch_targets=body.branch_targets,
+            call_targets=body.call_targets,
             body=tuple(body.statements),
             directives=directives,
             linkage=linkage,
@@ -166,18 +185,14 @@ class _ModuleParser:
         cursor.expect("(")
         parameters: list[Variable] = []
         while not cursor.accept(")"):
-            if cursor.here.text == ".reg":
-                declared = declarations.registers(cursor)
-                parameters += [Variable(item.name, "reg", item.type) for item in declared]
-            else:
-                parameters += declarations.variable(cursor)
+            parameters += declarations.parameter(cursor)
             cursor.accept(",")
         return tuple(parameters)
 
     def _performance_directives(self) -> dict[str, tuple[int, ...]]:
         cursor = self._cursor
         directives: dict[str, tuple[int, ...]] = {}
-        while cursor.here.kind == "directive":
+        while cursor.here.kind == "directive" and not _starts_item(cursor):
             name = cursor.take().text[1:]
             if name == "pragma":
                 cursor.take()
@@ -189,3 +204,10 @@ class _ModuleParser:
                 cursor.accept(",")
             directives[name] = tuple(numbers)
         return directives
+
+
+def _starts_item(cursor: Cursor) -> bool:
+    """Whether a declaration or directive of the module starts here, or the text ends."""
+    text = cursor.here.text
+    is_item = text in (*declarations.LINKAGE, ".entry", ".func", ".file", ".section", ".alias", ".version", ".target")
+    return is_item or cursor.here.kind == "end" or declarations.is_space(text)

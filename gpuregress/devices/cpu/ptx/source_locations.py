@@ -30,6 +30,13 @@ class Locations:
         self._files = {index: PurePath(path).name for index, path in self._paths.items()}
         self._callers: dict[_Location, _Location] = {}
         self.current: SourceLine | None = None
+        self.is_made_up = False
+        """Whether the code that follows is of no line: the compiler made it up."""
+        self._own_traps = _traps_of_source(text) if "NVVM Compiler" in text and "trap;" in text else None
+
+    def is_undefined(self, ptx_line: int) -> bool:
+        """Whether a `trap` is not of the source: NVVM puts one where the program's behaviour is undefined."""
+        return self._own_traps is not None and ptx_line not in self._own_traps
 
     def read(self, cursor: Cursor) -> None:
         """Parse one `.loc 1 12 3, function_name $L__info_string0, inlined_at 1 20 5`, and make it current."""
@@ -60,6 +67,7 @@ class Locations:
                 break  # a function under test: its own line, not that of the generated call
             location = self._callers[location]
             chain[location] = None
+        self.is_made_up = location[1] == 0
         # Line 0 marks code that the compiler made up: the call, or else the line before it, is the better guess.
         known = [one for one in chain if one[1] > 0 and one[0] in self._files]
         if location[1] == 0 or not known:
@@ -76,3 +84,15 @@ class Locations:
     def _lines(self, chain: Sequence[_Location]) -> Sequence[tuple[str, int]]:
         """The lines of a chain of calls; a lambda's own line and that of its call may be the same one."""
         return list(dict.fromkeys((self._files[file], line) for file, line, _ in chain))
+
+
+def _traps_of_source(text: str) -> frozenset[int]:
+    """The lines of the traps that `__trap()` and `asm("trap;")` have become: NVVM marks both as inline assembly."""
+    lines: set[int] = set()
+    is_own = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if "inline asm" in line:
+            is_own = "begin" in line
+        elif is_own and "trap;" in line:
+            lines.add(number)
+    return frozenset(lines)

@@ -47,6 +47,9 @@ def chain_text(lines: Iterable[tuple[str, int]]) -> str:
     return CALLED_AT.join(f"{file}:{line}" for file, line in lines)
 
 
+UNDEFINED = "undefined"
+"""Modifier, of this tree alone, of a `trap` that stands for undefined behaviour."""
+
 # --- operands ---------------------------------------------------------------------------------------------------------
 
 
@@ -299,6 +302,7 @@ class Function:
     variables: tuple[Variable, ...] = ()
     prototypes: tuple[Prototype, ...] = ()
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    call_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     body: tuple[Statement, ...] | None = None
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
     linkage: str = ""

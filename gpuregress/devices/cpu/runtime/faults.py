@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuregress.devices.cpu.ptx.tree import UNDEFINED
 from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.bulk.copies import BadAccess
 from gpuregress.devices.cpu.runtime.heap.device_heap import Allocation
@@ -166,7 +167,7 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
     if kind == machine_layout.FAULT_SURFACE:
         return _surface(machine, scene, site)
     words = {
-        machine_layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
+        machine_layout.FAULT_TRAP: ("trap", _trapped(scene, site)),
         machine_layout.FAULT_CALL: (
             "illegal-instruction",
             "a call through a pointer to no function of its type",
@@ -180,11 +181,18 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
         ),
         machine_layout.FAULT_REACH: ("illegal-instruction", f"{site.mnemonic}: {_OUT_OF_REACH}"),
         machine_layout.FAULT_RESULT: ("illegal-access", _in_flight(site)),
-        machine_layout.FAULT_MASK: ("illegal-instruction", _left_out(machine, scene, site)),
+        machine_layout.FAULT_MASK: ("illegal-instruction", left_out(machine, scene, site, int(machine.fault_address))),
         machine_layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]
     return KernelFault(name, f"{text}, {thread_of(machine)}, {site.where}")
+
+
+def _trapped(scene: FaultContext, site: Site) -> str:
+    if not site.mnemonic.endswith(UNDEFINED):
+        return f"{site.mnemonic} executed"
+    store = "a store to __constant__ memory, or " if scene.module.constant_bytes else ""
+    return f"trap executed, which the compiler has put in place of undefined behaviour ({store}an access by null)"
 
 
 def _in_flight(site: Site) -> str:
@@ -194,11 +202,11 @@ def _in_flight(site: Site) -> str:
     )
 
 
-def _left_out(machine: Machine, scene: FaultContext, site: Site) -> str:
-    """A warp operation by a lane that its mask does not name."""
+def left_out(machine: Machine, scene: FaultContext, site: Site, mask: int) -> str:
+    """Describe a warp operation by a lane, that of the thread of a fault, that its mask does not name."""
     x, y, z = machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z
     lane = (x + scene.block[0] * (y + scene.block[1] * z)) % SM_90.warp_size
-    return f"{site.mnemonic} with the mask 0x{machine.fault_address:08x} by lane {lane}, which the mask leaves out"
+    return f"{site.mnemonic} with the mask 0x{mask:08x} by lane {lane}, which the mask leaves out"
 
 
 def thread_of(machine: Machine) -> str:
@@ -433,7 +441,7 @@ def plain(name: str) -> str:
         return match["rest"][: int(match["size"])]
     if name.startswith("_Z"):
         return demangle(name)
-    return name
+    return name.partition("@")[0]  # a variable of a function, whose name the parser made unique
 
 
 # --- textures and surfaces --------------------------------------------------------------------------------------------
@@ -484,7 +492,19 @@ def _deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
 def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     """Lanes of a warp that do not meet at a barrier of the block."""
     first = 32 * int(machine.fault_address)
-    last = min(first + 32, scene.block[0] * scene.block[1] * scene.block[2])
+    lines = describe_warp(scene, first)
+    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
+    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+
+
+def describe_warp(scene: FaultContext, first: int) -> list[str]:
+    """Return one line for each place where threads of a warp stand, with the threads that went past a barrier.
+
+    Args:
+        scene: the launch, with the context of the block.
+        first: the number of the warp's first thread.
+    """
+    last = min(first + 32, math.prod(scene.block))
     states, joined = (
         scene.context[ROWS[name][0] + 4 * first : ROWS[name][0] + 4 * last].view(np.int32)
         for name in ("state", "joined")
@@ -494,10 +514,9 @@ def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     for state, count in sorted(set(zip(states.tolist(), joined.tolist(), strict=True))):
         threads = first + np.flatnonzero((states == state) & (joined == count))
         past = ", after going past it" if count > least else ""
-        last = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
-        lines.append(f"{_stand(threads, state, scene, last)}{past}")
-    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
-    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+        site = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
+        lines.append(f"{_stand(threads, state, scene, site)}{past}")
+    return lines
 
 
 def _stuck(scene: FaultContext) -> KernelFault:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gpuregress.errors import UnsupportedError
+from gpuregress.devices.cpu.compilation.translate import check_ptx
+from gpuregress.errors import CompileError, DeviceError, UnsupportedError
+from tests.devices.cpu.isa.control.test_calls import BY_HAND
 from tests.devices.cpu.running import Running, ints
 
 SOURCE = """
@@ -51,3 +56,28 @@ def test_a_kernel_is_refused_by_instruction_and_line_and_nothing_runs(
     assert ints(out) == [0, 0, 0, 0]
     running.launch("fine", 1, 4, out)
     assert ints(out) == [7, 7, 7, 7]
+
+
+_WORDS = re.findall(r"\s+|[\w$%.]+(?:::\w+)*|.", BY_HAND)
+_TOKENS = [number for number, word in enumerate(_WORDS) if not word.isspace()]
+
+
+_CHANGES = st.tuples(
+    st.sampled_from(_TOKENS), st.sampled_from(_TOKENS), st.sampled_from(["drop", "twice", "swap", "copy"])
+)
+
+
+@given(st.lists(_CHANGES, min_size=1, max_size=3))
+def test_ptx_with_wrong_tokens_is_refused_with_a_line(changes: list[tuple[int, int, str]]) -> None:
+    words = [*_WORDS]
+    for first, second, change in changes:
+        if change == "swap":
+            words[first], words[second] = words[second], words[first]
+        else:
+            words[first] = {"drop": "", "twice": f"{words[first]} {words[first]}", "copy": words[second]}[change]
+    told = "PTX line 1"
+    try:
+        check_ptx("".join(words), ("by_hand",))
+    except (CompileError, UnsupportedError, DeviceError) as error:
+        told = str(error)
+    assert re.search(r"PTX line \d|no kernel by_hand|is an sm_90", told)

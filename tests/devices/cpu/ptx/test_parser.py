@@ -72,7 +72,7 @@ def test_functions_calls_and_prototypes() -> None:
     [
         (".entry k() { mov.u32 %r1, ; }", "PTX line 1: ';' starts no operand"),
         (".entry k() {\n\n mov.u32 %r1 %r2; }", "PTX line 3: expected ';'"),
-        (".entry k() { ld.u32 %r1, [{]; }", "is not an address"),
+        (".entry k() { ld.u32 %r1, [{]; }", "expected an address"),
         (".global .x99 y;", "is not a type"),
         ("§", "'§' starts no token"),
         (".entry k() { ", "ends in the middle"),
@@ -109,7 +109,7 @@ _instructions = st.builds(
     st.lists(st.sampled_from(["global", "rn", "f32", "v4", "L1::no_allocate", "u64"]), max_size=4).map(tuple),
     st.lists(_operands, max_size=4).map(tuple),
     st.one_of(st.none(), st.builds(Guard, _registers.map(lambda item: item.name), st.booleans())),
-)
+).filter(lambda item: item.mnemonic.split(".")[:2] != ["mov", "v4"])  # which becomes four
 
 
 @given(st.lists(_instructions, max_size=8))

@@ -31,6 +31,12 @@ extern "C" __global__ void local_at(int* y, int i, int n) {
   y[threadIdx.x] = own[n & 3];
 }
 extern "C" __global__ void trap_at(int n) { if (threadIdx.x == n) __trap(); }
+__constant__ int fixed[4];
+extern "C" __global__ void undefined_at(int* y, int n) {
+  if (n > 2)
+    fixed[n & 3] = 5;
+  y[0] = fixed[n & 3];
+}
 extern "C" __global__ void half_wait() {
   if (threadIdx.x < 16) __syncthreads(); else for (;;) asm volatile("bar.sync 1;");
 }
@@ -180,6 +186,14 @@ def test_trap_says_who(program: Running) -> None:
     fault = _fault(program, "trap_at", np.int32(5))
     assert fault.kind == "trap"
     assert "thread (5,0,0) of block (0,0,0), k.cu:" in str(fault)
+
+
+def test_a_trap_of_the_compiler_is_told_from_one_of_the_source(program: Running) -> None:
+    fault = _fault(program, "undefined_at", program.put("y", np.zeros(1, np.int32)), np.int32(3))
+    line = SOURCE[: SOURCE.index("if (n > 2)")].count("\n") + 1
+    assert "in place of undefined behaviour (a store to __constant__ memory" in str(fault)
+    assert f"k.cu:{line}" in str(fault)
+    assert "trap executed, thread (0,0,0)" in str(_fault(program, "trap_at", np.int32(0)))
 
 
 def test_deadlock_says_who_waits_where(program: Running) -> None:

@@ -39,7 +39,9 @@ _MOST_REPORTS = 20_000
 _MORE_OF_A_BLOCK, _MOST_OF_ALL_BLOCKS = 256, 2 * _MOST_REPORTS
 _SETTLED = frozenset([layout.UNINITIALIZED, layout.UNARRIVED, layout.STALE, layout.ENDED, layout.NO_FENCE])
 """Kinds that no order between the two accesses makes right."""
-_ORDERLESS = frozenset([layout.UNINITIALIZED, layout.UNFENCED, layout.STALE, layout.ENDED, layout.NO_FENCE])
+_ORDERLESS = frozenset(
+    [layout.UNINITIALIZED, layout.UNFENCED, layout.STALE, layout.ENDED, layout.NO_FENCE, layout.UNFENCED_INIT]
+)
 """Kinds that are no two accesses which another schedule may exchange."""
 
 
@@ -129,11 +131,13 @@ class LaunchFindings:
             number: of the call.
         """
         if number == CHECK_ORDER:
-            kind, _, epoch, _ = self._shadow.report
+            kind, address, epoch, scope = self._shadow.report
             if kind & layout.WAITS:
                 self.deliveries.note_wait(layout.epoch_thread(epoch))
             elif kind & layout.PROXY_FENCE:
-                self._causality.note_proxy_fence(epoch)
+                self._causality.note_proxy_fence(epoch, scope)
+            elif kind & layout.INITIALIZES:
+                self.deliveries.note_initialization(address, epoch)
             else:
                 self._causality.follow()  # The log is full.
             return
@@ -149,7 +153,10 @@ class LaunchFindings:
             other: of the earlier one.
         """
         if kind == layout.UNFENCED:
-            if self._causality.is_fenced(other):
+            if self._causality.is_fenced(other, layout.OF_GLOBAL if self._is_global(address) else layout.OF_SHARED):
+                return
+        elif kind == layout.UNFENCED_INIT:
+            if self._causality.is_fenced(other, layout.OF_INITS):
                 return
         elif kind not in _SETTLED and self._is_ordered(other, epoch):
             if not self._access(epoch).is_incoherent:
@@ -287,7 +294,11 @@ class LaunchFindings:
         element = self._element(later.site if later.site.size else earlier.site, address)
         same_block = earlier.block == later.block
         places = _places(earlier.site, later.site)
-        action = "asynchronous copy" if kind == layout.UNARRIVED else earlier.action
+        action = earlier.action
+        if kind == layout.UNARRIVED:
+            action = "asynchronous copy"
+        elif kind == layout.UNFENCED_INIT:
+            action = earlier.site.mnemonic
         first = f"{action} by {earlier.who} at {places[0]}"
         who = _triple("thread", later.thread) if same_block else later.who
         second = f"{later.action} by {who} at {places[1]}"
@@ -297,6 +308,8 @@ class LaunchFindings:
             missing = "with no wait for the copy"
         elif kind == layout.UNFENCED:
             missing = "with no fence.proxy.async between"
+        elif kind == layout.UNFENCED_INIT:
+            missing = "which signals it, with no fence.mbarrier_init or fence.proxy.async between"
         else:
             missing = self._missing(earlier, later)
         if kind == layout.SAME_WRITES:

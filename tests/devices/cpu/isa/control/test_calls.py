@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -129,3 +131,116 @@ def test_heap_faults(program: Running) -> None:
         program.launch("overrun", 1, 1, np.int32(4))
     with pytest.raises(KernelFault, match="free of"):
         program.launch("twice_freed", 1, 1)
+
+
+# By hand, as no compiler writes it: vectors, sums, constants and predicates as operands, parameters in registers.
+BY_HAND = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .func unused(.param .u64 a)
+.func (.reg .u32 r, .reg .pred o, .reg .f32 g) f(.reg .u32 a, .reg .v2 .u32 b, .reg .pred p, .param .b32 c)
+{
+    .reg .u32 t;
+    .reg .pred z;
+    setp.gt.u32 z, a, 100;
+    mov.u32 r, 77;
+    not.pred o, p;
+    mov.f32 g, 0f3F800000;
+    @z ret;
+    ld.param.u32 t, [c];
+    mad.lo.u32 r, b.x, 10, b.y;
+    add.u32 r, r, t;
+    @p add.u32 r, r, 1000;
+    mov.f32 g, 2.0;
+}
+.visible .entry by_hand(.param .u64 y)
+{
+    .global .align 4 .u32 table[4] = {(1 << 4) | 3, 7 % 4, ~0, 1 ? 5 : 6};
+    .reg .u64 q;
+    .reg .v2 .u32 v;
+    .reg .v4 .u16 h;
+    .reg .u32 x, i;
+    .reg .u16 one;
+    .reg .pred c, d;
+    .reg .f32 g;
+    ld.param.u64 q, [y];
+    mov.v2.u32 v, {3, 4};
+    mov.v2.u32 v, {v.y, v.r};
+    setp.eq.u32 c, v.x, 4;
+    mov.u32 x, 0;
+    call (x, d, g), f, (x, v, c, v.x + 5);
+    selp.u32 i, 1, 0, d;
+    st.global.u32 [q], x;
+    st.global.u32 [q + 4], i;
+    st.global.f32 [q + 4 * 2], g;
+    mov.u32 x, 101;
+    @!d call (x, d, g), f, (x, v, d, 5);
+    st.global.u32 [q + 12], x;
+    @!d call (_, _, g), f, (9, v, d, 5);
+    @d call (x, d, _), f, (9, v, d, 5);
+    selp.u32 i, 1, 0, d;
+    st.global.u32 [q + 16], x;
+    st.global.u32 [q + 20], i;
+    st.global.f32 [q + 24], g;
+    ld.global.v4.u32 {x, i, _, _}, [table];
+    st.global.u32 [q + 28], x + -1;
+    st.global.u32 [q + 32], i;
+    ld.global.v2.u32 v, [table + 8];
+    st.global.v2.u32 [q + 40], v;
+    mov.u16 one, 1;
+    mov.v4.u16 h, {one, 2, 3, 4};
+    st.global.v4.u16 [q + 48], h;
+    ret;
+}
+"""
+
+
+def test_forms_of_calls_and_operands_that_no_compiler_writes(tmp_path: Path) -> None:
+    running = Running(tmp_path, BY_HAND, "by_hand")
+    out = running.put("y", np.zeros(14, np.int32))
+    running.launch("by_hand", 1, 1, out)
+    stored = np.array(ints(out), np.int32)
+    assert stored[[0, 1, 3, 4, 5, 7, 8, 10, 11]].tolist() == [1052, 0, 77, 1048, 0, 18, 3, -1, 5]
+    assert stored[[2, 6]].view(np.float32).tolist() == [2, 1]
+    assert stored[12:].view(np.uint16).tolist() == [1, 2, 3, 4]
+
+
+# As Numba compiles `this_grid().sync()`: the block `who` leaves before.
+GRID = """
+.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+.visible .entry grid(.param .u64 y, .param .u32 who)
+{
+    .reg .b64 q, grid, slot;
+    .reg .b32 block, leaver, status, value;
+    .reg .pred leaves;
+    ld.param.u64 q, [y];
+    ld.param.u32 leaver, [who];
+    call (grid), cudaCGGetIntrinsicHandle, (1);
+    mov.u32 block, %ctaid.x;
+    setp.eq.u32 leaves, block, leaver;
+    @leaves ret;
+    mad.wide.u32 slot, block, 4, q;
+    st.global.u32 [slot], block + 10;
+    call (status), cudaCGSynchronize, (grid, 0);
+    xor.b32 block, block, 3;
+    mad.wide.u32 slot, block, 4, q;
+    ld.global.u32 value, [slot];
+    call (status), cudaCGSynchronize, (grid, 0);
+    st.global.u32 [slot], value + 100;
+    ret;
+}
+"""
+
+
+def test_the_grid_barrier_of_the_device_runtime(tmp_path: Path) -> None:
+    running = Running(tmp_path, GRID, "grid", checks=("races",))
+    y = running.put("y", np.zeros(4, np.int32))
+    running.launch("grid", 4, 64, y, np.uint32(9))
+    assert ints(y) == [110, 111, 112, 113]
+    with pytest.raises(KernelFault, match=r"threads 1-63 wait at barrier.sync, PTX line 20; thread 0 spins"):
+        running.launch("grid", 4, 64, y, np.uint32(2))
