@@ -109,6 +109,7 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "instructions": seen.instructions,
         "uncounted": seen.uncounted,
         "exchanges": seen.exchanges,
+        "findings": seen.findings,
         "poison_twice": seen.poison_twice,
         "sanitizer": seen.sanitizer,
         "unwritten": seen.unwritten,

@@ -60,6 +60,9 @@ def begin_turn(unit: Unit) -> ir.Function:
         with again:
             b.store(i64(1), at(b, launch, layout.LAUNCH["has_turns"]))
         with begins:
+            stop = at(b, launch, layout.LAUNCH["stop"])
+            is_paused = b.icmp_unsigned("==", b.load(stop, typ=I64), i64(layout.PAUSED))
+            b.store(b.select(is_paused, i64(0), b.load(stop, typ=I64)), stop)
             # The block's first epoch is that of what is there from the beginning.
             _pass_time(b, launch)
             behind = b.add(first, i64(1 << layout.STAMP_SHIFT))
@@ -79,7 +82,7 @@ def begin_turn(unit: Unit) -> ir.Function:
             b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["turn_count"]))
         with lost:
             b.store(i64(1), at(b, launch, layout.LAUNCH["lost_turns"]))
-            b.store(i64(1), at(b, launch, layout.LAUNCH["stop"]))
+            b.store(i64(layout.STOPPED), at(b, launch, layout.LAUNCH["stop"]))
     b.ret_void()
     return function
 

@@ -36,6 +36,7 @@ _OF_TRITON = "global_smem"
 """The shared memory of a Triton kernel, all of it."""
 _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
+_MORE_OF_A_BLOCK, _MOST_OF_ALL_BLOCKS = 256, 2 * _MOST_REPORTS
 _SETTLED = frozenset([layout.UNINITIALIZED, layout.UNARRIVED, layout.STALE, layout.ENDED, layout.NO_FENCE])
 """Kinds that no order between the two accesses makes right."""
 _ORDERLESS = frozenset(
@@ -109,7 +110,7 @@ class LaunchFindings:
         self._machine, self._shadow, self._scene = machine, shadow, scene
         self._found: dict[tuple[object, ...], CheckFinding] = {}
         self._counts: dict[tuple[object, ...], int] = {}
-        self._reports = 0
+        self._reports, self._limit = 0, _MOST_REPORTS
         self.same_value = ""
         """Two plain writes of one value that nothing orders, the first of the launch; no fault."""
         grid, sides = (
@@ -166,8 +167,10 @@ class LaunchFindings:
             self._add_same_value(address, self._access(other), self._access(epoch))
             return
         self._reports += 1
-        if self._reports >= _MOST_REPORTS:
-            self._shadow.stop()
+        if self._reports >= self._limit:
+            # Each further block may still tell a few: it may race with an earlier block, not only within itself.
+            self._shadow.stop(until_next_block=self._reports < _MOST_OF_ALL_BLOCKS)
+            self._limit = self._reports + _MORE_OF_A_BLOCK
         if self._log is not None and kind not in _ORDERLESS:
             self._log.add(kind, address, epoch, other)
         if kind == layout.ORDERED_BY_LUCK:

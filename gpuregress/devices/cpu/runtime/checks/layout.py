@@ -10,6 +10,8 @@ STAMP_SHIFT, THREAD_SHIFT, SITE_SHIFT = 32, 22, 6
 THREAD_MASK = 1023 << THREAD_SHIFT
 SITE_MASK = 0x7FFF << SITE_SHIFT
 MOST_SITES = 1 << 15
+PAUSED, STOPPED = 1, 2
+"""Values of the launch's word `stop`: nothing is reported until the next block begins, or any more; 0: all is."""
 EXPOSED = 1 << 21
 """With `HAS_EARLIER`: the list of a cell's writes has one that may race with a strong access, because it is plain or
 strong for few threads. Alone: see `WRITE_PAIR`."""

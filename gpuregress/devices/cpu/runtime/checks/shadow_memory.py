@@ -201,9 +201,9 @@ class ShadowMemory:
         """Have compiled code tell of no further writes of one value."""
         self._set("same_value", 1)
 
-    def stop(self) -> None:
-        """Have compiled code report nothing more."""
-        self._set("stop", 1)
+    def stop(self, *, until_next_block: bool = False) -> None:
+        """Have compiled code report nothing more, or nothing of the block that runs."""
+        self._set("stop", layout.PAUSED if until_next_block else layout.STOPPED)
 
     @property
     def report(self) -> tuple[int, int, int, int]:

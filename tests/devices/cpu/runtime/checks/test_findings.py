@@ -57,6 +57,9 @@ __device__ __noinline__ int later(int v) {
     if (v) keep[threadIdx.x] = v;
     return keep[(threadIdx.x + v) % 9];
 }
+extern "C" __global__ void crowded(int* z, int n) {
+    for (int i = 0, v = 0; i < n; i++) v += shifted(z, v);
+}
 extern "C" __global__ void beyond(int* z) { later(threadIdx.x + 1); z[threadIdx.x] = later(0); later(4); }
 """
 
@@ -76,6 +79,52 @@ def test_an_inlined_function_is_told_by_its_own_lines_and_the_widest_scope(tmp_p
     with pytest.raises(KernelFault, match=r"at keep\[8\] \(keep has 8\), thread \(4,0,0\) .*, k.cu:13$") as caught:
         program.launch("beyond", 1, 5, z)
     assert (caught.value.location.file, caught.value.location.line) == ("k.cu", 13)
+
+
+def test_many_races_of_one_block_hide_none_between_blocks(tmp_path: Path) -> None:
+    program = Running(tmp_path, INLINED, is_small=True, checks=("races",), only="crowded")
+    first, *_, last = program.launch("crowded", 2, 64, program.put("z", np.zeros(64, np.int32)), np.int32(170)).findings
+    assert first.message.endswith("in two blocks that nothing orders")
+    assert (first.scope, last.scope) == (3, 1)
+    assert last.count > 10_000
+
+
+LANGUAGES = """.version 8.0
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 global_smem[];
+.visible .entry NAME(.param .u64 z) {
+  .reg .b32 %r<9>;
+  .loc 1 3 1
+  mov.u32 %r1, %tid.x;
+  and.b32 %r2, %r1, 16;
+  mov.u32 %r3, global_smem;
+  add.u32 %r4, %r3, %r2;
+  st.shared.u32 [%r4], %r2;
+  shl.b32 %r5, %r1, 2;
+  add.u32 %r5, %r5, %r3;
+  st.shared.u32 [%r5+512], %r1;
+  .loc 1 4 1
+  xor.b32 %r6, %r5, 4;
+  ld.shared.u32 %r7, [%r6+512];
+  ret;
+}
+.file 1 "FILE"
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "word"),
+    [("k.cu", "k", "__syncwarp"), ("k.py", "k", "tl.debug_barrier"), ("k.py", "_Z1kv", "cuda.syncwarp")],
+)
+def test_a_barrier_has_the_name_of_the_language(tmp_path: Path, file: str, name: str, word: str) -> None:
+    text = LANGUAGES.replace("FILE", file).replace("NAME", name)
+    program = Running(tmp_path, text, is_small=True, checks=("races",))
+    z = program.put("z", np.zeros(1, np.int64))
+    report = program.launch("k", 1, 32, z, shared=1024)
+    assert f"two lanes of one warp, with no {word} between" in report.findings[0].message
+    # Triton stores a value that several lanes hold once for each of them.
+    assert ("both write the same value" in report.exchange) == (word != "tl.debug_barrier")
 
 
 def test_what_is_not_freed(tmp_path: Path) -> None:
