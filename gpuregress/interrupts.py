@@ -1,6 +1,6 @@
-"""Stop signal of a run: ^C, SIGTERM and SIGHUP set a flag that select can wait for.
+"""Stop signal of a run, and signals that end a process from outside.
 
-So a run stops between two steps and not inside one.
+^C, SIGTERM and SIGHUP set a flag that select can wait for. So a run stops between two steps and not inside one.
 """
 
 from __future__ import annotations
@@ -9,10 +9,21 @@ import contextlib
 import os
 import signal
 import threading
+from collections.abc import Mapping
 from types import FrameType
 from typing import Any, Self
 
 from gpuregress.errors import Interrupted
+
+FROM_OUTSIDE: Mapping[int, str] = {
+    signal.SIGKILL: "it was killed from outside, or memory ran out (`dmesg` tells whether the system did it)",
+    signal.SIGTERM: "it was ended from outside",
+    signal.SIGINT: "it was ended from outside",
+    signal.SIGHUP: "it was ended from outside",
+    signal.SIGXCPU: "its processor time is limited (see `ulimit -t`)",
+    signal.SIGXFSZ: "the size of its files is limited (see `ulimit -f`)",
+}
+"""Signal → why a process dies of it that we have not killed: for nothing that ran in it."""
 
 
 class StopSignal:

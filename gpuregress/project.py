@@ -289,7 +289,7 @@ def _project(root: Path, document: Document | None) -> Project:
         problems.raise_if_any()
     checker = _Checker(problems)
     data = checker.mapping((), document.data, _below(""))
-    folders = {name: root / name for name in _below("folders.")} | checker.folders(root, data.get("folders"))
+    folders = checker.folders(root, data.get("folders"))
     dumps_address = checker.dumps_address(root, data.get("folders"))
     limits = checker.mapping(("limits",), data.get("limits"), _below("limits."))
     notify = checker.mapping(("notify",), _notify(data.get("notify")), _below("notify."))
@@ -318,6 +318,27 @@ def _project(root: Path, document: Document | None) -> Project:
     return Project(root, folders["configs"], folders["baselines"], folders["runs"], settings, dumps=dumps_address)
 
 
+_FLEETING = ("memory", "data")
+"""Protocols of fsspec whose files live in the process."""
+_LOCAL = ("file", "local")
+_ADDRESS_LIKE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def _folder_problem(name: str, text: Any) -> str:
+    """Say why a text does not name the folder that its writer means; "" if it does."""
+    if not isinstance(text, str) or not text.strip():
+        return f"expected a folder such as {name}, got {show(text)}"
+    if not text.isprintable() or text != text.strip():
+        return f"holds a control character, or begins or ends with a space: {show(text)}"
+    if "://" in text:
+        return f"expected a folder such as {name}, got the address {show(text)}; only folders.dumps may be one"
+    if text.startswith("~") or "$" in text:
+        return f"expected a folder such as {name}, got {show(text)}; neither ~ nor variables are replaced here"
+    if _ADDRESS_LIKE.match(text):
+        return f"{show(text)} is neither an address, as s3://bucket/prefix, nor a plain folder, as ./{text}"
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Checker:
     """Validator of settings; without pydantic, whose import costs every command a tenth of a second."""
@@ -337,25 +358,49 @@ class _Checker:
         return {name: item for name, item in value.items() if name in known}
 
     def folders(self, root: Path, value: Any) -> dict[str, Path]:
-        folders = {}
-        for name, text in self.mapping(("folders",), value, _below("folders.")).items():
-            if not isinstance(text, str) or not text.strip() or "\0" in text:
-                self.problems.add(("folders", name), f"expected a folder such as {name}, got {show(text)}")
+        given = self.mapping(("folders",), value, _below("folders."))
+        folders = {name: root / name for name in _below("folders.") if name != "dumps"}
+        for name, text in given.items():
+            if name == "dumps" and isinstance(text, str) and "://" in text:
+                continue
+            problem = _folder_problem(name, text)
+            if problem:
+                self.problems.add(("folders", name), problem)
             else:
                 folders[name] = root / text
+        places = {name: os.path.realpath(folder) for name, folder in folders.items()}
+        for name in given:
+            same = [other for other in places if other != name and places[other] == places.get(name)]
+            if places.get(name) == os.sep:
+                self.problems.add(("folders", name), "is the root of the file system; expected a folder in it")
+            elif same:
+                self.problems.add(("folders", name), f"is the folder of {same[0]}, too; expected one of its own")
         return folders
 
     def dumps_address(self, root: Path, value: Any) -> str:
         text = value.get("dumps") if isinstance(value, dict) else None
         if not isinstance(text, str) or not text.strip():
             return ""
-        if "://" not in text:
-            return f"file://{root / text}"
-        if not text.partition("://")[2].strip("/"):
-            self.problems.add(
-                ("folders", "dumps"),
-                f"names no folder: expected an address such as s3://bucket/prefix, got {show(text)}",
-            )
+        if "://" in text:
+            protocol, _, path = text.partition("://")
+            if protocol.lower() in _FLEETING:
+                problem = f"a {protocol}:// address is gone when the command ends, and the dumps with it"
+            elif not path.strip("/"):
+                problem = "names no folder"
+            elif protocol.lower() in _LOCAL and not path.startswith("/"):
+                problem = f"does not begin with {protocol}:///, so it is relative to the folder of each command"
+            elif not text.isprintable() or text != text.strip():
+                problem = "holds a control character, or begins or ends with a space"
+            else:
+                problem = ""
+            if problem:
+                problem += f"; expected an address such as s3://bucket/prefix, got {show(text)}"
+        else:
+            text, problem = f"file://{root / text}", ""
+        if not problem and "::" in text:
+            problem = f"holds `::`, which chains addresses; expected one address or folder, got {show(text)}"
+        if problem:
+            self.problems.add(("folders", "dumps"), problem)
         if _SECRET_IN_ADDRESS.search(text):
             self.problems.add(
                 ("folders", "dumps"),

@@ -34,8 +34,24 @@ def test_how_they_are_shown(text: str, shown: str) -> None:
     assert escapes.visible(text) == shown
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\nb\r\n\nc", "a\n| b\\x0d\n| \n| c"),
+        ("::error::x", "| ::error::x"),
+        ("a\n \u00a0::error::x", "a\n|  \u00a0::error::x"),
+        ("a ##[error]x ###[group] ##vso[task.x]", r"a #\x23[error]x ##\x23[group] #\x23vso[task.x]"),
+        ("## a [b], std::x", "## a [b], std::x"),
+    ],
+)
+def test_an_entry_forges_no_line_and_no_command(text: str, shown: str) -> None:
+    assert escapes.entry(text) == shown
+    assert escapes.inert(shown) == shown
+
+
 def test_html_is_text_also_in_an_attribute() -> None:
     assert escapes.visible_html("\"><script>'\x1b") == "&quot;&gt;&lt;script&gt;&#x27;\\x1b"
+    assert escapes.visible_html("x\n ::a::\n##[b]") == "x\n &#58;:a::\n#&#35;[b]"
 
 
 @given(st.text())

@@ -180,6 +180,48 @@ def test_a_default_rule_that_can_hardly_fail_is_refused(tmp_path: Path, rule: st
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [
+        ("dumps: 'memory://x'", "a memory:// address is gone when the command ends, and the dumps with it"),
+        ("dumps: 'Memory://x'", "is gone when the command ends"),
+        ("dumps: 'simplecache::s3://bucket/x'", "holds `::`, which chains addresses"),
+        ("dumps: '::'", "holds `::`"),
+        ("dumps: 'a::b'", "holds `::`"),
+        ("dumps: /", "dumps: is the root of the file system"),
+        ("dumps: ../../../../../../../../..", "dumps: is the root of the file system"),
+        ("dumps: 'file://'", "names no folder"),
+        ("dumps: 'file:////'", "names no folder"),
+        ("dumps: 'file://x/y'", "does not begin with file:///"),
+        ("dumps: 's3:/bucket/x'", "'s3:/bucket/x' is neither an address, as s3://bucket/prefix, nor a plain folder"),
+        ('dumps: "s3://bucket/x\\n::error::y"', "holds a control character"),
+        ("dumps: runs", "dumps: is the folder of runs, too"),
+        ("dumps: ~/x", "neither ~ nor variables are replaced here"),
+        ("runs: $HOME/x", "neither ~ nor variables are replaced here"),
+        ("baselines: 's3://bucket/x'", "only folders.dumps may be one"),
+        ("runs: './baselines/'", "runs: is the folder of baselines, too"),
+        ("configs: link", "configs: is the folder of baselines, too"),
+        ("runs: /..", "runs: is the root of the file system"),
+        ("runs: ' '", "expected a folder such as runs"),
+        ('runs: "a\\rb"', "holds a control character"),
+    ],
+)
+def test_a_folder_that_is_not_what_it_says_is_refused(tmp_path: Path, folders: str, message: str) -> None:
+    (tmp_path / "link").symlink_to("baselines")
+    (tmp_path / "gpuregress.yaml").write_text(f"folders:\n  {folders}\n")
+    with pytest.raises(JobErrors) as caught:
+        find(tmp_path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}/gpuregress.yaml:2: folders.")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("dumps", ["accepted", "/mnt/a b/x", "./x:y", "file:///mnt/x", "s3://bucket", "sftp://me@h/x"])
+def test_folders_and_addresses_of_dumps(tmp_path: Path, dumps: str) -> None:
+    (tmp_path / "gpuregress.yaml").write_text(f"folders: {{dumps: '{dumps}', configs: .}}\n")
+    assert find(tmp_path).dumps == (dumps if "://" in dumps else f"file://{tmp_path / dumps}")
+
+
 def test_wrong_sizes_and_ages(tmp_path: Path) -> None:
     path = tmp_path / "gpuregress.yaml"
     path.write_text("retention:\n  age: 90\n  size: big\ndumps:\n  compress_above: 0\n  compres: 1\n")

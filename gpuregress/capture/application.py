@@ -7,6 +7,7 @@ import fcntl
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from gpuregress.errors import UsageError
 
 _INJECTION = "CUDA_INJECTION64_PATH"
+PROBE_S = 60.0
 OTHERS_S = 10.0
 """Seconds that processes which outlive the first one are waited for."""
 
@@ -113,6 +115,19 @@ def run(command: Sequence[str], library: Path, cupti: Path, folder: Path, choice
         with contextlib.suppress(KeyboardInterrupt):
             _wait_for_others(folder)
     return ApplicationEnd(code, process.pid, _running(folder))
+
+
+def driver_problem() -> str:
+    """Describe why CUDA cannot start in the environment of an application; "" where it can.
+
+    A process of its own asks: it finds the libraries that the application would find, and a driver that hangs or
+    crashes ends only it.
+    """
+    probe = "from gpuregress.devices.cuda import prerequisites; print(prerequisites.driver_lack())"
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        command = [sys.executable, "-P", "-c", probe]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PROBE_S, check=True).stdout.strip()
+    return ""
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

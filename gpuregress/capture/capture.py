@@ -13,7 +13,7 @@ from gpuregress.capture import application, job_text, jobs, library, raw_log, re
 from gpuregress.capture.application import ApplicationEnd, Choice
 from gpuregress.capture.jobs import CannotCapture, Target, WrittenJob
 from gpuregress.capture.records import CapturedLaunch, CapturedProcess
-from gpuregress.errors import UsageError
+from gpuregress.errors import HarnessError, UsageError
 from gpuregress.launch_log import LaunchBegin, LaunchFault
 from gpuregress.project import Project
 
@@ -48,6 +48,7 @@ class Capture:
         unfinished: the launches that never came back, as far as is known.
         cut: ids of the processes that ended without `exit` while launches were under way.
         problems: what the injection library could not do.
+        lack: why CUDA cannot start here, where no launch was seen.
     """
 
     end: ApplicationEnd
@@ -60,6 +61,7 @@ class Capture:
     unfinished: tuple[str, ...]
     cut: tuple[int, ...]
     problems: tuple[str, ...]
+    lack: str = ""
 
 
 def capture(
@@ -82,7 +84,11 @@ def capture(
     """
     if source is not None and not source.is_file():
         raise UsageError(f"there is no file {source}")
-    built, cupti = library.build(), library.find_cupti()
+    try:
+        built, cupti = library.build(), library.find_cupti()
+    except HarnessError as error:
+        problem = application.driver_problem()
+        raise HarnessError(f"{problem}. Also, {error}" if problem else str(error)) from error
     folder = project.root / FOLDER
     with storage.disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,6 +114,7 @@ def capture(
                 *(f"process {one.number}: {text}" for one in processes for text in one.problems),
                 *(f"process {one} still runs: what it launches from now on is not captured" for one in end.running),
             ),
+            "" if merged.launches else application.driver_problem(),
         )
 
 

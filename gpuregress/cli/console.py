@@ -1,4 +1,4 @@
-"""Output to stdout and stderr, with control characters made visible, and with colours on a terminal.
+"""Output to stdout and stderr, with text from outside escaped, and with colours on a terminal.
 
 `NO_COLOR` (not empty) turns colours and the progress bar off, `FORCE_COLOR` (not empty, not 0) turns colours on in a
 pipe, too; `NO_COLOR` wins. A terminal that is `dumb` gets neither, and a CI server (`CI`) no bar. stdout and stderr are
@@ -14,22 +14,35 @@ from typing import TextIO
 
 import click
 
-from gpuregress.escapes import visible
+from gpuregress.escapes import entry, inert, visible
 
 Colour = str | int | None
 """A name of click's, or one of xterm's 256."""
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True, colour: Colour = None) -> None:
-    """Print a text, its control characters made visible.
+    """Print an entry of ours: one line, and further ones behind a mark where text from outside has them.
 
     Args:
-        text: may hold newlines and tabs.
+        text: see `escapes.entry`.
         err: to stderr.
         nl: end the line.
         colour: of the whole text.
     """
     say_spans([(text, colour)], err=err, nl=nl)
+
+
+def say_document(text: str, *, err: bool = False, is_inert: bool = False) -> None:
+    """Print a text that was made of whole lines, their control characters made visible.
+
+    Args:
+        text: ends with a newline.
+        err: to stderr.
+        is_inert: it holds no command to a CI server that is not ours.
+    """
+    shown = visible(text)
+    is_log = os.environ.get("GITHUB_ACTIONS") == "true"
+    _write(sys.stderr if err else sys.stdout, shown if is_inert or not is_log else inert(shown))
 
 
 def say_spans(spans: Sequence[tuple[str, Colour]], *, err: bool = False, nl: bool = True) -> None:
@@ -41,12 +54,12 @@ def say_spans(spans: Sequence[tuple[str, Colour]], *, err: bool = False, nl: boo
         nl: end the line.
     """
     stream = sys.stderr if err else sys.stdout
-    coloured = has_colour(stream)
-    parts = (
-        click.style(visible(text), fg=colour) if coloured and colour is not None else visible(text)
-        for text, colour in spans
-    )
-    _write(stream, "".join(parts) + ("\n" if nl else ""))
+    if has_colour(stream):
+        parts = (click.style(entry(text), fg=colour) if colour is not None else entry(text) for text, colour in spans)
+        line = "".join(parts)
+    else:
+        line = entry("".join(text for text, _ in spans))
+    _write(stream, line + ("\n" if nl else ""))
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -61,7 +61,7 @@ def print_json(value: Any) -> None:
     """Print plain JSON values."""
     from gpuregress.escapes import json_text
 
-    console.say(json_text(value, indent=2))
+    console.say_document(json_text(value, indent=2) + "\n", is_inert=True)
 
 
 def message_option(text: str) -> Callable[..., Any]:
@@ -77,10 +77,10 @@ def message(text: str) -> str:
     Raises:
         BadParameter: it holds a control character.
     """
-    from gpuregress.escapes import visible
+    from gpuregress.escapes import one_line, visible
 
     if visible(text) != text:
-        raise click.BadParameter(f"'{visible(text)}' holds a control character; say it in plain text")
+        raise click.BadParameter(f"'{one_line(text)}' holds a control character; say it in plain text")
     return text
 
 
@@ -91,7 +91,7 @@ def write_report(target: str, text: str) -> None:
         StorageError: it cannot be written.
     """
     if target == "-":
-        console.say(text, nl=False)
+        console.say_document(text, is_inert=True)
         return
     from gpuregress import storage
 
@@ -107,9 +107,34 @@ def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options `--report FORMAT=FILE`, `--json F`, `--junit F`, `--html F`."""
     for name, text in (("html", "HTML"), ("junit", "JUnit XML"), ("json", "JSON")):
         function = click.option(
-            f"--{name}", metavar="F", type=values.REPORT, help=f"Write the results as {text} to F (- is stdout)."
+            f"--{name}",
+            multiple=True,
+            callback=_only_one,
+            metavar="F",
+            type=values.REPORT,
+            help=f"Write the results as {text} to F (- is stdout).",
         )(function)
     return report_files_option(function)
+
+
+def _only_one(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """The file of a report; a second one would be written and the first one not."""
+    if len(given) > 1:
+        name = param.name
+        raise click.BadParameter(f"it is given {len(given)} times; a further file is --report {name}={given[-1]}")
+    return given[0] if given else None
+
+
+def name_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Option `-k GLOB`, for cases that match one of several globs."""
+    return click.option(
+        "-k",
+        "name_glob",
+        multiple=True,
+        callback=lambda _ctx, _param, globs: "|".join(globs) or None,
+        metavar="GLOB",
+        help="Only cases whose name matches GLOB; can be repeated.",
+    )(function)
 
 
 def report_files_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,7 +173,7 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="auto|cpu|cuda[:N]",
             help="Where to run; cuda takes every GPU of this host, auto a GPU if there is one.",
         ),
-        click.option("-k", "name_glob", metavar="GLOB", help="Only cases whose name matches GLOB."),
+        name_option,
         click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only jobs with this tag; can be repeated."),
         click.option(
             "-j", "--jobs", "workers", type=click.IntRange(1, 1024), help="Workers  [default: one a core, or one a GPU]"

@@ -44,7 +44,7 @@ def guard(command: Callable[[], Any]) -> int:
     except JobErrors as error:
         with contextlib.suppress(OSError):
             for one in error.errors:
-                console.say(_lines(str(_relative(one))), err=True)
+                console.say(f"gpuregress: {_relative(one)}", err=True)
         return error.exit_code
     except GpuregressError as error:
         return _say(str(error), error.exit_code)
@@ -76,20 +76,17 @@ def _relative(error: JobError) -> JobError:
 
 def _say(message: str, code: int) -> int:
     with contextlib.suppress(OSError):  # stderr is full, or its reader has left: the exit code must say it
-        console.say(_lines(message), err=True)
+        console.say(f"gpuregress: {message}", err=True)
     return code
-
-
-def _lines(message: str) -> str:
-    """The message after our name; further lines are indented, so that none looks like a message of its own."""
-    return "gpuregress: " + message.replace("\n", "\n  ")
 
 
 def _show(error: click.ClickException) -> None:
     """Print click's message, with the usage of the command."""
     text = io.StringIO()
     error.show(text)
-    console.say(text.getvalue(), err=True, nl=False)
+    message = f"Error: {error.format_message()}"
+    console.say_document(text.getvalue().rpartition(message)[0], err=True)
+    console.say(message, err=True)
 
 
 def _report_bug(error: BaseException) -> str:

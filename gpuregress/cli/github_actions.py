@@ -30,7 +30,7 @@ def annotate(summary: RunSummary, root: Path, targets: Sequence[Target], *, to_s
     from gpuregress.report.formats import github
 
     if is_action and ("github", "-") not in targets:
-        console.say(github.render(summary, root), err=to_stderr, nl=False)
+        console.say_document(github.render(summary, root), err=to_stderr, is_inert=True)
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
         try:

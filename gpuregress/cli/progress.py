@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import TYPE_CHECKING, Any, Self
 
 from gpuregress.cli import console
-from gpuregress.escapes import one_line, visible
+from gpuregress.escapes import entry, one_line
 from gpuregress.report import terminal
 from gpuregress.session.events import Advanced, Compiled, Compiling, Event, Judged, Listener, Planned, Started, ignore
 
@@ -82,7 +82,7 @@ class BarProgress:
             return
         from rich.text import Text
 
-        self._progress.console.print(Text(visible(line), style=_colour(event) or ""))
+        self._progress.console.print(Text(entry(line), style=_colour(event) or ""))
 
     def _move(self, event: Event) -> None:
         if isinstance(event, Advanced):

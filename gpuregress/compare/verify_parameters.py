@@ -1,9 +1,12 @@
-"""Parameters of a user's `verify` function: the two sides by position, all else by name."""
+"""Parameters of a user's functions.
+
+`verify` gets the two sides by position, all else by name. The others get their arguments by position alone.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from inspect import Parameter
 
 from gpuregress.document.problems import suggestion
@@ -55,6 +58,29 @@ def problem(function: str, parameters: Iterable[Parameter]) -> str | None:
                 f"{signature} has the unknown parameter {parameter.name!r}{hint}; after (expected, actual) verify "
                 f"passes by name: {', '.join(NAMES)}; rename it, or give it a default"
             )
+    return None
+
+
+def problem_by_position(function: str, parameters: Iterable[Parameter], names: Sequence[str]) -> str | None:
+    """Explain why a function cannot be called with these arguments by position; None if it can.
+
+    Args:
+        function: its name.
+        parameters: of the function, in order.
+        names: what the arguments are called; a parameter with the name of another one has been exchanged with it.
+    """
+    parameters = tuple(parameters)
+    signature, wanted = f"{function}({', '.join(map(str, parameters))})", f"({', '.join(names)})"
+    positional = [parameter for parameter in parameters if parameter.kind in _BY_POSITION]
+    for parameter, name in zip(positional, names, strict=False):
+        meaning = _meaning(parameter.name)
+        if meaning in names and meaning != name:
+            return f"{signature} has {parameter.name!r} in the wrong place; it is called with {wanted}, in this order"
+    takes_more = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters)
+    required = [parameter for parameter in parameters if parameter.default is Parameter.empty]
+    too_many = [one for one in required if one.kind is Parameter.KEYWORD_ONLY or one in positional[len(names) :]]
+    if too_many or (len(positional) < len(names) and not takes_more):
+        return f"{signature} does not take {wanted}, which it is called with"
     return None
 
 

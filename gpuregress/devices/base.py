@@ -73,7 +73,8 @@ class LaunchReport:
         counters: event name → count, the same on every run (empty where the device does not count).
         instructions: executed by all threads, the same on every run and machine; None where the device does not count.
         uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
-        exchange: how lanes of a warp exchanged values with no wait between, in words; "" where they did not.
+        exchange: what lanes of a warp did that is no fault, but not sure to be right, in words: exchanged values with
+            no wait between, left a barrier or a mask out; "" where they did not.
         findings: of the dynamic checks that `Device.instrument` asked for.
         unwatched: what those checks could not watch, in words; "" where they watched all that they can.
         costs: of each instruction, where `Device.instrument` asked for it; files as the compiler names them.

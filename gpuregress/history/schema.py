@@ -46,7 +46,7 @@ NUMBER_COLUMNS = (
     "compared",
     "place",
 )
-"""Of a result: its numbers; the samples are little-endian float32. `place` is the name of a pattern, or NULL."""
+"""Of a result: its numbers; the samples are little-endian float32. `place` is a kind of pattern, or NULL."""
 
 ADDED = {"differing": "INTEGER", "compared": "INTEGER", "place": "TEXT"}
 """The last of these, which version 5 added: column → its type."""

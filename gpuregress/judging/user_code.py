@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gpuregress import storage
 from gpuregress.errors import HarnessError
 from gpuregress.frozen import dataclass
-from gpuregress.interrupts import StopSignal
+from gpuregress.interrupts import FROM_OUTSIDE, StopSignal
 from gpuregress.records import Case, Check, Comparison, Dump, PythonFunction, Rule, from_json
 from gpuregress.workers.watchdog import STARTING_S
 from gpuregress.workers.worker_process import DeviceSlot, Worker
@@ -87,6 +87,7 @@ class UserCodeProcess:
         """Compare a pair by the user's `verify` function.
 
         Raises:
+            HarnessError: the process was killed from outside.
             Interrupted: the user asked to stop.
         """
         rule, actual = pair.request.rule, pair.actual
@@ -98,6 +99,7 @@ class UserCodeProcess:
         """Check a dump by the user's function.
 
         Raises:
+            HarnessError: the process was killed from outside.
             Interrupted: the user asked to stop.
         """
         failed = Comparison(actual.buffer, "check", check.name, same=False, identical=False, of=actual.count)
@@ -124,7 +126,11 @@ class UserCodeProcess:
         message = f"{name} did not come back within {limit_s:g} s"
         if not alive:
             process.end(grace_s=0.5)
+            why = FROM_OUTSIDE.get(-(process.process.returncode or 0))
             message = f"{name}: {process.death().replace('worker process', 'process it ran in')}"
+            if why is not None:
+                self._end(folders)
+                raise HarnessError(f"{message}: {why}")
         tail = process.tail()
         self._end(folders)
         return dataclasses.replace(failed, message=message + (f"; it last said: {tail[-1]}" if tail else ""))

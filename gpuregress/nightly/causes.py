@@ -50,7 +50,7 @@ def extent_of(verdict: Verdict) -> Extent | None:
     if verdict.status != "differ" or failing is None:
         return None
     error = failing.figures.max_abs if isinstance(failing.figures, ErrorFigures) else None
-    place = next((one.pattern for one in failing.findings if one.pattern in PLACES), "")
+    place = next((PLACES[one.pattern] for one in failing.findings if one.pattern in PLACES), "")
     return Extent(failing.differing, failing.of, error, place)
 
 

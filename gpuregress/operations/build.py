@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress import plan
@@ -83,7 +84,13 @@ def build(
     return BuildResult(
         cache.folder(),
         len(results) - len(errors),
-        tuple(str(error) for error in failures),
+        tuple(_counted(failures)),
         code,
         len(errors) - len(failures),
     )
+
+
+def _counted(failures: Sequence[GpuregressError]) -> Iterator[str]:
+    """The errors, each once: what is wrong with this host is wrong with every program."""
+    for text, count in Counter(map(str, failures)).items():
+        yield f"{count} programs: {text}" if count > 1 else text

@@ -182,6 +182,7 @@ class _JobPlanning:
             for buffer, items in self.job.checks.items()
             if buffer in buffers and buffer != DEVICE
         }
+        self._check_signatures(scope, checks)
         repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.model_fields_set else ("repeat",)
         repeat = self.overrides.repeat or scope.whole(
             self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
@@ -299,6 +300,14 @@ class _JobPlanning:
             or (self.job.variants and self.job.variants.arch)
         )
         return source.arch if is_named else None
+
+    @staticmethod
+    def _check_signatures(scope: Scope, checks: Mapping[str, tuple[records.Check, ...]]) -> None:
+        """Report functions of checks that cannot be called with what they get."""
+        for name, wanted in checks.items():
+            for check in wanted:
+                if check.name == "python" and isinstance(check.setting, str):
+                    verify_signature.check(scope, ("checks", name), check.setting, verify_signature.CHECK)
 
     def _settings(self, scope: Scope, source: records.Source, launches: Sequence[records.Launch]) -> CaseSettings:
         def whole(section: str, name: str, value: float | str | None, low: int = 0) -> int | None:

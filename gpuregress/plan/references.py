@@ -13,7 +13,7 @@ from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
 from gpuregress.frozen import dataclass
-from gpuregress.plan import comparison_rules, sources
+from gpuregress.plan import comparison_rules, sources, verify_signature
 from gpuregress.records import Rule
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.reference import ReferenceSpec
@@ -69,7 +69,9 @@ def case_references(
     for name, item in file.job.reference.items():
         if item.python is not None:
             path = user_functions.existing(scope, item.python, _key(file, name, "python"))
-            functions |= {name: path} if path else {}
+            if path:
+                functions[name] = path
+                verify_signature.check(scope, _key(file, name, "python"), path, verify_signature.REFERENCE)
         elif item.file is not None:
             found = data_files.resolve(scope, _key(file, name, "file"), item.file, earlier)
             files |= {name: found.path} if found else {}

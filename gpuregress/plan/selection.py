@@ -55,7 +55,8 @@ class CaseFilter:
     """A filter of selected cases.
 
     Attributes:
-        name_glob: keep only cases whose name, or job's name, it matches.
+        name_glob: keep only cases whose name, or job's name, it matches; several globs have `|` between them, which no
+            name of a case holds.
         tags: keep only cases with one of these.
     """
 
@@ -66,13 +67,17 @@ class CaseFilter:
         """Tell whether a case is kept."""
         if self.tags and not set(self.tags) & set(case.tags):
             return False
-        return self.name_glob is None or _matches(case, self.name_glob)
+        return not self.globs or any(_matches(case, glob) for glob in self.globs)
+
+    @property
+    def globs(self) -> list[str]:
+        """The globs of which a case's name must match one."""
+        return self.name_glob.split("|") if self.name_glob else []
 
     @property
     def options(self) -> str:
         """The options of the command line: `-k GLOB --tag TAG`."""
-        given = [f"-k {self.name_glob}"] if self.name_glob else []
-        return " ".join([*given, *(f"--tag {tag}" for tag in self.tags)])
+        return " ".join([*(f"-k {glob}" for glob in self.globs), *(f"--tag {tag}" for tag in self.tags)])
 
 
 EVERY_CASE, AS_PLANNED = CaseFilter(), CaseOverrides()
@@ -122,6 +127,9 @@ def make(
     broken = wrong.jobs(project, {case.job for case in planned})
     if not kept and not broken:
         raise NothingToDo("\n".join([_nothing(project, jobs, filters), *notes]))
+    unused = [glob for glob in filters.globs if not any(_matches(case, glob) for case in chosen)]
+    if kept and unused and not broken:
+        raise NothingToDo(f"no case is left by -k {unused[0]}, beside the other globs: `gpuregress list` shows all")
     others = {case.job for case in planned} - {case.job for case in kept}  # a job without cases keeps its note
     remaining_notes = tuple(note for note in notes if note.partition(":")[0] not in others)
     return Plan(kept, remaining_notes, broken)

@@ -1,8 +1,9 @@
-"""Check of a job's `verify` functions against the arguments that they get, without importing them."""
+"""Check of a job's Python functions against the arguments that they get, without importing them."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import lru_cache
 from inspect import Parameter
 from pathlib import Path
@@ -11,9 +12,14 @@ from gpuregress.compare import verify_parameters
 from gpuregress.document.reader import Key
 from gpuregress.spec.resolve.scope import Scope
 
+REFERENCE = ("inputs", "case")
+"""The arguments of a reference."""
+CHECK = ("array", "case")
+"""Those of a check. A fill gets its arguments by name."""
 
-def check(scope: Scope, key: Key, function: str) -> None:
-    """Report a function that `verify` cannot call, with its file and line.
+
+def check(scope: Scope, key: Key, function: str, names: Sequence[str] = ()) -> None:
+    """Report a function that cannot be called, with its file and line.
 
     Only functions that the file itself defines, without decorators, are checked. The others are when they are called.
 
@@ -21,12 +27,17 @@ def check(scope: Scope, key: Key, function: str) -> None:
         scope: errors are reported there.
         key: of the function.
         function: `/abs/module.py:name`; the file was parsed before.
+        names: its arguments by position; (): those of `verify`.
     """
     path, _, name = function.rpartition(":")
     defined = _definition(Path(path), name, Path(path).stat().st_mtime_ns)
     if defined is None or defined.decorator_list:
         return
-    problem = verify_parameters.problem(name, _parameters(defined.args))
+    parameters = _parameters(defined.args)
+    if names:
+        problem = verify_parameters.problem_by_position(name, parameters, names)
+    else:
+        problem = verify_parameters.problem(name, parameters)
     if problem:
         scope.problems.add(key, f"{path}:{defined.lineno}: {problem}")
 

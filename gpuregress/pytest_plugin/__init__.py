@@ -102,9 +102,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Print the report of the run as a section."""
     texts = config.stash.get(_TEXTS, [])
     if texts:
+        from gpuregress.escapes import entry
+
         terminalreporter.section("gpuregress")
         for text in texts:
-            terminalreporter.write_line(text)
+            terminalreporter.write_line(entry(text))
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from gpuregress.diagnose import DifferenceSample, Evidence
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError
+from gpuregress.escapes import entry
 from gpuregress.numeric import float_environment
 from gpuregress.records import BufferVerdict, Comparison, Rule, Verdict
 from gpuregress.report import terminal
@@ -37,7 +38,7 @@ def difference(name: str, array: npt.NDArray[Any], element: ElementType, rule: R
     try:
         baseline = reader.read(path)
     except GpuregressError as error:
-        return f"{name}: {error}"
+        return entry(f"{name}: {error}")
     header = baseline.header
     if (header.element_type.name, header.shape) != (element.name, array.shape):
         was, now = _kind(header.element_type, header.shape), _kind(element, array.shape)
@@ -49,7 +50,7 @@ def difference(name: str, array: npt.NDArray[Any], element: ElementType, rule: R
     if comparison.same:
         return ""
     verdict = Verdict(name, name, "differ", buffers=(BufferVerdict(name, "differ", comparisons=(comparison,)),))
-    return "\n".join(terminal.details(verdict))
+    return "\n".join(map(entry, terminal.details(verdict)))
 
 
 def _compared(request: ComparisonRequest, expected: npt.NDArray[Any], actual: npt.NDArray[Any]) -> Comparison:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gpuregress.errors import GpuregressError, JobErrors
-from gpuregress.escapes import visible
+from gpuregress.escapes import entry
 from gpuregress.plan import CaseOverrides
 from gpuregress.plan.kept import plans
 from gpuregress.pytest_plugin import run_of_session
@@ -117,8 +117,10 @@ class CaseItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return our words for a case that failed, without a traceback."""
-        if isinstance(excinfo.value, CaseFailure | GpuregressError):
+        if isinstance(excinfo.value, CaseFailure):
             return str(excinfo.value)
+        if isinstance(excinfo.value, GpuregressError):
+            return entry(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
@@ -139,7 +141,7 @@ def failure_text(reached: ReachedVerdict, root: Path) -> str:
         lines += [f"to accept it: {accept}", "          or: pytest --gpuregress-accept"]
     if reached.refusal:
         lines.append(f"not accepted: {reached.refusal}")
-    return visible("\n".join(lines))
+    return "\n".join(map(entry, lines))
 
 
 def _relative(path: str) -> str:

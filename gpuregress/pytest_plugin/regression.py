@@ -21,7 +21,7 @@ from gpuregress.api import arrays
 from gpuregress.compare.rule_validation import validate_rule
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import writer
-from gpuregress.escapes import visible
+from gpuregress.escapes import inert, visible
 from gpuregress.pytest_plugin import array_comparison, baseline_names, num_regression
 from gpuregress.records import Rule
 
@@ -212,7 +212,7 @@ class KernelRegression:
             what = "no baseline yet; written, see whether it is right" if is_new else "--force-regen: written anew"
             texts += [f"{what}:", *(f"  {_shown(path)}" for path in written)]
         if texts:
-            pytest.fail(visible("\n".join(texts)), pytrace=False)
+            pytest.fail(inert(visible("\n".join(texts))), pytrace=False)
 
     def _write_obtained(self, one: _Given, paths: Mapping[str, Path]) -> list[str]:
         """Write what a test gave, and return the line that says where."""

@@ -122,7 +122,12 @@ class Comparison:
     @property
     def difference(self) -> str:
         """The message, or the number of differing elements."""
-        return self.message or f"{self.differing} of {self.of} differ"
+        return self.message or self.share_text or "differs"
+
+    @property
+    def share_text(self) -> str:
+        """`3 of 8 differ`; "" where the elements that fail are not known, as for a sum."""
+        return f"{self.differing} of {self.of} differ" if self.differing else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from gpuregress.escapes import one_line
+from gpuregress.escapes import entry, one_line
 from gpuregress.records import NightChanges, NightFailure, NightRemark, RunSummary, Since, Verdict
 from gpuregress.report import terminal
 
@@ -74,7 +74,7 @@ def full(summary: RunSummary) -> str:
     """The report without bounds, as text; "" of a run that is no night."""
     if summary.changes is None:
         return ""
-    return "".join(f"{line}\n" for line in _lines(summary, "", is_full=True)) + "\n"
+    return "".join(f"{entry(line)}\n" for line in _lines(summary, "", is_full=True)) + "\n"
 
 
 def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:

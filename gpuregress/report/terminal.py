@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from gpuregress.escapes import one_line, visible
+from gpuregress.escapes import entry, one_line
 from gpuregress.records import STATUSES, BufferVerdict, Comparison, Element, RunSummary, Status, Verdict, side_text
 from gpuregress.report import accuracy_text, coverage_text, tolerance_text
 
@@ -89,7 +89,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
 def full(summary: RunSummary, *, root: Path) -> str:
     """The whole report: a line for each case, then all of `closing`."""
     lines = (case_line(verdict, verbose=True) for verdict in summary.verdicts)
-    return visible("\n".join([*lines, *closing(summary, root=root, verbose=True)])) + "\n"
+    return "".join(f"{entry(line)}\n" for line in (*lines, *closing(summary, root=root, verbose=True)))
 
 
 def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
@@ -245,10 +245,10 @@ def details(verdict: Verdict, root: Path | None = None) -> list[str]:
     for buffer in verdict.buffers:
         if buffer.status not in ("pass", "skip"):
             lines += _buffer_details(buffer, root)
-    # The further lines of an error (a compiler's, with its caret) must stay as they are.
-    lines += [note if verdict.status == "error" else f"note: {note}" for note in verdict.notes]
+    # The further lines of an error (a compiler's, with its caret) must stay as they are behind their mark.
+    lines += [f"| {note}" if verdict.status == "error" else f"note: {note}" for note in verdict.notes]
     if outcome is not None and outcome.output and verdict.status != "pass":
-        lines += ["the kernels printed:", *(f"  {line}" for line in outcome.output.splitlines()[:20])]
+        lines += ["the kernels printed:", *(f"| {line}" for line in outcome.output.splitlines()[:20])]
     return lines
 
 
@@ -298,7 +298,7 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
             continue
         worst = element_text(main.worst, main.against) if main.worst else main.message
         finding = main.findings[0].pattern if main.findings else ""
-        yield (verdict.case, buffer.name, f"{main.differing} of {main.of}", worst, finding)
+        yield (verdict.case, buffer.name, main.share_text.removesuffix(" differ"), worst, finding)
 
 
 def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:

@@ -137,3 +137,8 @@ class _WatchedParameters(dict[str, Any]):  # noqa: PLW1641 - a dict has no hash
     def setdefault(self, name: str, default: Any = None) -> Any:
         self._note(_PARAMETERS)
         return super().setdefault(name, default)
+
+
+# What a function does with them is told by these names.
+_WatchedCase.__name__ = Case.__name__
+_WatchedParameters.__name__ = dict.__name__

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpuregress import read_log
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_KERNEL, Source
+from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, Source
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_names, kernel_text
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -33,6 +33,7 @@ class NvrtcResult:
         symbols: the same for variables.
         compiler: `nvrtc 13.5.37`, the release that the PTX itself names.
         warnings: the compiler's own words, "" if it had none.
+        shows_folder: whether the PTX depends on the folder of the project, as through `__FILE__` in a header.
     """
 
     ptx: str
@@ -40,6 +41,7 @@ class NvrtcResult:
     symbols: Mapping[str, str]
     compiler: str
     warnings: str
+    shows_folder: bool = False
 
 
 _GIVEN = frozenset(["-lineinfo", "--generate-line-info", "-device-int128", "--device-int128"])
@@ -119,6 +121,12 @@ def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[s
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
 
+_UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void gpuregress_unit() {{}}\n'
+"""The first external symbol of every source, which compiled code without debug information does not contain.
+
+The compiler makes the names of internal variables and functions (`static`, or of an unnamed namespace) unique by the
+first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
+"""
 _MOST_ATTEMPTS = 5
 _DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
 """Options with which functions without annotation are device code."""
@@ -247,7 +255,7 @@ def _attempt(
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-            f'{implied}#line 1 "{path.name}"\n{given.text}{source.harness}{asked.text}'.encode(),
+            f'{implied}{_UNIT}#line 1 "{path.name}"\n{given.text}{source.harness}{asked.text}'.encode(),
             str(path).encode(),
             len(virtual),
             [content.encode() for content in virtual.values()],
@@ -308,8 +316,25 @@ def _compile(
         {name: lowered[name] for name in source.symbols},
         f"nvrtc {_release(ptx)}",
         compiler_messages.locations(log, source).strip(),
+        _shows_folder(source, given, ptx, folders),
     )
     return _Attempt(given, compiled, log)
+
+
+def _shows_folder(source: Source, given: TranslationUnit, ptx: str, folders: tuple[Path, ...]) -> bool:
+    """Tell whether the PTX depends on the folder of the project."""
+    from gpuregress.toolchain.host_code import path_macros  # noqa: PLC0415 - not for cached programs
+
+    files = inputs(source)
+    if path_macros.shows_folder(ptx, (*folders, *(file.parent for file in files.files))):
+        return True
+    defined = [f"{name}={text}" for name, text in source.defines.items()]
+    defined += [option.removeprefix("--define-macro").lstrip("-D= ") for option in source.options]
+    if not path_macros.mentions_path((*files.contents, *(one.encode() for one in defined))):
+        return False
+    read = zip(files.files[1:], files.contents[1:], strict=True)
+    headers = [given.headers.get(str(file.resolve())) or content.decode(errors="replace") for file, content in read]
+    return path_macros.expands_path((given.text + source.harness, *headers), defined)
 
 
 def _managed(symbols: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:

@@ -40,9 +40,10 @@ _TAKEN = (".ptx", ".cubin")
 _ANY_VERSION = "built elsewhere"
 """Stands for the version of a compiler in the key that a host without that compiler looks for."""
 
+_SHOWS_FOLDER = "shows the folder"
+"""In the cache, in place of a program that depends on the folder of its files, which is part of that one's key."""
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
-_PATH_TELLERS = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"source_location")
 
 
 def compiler_version() -> str:
@@ -113,7 +114,7 @@ def _find(source: Source) -> Program | None:
     if source.python is not None:
         return _find_python(source, source.python, files)
     try:
-        return next((program for key in _cxx_keys(source, files) if (program := _cached(key))), None)
+        return next((program for key in _cxx_keys(source, files) if (program := _cached(key, files))), None)
     except InfeasibleSource as refused:
         raise InfeasibleSource(_with_own_paths(str(refused), files.files)) from refused
 
@@ -205,6 +206,9 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
     declared = [declaration for text in texts for declaration in cxx_declarations.declarations(text)]
     named = {**_other_names(module, set(compiled.kernels.values())), **compiled.kernels}
     key = _own_key(source, files)
+    if compiled.shows_folder and not files.unknown:
+        cache.store(key, {_SHOWS_FOLDER: True}, {})
+        key = _in_place(key, files)
     program = Program(
         cache.digest((key, ptx)) if files.unknown else key,
         "",
@@ -452,7 +456,7 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
 
 
 def _content(source: Source, files: SourceInputs) -> list[str | bytes]:
-    """List all that decides a program's bits besides the compiler; no path of this machine, unless it shows."""
+    """List all that decides a program's bits besides the compiler; no path of this machine."""
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
 
     options = nvrtc.options_for(source)
@@ -462,9 +466,12 @@ def _content(source: Source, files: SourceInputs) -> list[str | bytes]:
     parts.append(files.structure)
     for path, content in zip(files.files, files.contents, strict=True):
         parts += [path.name, content]
-    if any(word in content for word in _PATH_TELLERS for content in files.contents):
-        parts += [str(path) for path in files.files]
     return parts
+
+
+def _in_place(key: str, files: SourceInputs) -> str:
+    """The cache key of a program that depends on the folder of its files."""
+    return cache.digest((key, *(str(path) for path in files.files)))
 
 
 def _stored(program: Program, ptx: str, complaints: str) -> Program:
@@ -488,13 +495,19 @@ def _with_own_paths(message: str, files: Sequence[Path]) -> str:
     return message
 
 
-def _cached(key: str) -> Program | None:
+def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
     """Load a program from the cache; None if it is not there, or another version wrote it.
+
+    Args:
+        key: its key.
+        files: of C++, whose folder may be a part of the program's key.
 
     Raises:
         InfeasibleSource: it was refused before.
     """
     record = cache.load(key) or {}
+    if files is not None and record.get(_SHOWS_FOLDER):
+        return _cached(_in_place(key, files))
     linked_programs.check_refusal(record)
     try:
         return _with_paths(from_json(Program, record["program"]))

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpuregress.escapes import one_line, visible
+from gpuregress.escapes import entry, one_line
 from gpuregress.frozen import dataclass
 
 
@@ -35,4 +35,4 @@ class Notice:
     def text(self) -> str:
         """What the night printed, and where."""
         where = f"exit code {self.exit_code}; {self.project} on {socket.gethostname()}"
-        return visible("\n".join((*self.lines, "", where))) + "\n"
+        return "".join(f"{entry(line)}\n" for line in (*self.lines, "", where))

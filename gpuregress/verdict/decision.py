@@ -92,7 +92,7 @@ def decide(
         reason = f"changed inputs, not a regression: {reason}"
     over = over_limits(case, outcome)
     if over and status in ("pass", "new"):
-        status, reason = "differ", over[0]
+        status, reason = "differ", over.pop(0)
     slower = timing.message if timing is not None and timing.fails else ""
     if slower and status == "pass":
         status, reason, slower = "differ", slower, ""

@@ -17,7 +17,7 @@ from gpuregress import runner, storage
 from gpuregress.devices import registry
 from gpuregress.devices.base import Device
 from gpuregress.errors import GpuregressError
-from gpuregress.escapes import visible
+from gpuregress.escapes import entry
 from gpuregress.records import Outcome, Task, to_json
 
 FAULT = 3
@@ -75,9 +75,9 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
             outcome = _run(task, device)
             is_dead = device.info.card.sticky
     except GpuregressError as error:
-        sys.stderr.write(visible(f"gpuregress: {error}\n"))
+        sys.stderr.write(entry(f"gpuregress: {error}") + "\n")
         return GpuregressError.exit_code
-    sys.stdout.write(visible(f"{_summary(outcome)}\n"))
+    sys.stdout.write("".join(f"{entry(line)}\n" for line in _summary(outcome)))
     sys.stdout.flush()
     code = {"done": 0, "fault": FAULT}.get(outcome.state, GpuregressError.exit_code)
     if is_dead:  # a normal exit would print a page of pycuda's warnings
@@ -92,13 +92,13 @@ def _run(task: Task, device: Device) -> Outcome:
         return runner.run_case(device, task)
 
 
-def _summary(outcome: Outcome) -> str:
+def _summary(outcome: Outcome) -> list[str]:
     if outcome.fault is not None:
-        lines = (f"{outcome.case}: {outcome.fault.kind}: {outcome.fault.message}", *outcome.fault.details)
-        return "\n  ".join(lines)
+        details = [f"  {line}" for line in outcome.fault.details]
+        return [f"{outcome.case}: {outcome.fault.kind}: {outcome.fault.message}", *details]
     if outcome.state == "done":
-        return f"{outcome.case}: ran to its end"
-    return f"{outcome.case}: {outcome.state}: {outcome.message}"
+        return [f"{outcome.case}: ran to its end"]
+    return [f"{outcome.case}: {outcome.state}: {outcome.message}"]
 
 
 def _bare(name: str) -> Device:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from gpuregress.frozen import dataclass
+from gpuregress.interrupts import FROM_OUTSIDE
 from gpuregress.workers.watchdog import LAUNCHES, Phase
 
 _MEMORY_WORDS = (
@@ -21,14 +22,8 @@ _MEMORY_WORDS = (
     "pthread_create failed",
     "can't start new thread",
 )
-_FROM_OUTSIDE = {
-    signal.SIGKILL: "it was killed from outside, or memory ran out (`dmesg` tells whether the system did it)",
-    signal.SIGTERM: "it was ended from outside",
-    signal.SIGINT: "it was ended from outside",
-    signal.SIGHUP: "it was ended from outside",
-    signal.SIGXCPU: "its processor time is limited (see `ulimit -t`)",
-    signal.SIGXFSZ: "the size of its files is limited (see `ulimit -f`)",
-}
+_OF_KERNELS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGABRT)
+"""The signals that executing code gets for what it does; every other one is sent."""
 _NO_MEMORY = "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel"
 
 
@@ -50,17 +45,17 @@ def find(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bo
         is_limited: its address space has a limit, so that any allocation may fail.
     """
     number = -code if code is not None and code < 0 else 0
-    if number in _FROM_OUTSIDE:
-        # The launch's own memory may be why the system killed it: a crash, as docs/faults.md promises; `why` says both.
-        is_kernels = number == signal.SIGKILL and phase in LAUNCHES
-        return Cause("kernel" if is_kernels else "none", _FROM_OUTSIDE[signal.Signals(number)])
+    if number in FROM_OUTSIDE:
+        return Cause("none", FROM_OUTSIDE[number])
     gave_up = number == signal.SIGABRT or (code is not None and code > 0)  # no kernel calls abort or exit
     no_memory = _NO_MEMORY if gave_up and (memory_line(words) or (is_limited and number)) else ""
     if phase is Phase.COMPUTING:
         return Cause("user", no_memory)
-    if phase not in LAUNCHES:
+    if number and number not in _OF_KERNELS:
+        return Cause("none", "it was ended from outside")
+    if phase not in LAUNCHES or no_memory:
         return Cause("none", no_memory)
-    return Cause("none", no_memory) if no_memory else Cause("kernel")
+    return Cause("kernel")
 
 
 def memory_line(words: Sequence[str]) -> str:

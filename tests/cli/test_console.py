@@ -20,7 +20,9 @@ from gpuregress.session.events import Compiling, Started
 from tests import preloaded
 from tests.workshop import JOB, Workshop
 
-HOSTILE = "\x1b[31m\x1b]8;;http://evil\x07\x9b2J\x07\x1bc\u202e\u2028\r[red]\x7f"
+FORGED = "##[error]y\n::stop-commands::t\n  \u00a0::error::x\npass     everything  0.001 s"
+HOSTILE = f"\x1b[31m\x1b]8;;http://evil\x07\x9b2J\x07\x1bc\u202e\u2028\r[red]\x7f{FORGED}"
+COMMANDS_OF_CI = re.compile(r"##\[|^\s*::", re.MULTILINE)
 CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 C_ESCAPES = r"\033[31m\033]8;;http://evil\007\033c\r[red]\177::error::x\n"
 PRINTS = rf"""
@@ -70,6 +72,10 @@ def clean(shop: Workshop, *arguments: str) -> str:
     assert "inside gpuregress" not in result.output
     assert CONTROLS.findall(result.stdout) == []
     assert CONTROLS.findall(result.stderr) == []
+    assert COMMANDS_OF_CI.findall(result.stdout) == []
+    assert COMMANDS_OF_CI.findall(result.stderr) == []
+    if "<html" not in result.stdout and "<testsuite" not in result.stdout:  # a page, and XML, do not go by lines
+        assert re.findall(r"^\s*pass     everything", result.output, re.MULTILINE) == []
     return result.output
 
 
@@ -174,6 +180,7 @@ def test_what_stands_on_the_command_line_is_visible(shop: Workshop, command: str
 def test_a_message_with_control_characters_is_refused_and_an_old_one_is_shown(fake_shop: Workshop) -> None:
     fake_shop.call("run", "--device", "cpu")
     assert r"'\x1b[1mx' holds a control character" in fake_shop.fails(2, "accept", "-m", "\x1b[1mx")
+    assert r"'x\x0d\x0a::stop-commands::t' holds" in clean(fake_shop, "reject", "-m", "x\r\n::stop-commands::t")
     fake_shop.call("accept", "-m", "right\nand\twell")
     assert r"right\x0aand\x09well" in clean(fake_shop, "blame", "scale")
     fake_shop.call("run", "--device", "cpu")

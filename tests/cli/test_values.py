@@ -102,6 +102,14 @@ def test_times(text: str, seconds: float, shop: Workshop) -> None:
     assert run.make_context("run", ["--timeout", text]).params["timeout"] == seconds
 
 
+def test_a_second_report_of_one_format_is_refused_and_not_lost() -> None:
+    run = main.get_command(click.Context(main), "run")
+    assert run is not None
+    assert run.make_context("run", ["--json", "a.json"]).params["json"] == "a.json"
+    with pytest.raises(click.BadParameter, match=r"2 times; a further file is --report json=b.json"):
+        run.make_context("run", ["--json", "a.json", "--json", "b.json"])
+
+
 def test_two_reports_in_one_file(tmp_path: Path) -> None:
     (tmp_path / "a.json").touch()
     (tmp_path / "b.json").symlink_to("a.json")

@@ -276,7 +276,7 @@ def without(bench: Workbench, **environment: str) -> Seen:
 def special(bench: Workbench, name: str) -> tuple[Seen, bool]:
     """One of SPECIAL, and whether it is as it must be."""
     runs: dict[str, Callable[[], tuple[Seen, int, str]]] = {
-        "worker killed": lambda: (worker_killed(bench), 3, "fault crash: the worker process died of SIGKILL"),
+        "worker killed": lambda: (worker_killed(bench), 4, "error the worker process died of SIGKILL"),
         "gpuregress killed": lambda: (gpuregress_killed(bench), -signal.SIGKILL, "none, 1 worker, 0 left"),
         "no GPU": lambda: (without(bench, CUDA_VISIBLE_DEVICES=""), 4, "no such device"),
         "no pycuda": lambda: (without(bench, PYTHONPATH=_python_path(bench.root / "without")), 4, "pycuda"),

@@ -22,6 +22,7 @@ import os, time
 def same(expected, actual, case): return expected.shape == actual.shape, f'as {case.name}'
 def hangs(array, case): time.sleep(60)
 def dies(array, case): os._exit(7)
+def killed(array, case): os.kill(os.getpid(), 9)
 def good(array, case): return bool((array > 0).all())
 def process(array, case): return False, str(os.getpid())
 def patches(array, case):
@@ -69,7 +70,9 @@ def test_a_function_that_hangs_or_dies_fails_alone(process: UserCodeProcess, mod
     assert (hung.same, hung.of, hung.message) == (False, 2, "mine.py:hangs did not come back within 0.5 s")
     died = process.check(Check("python", f"{module}:dies"), fakes.case("double"), out)
     assert died.message.startswith("mine.py:dies: the process it ran in ")
-    assert process.unanswered == 2
+    with pytest.raises(HarnessError, match=r"mine.py:killed: the process it ran in died of SIGKILL: it was killed"):
+        process.check(Check("python", f"{module}:killed"), fakes.case("double"), out)
+    assert process.unanswered == 3
     assert process.check(Check("python", f"{module}:good"), fakes.case("double"), out).same
 
 

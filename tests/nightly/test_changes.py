@@ -42,17 +42,21 @@ def test_a_case_that_fails_for_another_cause_is_changed() -> None:
 @pytest.mark.parametrize(
     ("before", "is_changed", "words"),
     [
-        (Extent(3, 1000, 1e-6, "tail"), True, "(before: differ: factor, tail, by up to 1e-06)"),
+        (Extent(3, 1000, 1e-6, "contiguous"), True, "(before: differ: factor, contiguous, by up to 1e-06)"),
         (Extent(600, 1000, 1e-6), True, "(before: differ: factor, by up to 1e-06)"),  # another decade of the error
         (Extent(20, 1000, 0.5), True, "(last night: 20 of 1000)"),  # another decade of the share
-        (Extent(689, 1000, 0.4, "blocks"), True, "(before: differ: factor, blocks, by up to 0.4)"),  # another place
+        (
+            Extent(689, 1000, 0.4, "contiguous"),
+            True,
+            "(before: differ: factor, contiguous, by up to 0.4)",
+        ),  # another place
         (Extent(300, 1000, 0.2), False, "(last night: 300 of 1000) (since 20 Nov"),
         (Extent(689, 1000, None, ""), False, ""),
         (None, False, ""),
     ],
 )
 def test_a_difference_of_another_extent_is_changed(before: Extent | None, *, is_changed: bool, words: str) -> None:
-    tonight = night(case("a", "differ", extent=Extent(689, 1000, 0.5, "rows")))
+    tonight = night(case("a", "differ", extent=Extent(689, 1000, 0.5, "periodic")))
     trend = (replace(FAILS, extent=before), past("differ", 20), past("pass", 19))
     changes = compare_nights(tonight, earlier({"a": trend}))
     assert (names(changes.changed), names(changes.still)) == ((["a"], []) if is_changed else ([], ["a"]))

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gpuregress import plan
 from gpuregress.errors import GpuregressError, UsageError
@@ -283,12 +284,36 @@ def test_a_texture_without_host_code(project: Project, fetch: str, shape: tuple[
     assert case.buffers["t"].texture.memory == memory
 
 
+def test_what_the_host_code_sets_to_nothing_is_told_and_overloads_are_told_apart(project: Project) -> None:
+    text = (
+        "__device__ int table[2], hits[2];\n"
+        "__global__ void add(int *y, const int *x) { atomicAdd(y, x[threadIdx.x] + table[1] + hits[0]++); }\n"
+        "__global__ void add(double *y, const int *x) { y[threadIdx.x] = x[0]; }\n"
+        "int main() { int *y, *x, h[32], t[2]; double *d; cudaMalloc(&x, 128); cudaMalloc(&d, 256);cudaMalloc(&y, 4);\n"
+        "for (int i = 0; i < 32; i++) h[i] = 3; cudaMemcpy(x, h, 128, cudaMemcpyHostToDevice); t[0] = t[1] = 7;\n"
+        "cudaMemcpyToSymbol(table, t, 8); cudaMemcpyToSymbol(hits, t, 8);\n"
+        "add<<<1, 32>>>(d, x);\nadd<<<1, 32>>>(y, x); }\n"
+    )
+    first, second = new.draft_kernels(project, source(project, text))
+    told = "add updates y unwritten: the program sets nothing of y (mine.cu:4) before the launch at mine.cu:8, so it"
+    assert any(one.startswith(told) for one in first.remarks)
+    assert first.needed[0] == "y: its contents"
+    jobs = [yaml.safe_load(one.path.read_text()) for one in (first, second)]
+    assert [job["launches"][0]["kernel"] for job in jobs] == ["add(int*, const int*)", "add(double*, const int*)"]
+    assert "fill" not in jobs[0]["buffers"]["y"]
+    assert jobs[0]["buffers"]["x"]["fill"] == {"value": 3}
+    assert [jobs[0]["buffers"][name]["symbol"] for name in ("table", "hits")] == ["table", "hits"]
+    assert all("fill" in jobs[0]["buffers"][name] for name in ("table", "hits"))
+    assert jobs[1]["buffers"]["y"] == {"dtype": "float64", "shape": [32]}
+    assert not any("unwritten" in one for one in second.remarks)
+
+
 def test_contents_that_an_earlier_launch_makes_are_needed(project: Project) -> None:
     text = (
         "__global__ void init(int *p) { p[threadIdx.x] = threadIdx.x; }\n"
         "__global__ void find(int *p, const int *e, int *q) { p[threadIdx.x] = p[p[threadIdx.x]] + e[0] + q[0]; }\n"
         "int main() { int *p, *e, *q; cudaMalloc(&p, 128); cudaMalloc(&e, 128); cudaMalloc(&q, 128);\n"
-        "cudaMemset(q, 0, 128);\ninit<<<1, 32>>>(p);\nfind<<<1, 32>>>(p, e, q); }\n"
+        "cudaMemset(q, 0, 128); load(e);\ninit<<<1, 32>>>(p);\nfind<<<1, 32>>>(p, e, q); }\n"
     )
     first, second = new.draft_kernels(project, source(project, text))
     assert first.needed == ()

@@ -47,6 +47,9 @@ def test_a_selector_that_names_nothing(tmp_path: Path) -> None:
 def test_globs_tags_and_overrides(tmp_path: Path) -> None:
     example = project(tmp_path, reduce=FULL, other=JOB)
     assert len(plan.make(example, [], CaseFilter("reduce/*")).cases) == 3
+    assert len(plan.make(example, [], CaseFilter("reduce/*tile=128|other")).cases) == 6
+    with pytest.raises(NothingToDo, match="no case is left by -k none, beside the other globs"):
+        plan.make(example, [], CaseFilter("reduce/*|none"))
     assert {case.job for case in plan.make(example, [], CaseFilter(tags=["quick", "slow"])).cases} == {"reduce"}
     (first, *_) = plan.make(example, [], overrides=CaseOverrides(7, 1.5)).cases
     assert (first.repeat, first.limits.timeout) == (7, 1.5)

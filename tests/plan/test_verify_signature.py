@@ -81,3 +81,55 @@ def test_a_rule_beside_verify_supplies_the_tolerance(tmp_path: Path) -> None:
     assert case.compare["sum"].verify == case.reference_rules["sum"].verify == function
     assert case.compare["sum"].tolerance == VerifyTolerance(1e-5, 0.0, 4)
     assert case.reference_rules["sum"].tolerance == VerifyTolerance(0.0, 0.5, 0)
+
+
+BY_POSITION = """\
+def exchanged(case, inputs): return 0
+def one(inputs): return 0
+def three(inputs, case, more): return 0
+def named(inputs, *, case): return 0
+def any_names(a, _case, more=1): return 0
+def star(*both): return 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        (
+            "reference.sum",
+            "reference: {sum: mine.py:exchanged}",
+            "has 'case' in the wrong place; it is called with",
+        ),
+        ("reference.sum", "reference: {sum: mine.py:one}", "one(inputs) does not take (inputs, case)"),
+        (
+            "reference.sum.python",
+            "reference: {sum: {python: mine.py:three}}",
+            "more) does not take (inputs, case)",
+        ),
+        ("reference.sum", "reference: {sum: mine.py:named}", "does not take (inputs, case)"),
+        (
+            "checks.sum",
+            "checks: {sum: [{python: mine.py:exchanged}]}",
+            "it is called with (array, case), in",
+        ),
+    ],
+)
+def test_arguments_in_another_order_or_number_are_an_error_of_the_job(
+    tmp_path: Path, key: str, text: str, message: str
+) -> None:
+    place = project(tmp_path, reduce=f"{JOB}{text}\n")
+    (tmp_path / "configs" / "mine.py").write_text(BY_POSITION)
+    with pytest.raises(JobErrors) as caught:
+        plan.make(place, [])
+    (error,) = caught.value.errors
+    assert error.key == key
+    assert message in error.message
+    assert f"{tmp_path}/configs/mine.py:" in error.message
+
+
+@pytest.mark.parametrize("name", ["any_names", "star"])
+def test_names_of_arguments_by_position_are_free(tmp_path: Path, name: str) -> None:
+    place = project(tmp_path, reduce=f"{JOB}reference: {{sum: mine.py:{name}}}\n")
+    (tmp_path / "configs" / "mine.py").write_text(BY_POSITION)
+    assert plan.make(place, []).cases[0].reference == {"sum": f"{tmp_path}/configs/mine.py:{name}"}

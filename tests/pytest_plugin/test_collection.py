@@ -26,4 +26,4 @@ def test_other_failures_keep_their_lines_and_show_control_characters() -> None:
     text = failure_text(ReachedVerdict(verdict, "RUN"), ROOT)
     assert "accept" not in text
     assert "\x1b" not in text
-    assert text.endswith("\n      ^")
+    assert text.endswith("\n  |     ^")

@@ -55,6 +55,19 @@ def test_a_reference_that_says_what_the_baseline_said_is_not_told_twice() -> Non
     assert sum("looks like" in line for line in told(differing=2)) == 2
 
 
+def test_a_failed_comparison_that_knows_no_elements_counts_none() -> None:
+    failed = dataclasses.replace(DIFFERENT, against="check", differing=0, worst=None, message="sums to 4.0, not 3")
+    buffers = tuple(
+        BufferVerdict(name, "differ", comparisons=(one,))
+        for name, one in (("sum", failed), ("other", dataclasses.replace(failed, message="")))
+    )
+    run = dataclasses.replace(summary(), verdicts=(verdict("differ", buffers=buffers),))
+    text = closing(run)
+    assert re.search(r"^reduce/differ +sum +sums to 4\.0, not 3 +tail$", text, re.MULTILINE)
+    assert "other (check): differs" in text
+    assert "0 of 8" not in text
+
+
 def test_no_command_accepts_the_results_of_another_schedule() -> None:
     ran = Outcome("reduce/new", "done", observations=Observations(schedule="reverse"))
     run = dataclasses.replace(summary(), verdicts=(verdict("new", outcome=ran),))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -78,6 +79,23 @@ def test_no_path_of_the_machine_gets_into_the_ptx(write: Write, tmp_path: Path) 
     assert str(tmp_path) not in ptx
     assert "site-packages" not in ptx
     assert '"k.cu"' in ptx
+
+
+@pytest.mark.parametrize("options", [(), ("-G",)])
+def test_internal_names_are_those_of_every_process_and_text(write: Write, options: tuple[str, ...]) -> None:
+    text = """\
+    namespace { __device__ int table[2] = {1, 2}; }
+    namespace { template <typename T> __device__ __noinline__ T f(T x) { return -x; } }
+    static __device__ int last;
+    template <typename T> __global__ void k(T* x) { x[0] = table[x[1]] + f(x[2]) + last; }
+    """
+    texts = [text, text.replace("-x", "+x")]
+    first, second = (_compile(write, one, kernels=("k<int>",), symbols=("table",), options=options) for one in texts)
+    names = [set(re.findall(r"\w*_INTERNAL_\w*", one.ptx)) for one in (first, second)]
+    assert names[0] == names[1] != set()
+    assert not any(str(os.getpid()) in name for name in names[0])
+    assert first.symbols == second.symbols
+    assert options or "gpuregress" not in first.ptx
 
 
 def test_guarded_host_code_is_no_obstacle(write: Write) -> None:

@@ -253,15 +253,52 @@ def test_no_program_outlives_a_header(how: str, write: Write, tmp_path: Path) ->
     assert Path(after.ptx).read_text() != old
 
 
-def test_a_path_in_the_program_is_part_of_its_key(write: Write, tmp_path: Path) -> None:
-    source = write('#include "f.h"\n__global__ void k(const char** x) { x[0] = name(); }', kernels=("k",))
-    header = "__device__ const char* name() { return __FILE__; }\n"
+_HOST = "inline int check(int e, const char* file) { return e; }\ninline int init() { return CHECK(1); }\n"
+_MACRO = "#define CHECK(x) check(x, __FILE__)\n"
+_NAME = "__device__ inline const char* name() {{ return {}; }}\n"
+_KERNEL = '#include "f.h"\n__global__ void k(const char** x) {{ x[0] = {}; }}\n'
+PATHS = {
+    "a macro that nobody calls": (_MACRO + _KERNEL.format(0), "", True),
+    "host code of a header": (_KERNEL.format(0) + "int main() { return CHECK(0); }", _MACRO + _HOST, True),
+    "the source": (_KERNEL.format("__FILE__"), "", True),
+    "a header": (_KERNEL.format("name()"), _NAME.format("__FILE__"), False),
+    "a macro of the source in a header": (
+        "#define A B\n#define B __FILE__\n" + _KERNEL.format("name()"),
+        _NAME.format("A"),
+        False,
+    ),
+    "the length of a path": (_KERNEL.format("(char*)n"), "constexpr size_t n = sizeof(__FILE__);", False),
+    "a macro of the job": (_KERNEL.format("name()"), _NAME.format("HERE"), False),
+    "an assertion": (
+        "#include <cassert>\n" + _KERNEL.format("name()"),
+        _NAME.format("0; } __device__ inline void f(int n) { assert(n);"),
+        True,
+    ),
+    "an assertion that is compiled": (
+        "#include <cassert>\n" + _KERNEL.format("name(x)"),
+        "__device__ inline const char* name(const char** x) { assert(x[0]); return 0; }",
+        False,
+    ),
+}
+"""What may have the path of a file: the source, its header, and whether the program is that of every folder."""
+
+
+@pytest.mark.parametrize("what", PATHS)
+def test_a_path_in_the_program_is_part_of_its_key(what: str, write: Write, tmp_path: Path) -> None:
+    text, header, is_portable = PATHS[what]
+    source = replace(write(text, kernels=("k",)), defines={"HERE": "__FILE__"})
     Path(source.path).with_name("f.h").write_text(header)
     moved = tmp_path / "moved"
     moved.mkdir()
     (moved / "k.cu").write_text(Path(source.path).read_text())
     (moved / "f.h").write_text(header)
-    assert programs.compile(source).key != programs.compile(replace(source, path=str(moved / "k.cu"))).key
+    there = replace(source, path=str(moved / "k.cu"))
+    key = programs.compile(source).key
+    found = programs.find(there)
+    assert (found is not None) == is_portable
+    again, other = programs.compile(source), programs.compile(there)
+    assert (again.key, other.key == key) == (key, is_portable)
+    assert programs.compile(source).key == key
 
 
 def test_a_source_that_changes_while_it_compiles_is_compiled_again(

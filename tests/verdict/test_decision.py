@@ -195,7 +195,7 @@ def test_more_registers_than_the_job_allows_is_a_difference() -> None:
     verdict = decide(case, dataclasses.replace(done(), resources=used), make_baseline("sum"), same)
     assert (verdict.status, verdict.exit_code) == ("differ", 1)
     assert verdict.reason == "k: 80 registers a thread; the job allows 64"
-    assert "k: 16 bytes spilt; the job allows 0" in verdict.notes
+    assert verdict.notes == ("k: 16 bytes spilt; the job allows 0",)
     fits = dataclasses.replace(done(), resources={"k": {"registers": 64, "spill": 0}})
     assert decide(case, fits, make_baseline("sum"), same).status == "pass"
     uncounted = dataclasses.replace(done(), resources={"k": {"registers": 0, "spill": 0}})

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from gpuregress.workers.exit_cause import find
-from gpuregress.workers.watchdog import Phase
+from gpuregress.workers.watchdog import LAUNCHES, Phase
 
 WORKING = (Phase.PREPARING, Phase.SAVING, Phase.CHECKING)
 
@@ -26,12 +26,17 @@ def test_a_kernel_is_to_blame_in_its_launch_only(number: int) -> None:
         (signal.SIGXFSZ, "ulimit -f"),
     ],
 )
-def test_signals_from_outside_are_nobodys_fault_but_a_kill_in_a_launch(number: int, message: str) -> None:
-    for phase in (*WORKING, Phase.LAUNCHING, Phase.COMPUTING):
+def test_signals_from_outside_are_nobodys_fault(number: int, message: str) -> None:
+    for phase in (*WORKING, *LAUNCHES, Phase.COMPUTING):
         actual = find(-number, (), phase, is_limited=False)
-        killed_in_launch = number == signal.SIGKILL and phase is Phase.LAUNCHING
-        assert actual.whose == ("kernel" if killed_in_launch else "none")
+        assert actual.whose == "none"
         assert message in actual.why
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGUSR1, signal.SIGALRM, signal.SIGPIPE, 34])
+def test_what_no_instruction_raises_is_not_the_kernels(number: int) -> None:
+    assert {find(-number, (), phase, is_limited=False).whose for phase in (*WORKING, *LAUNCHES)} == {"none"}
+    assert find(-number, (), Phase.COMPUTING, is_limited=False).whose == "user", "its own alarm, say"
 
 
 @pytest.mark.parametrize(

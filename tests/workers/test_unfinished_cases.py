@@ -156,7 +156,7 @@ def test_a_crash_of_a_repeat_is_of_none_of_the_cases_own_launches(tmp_path: Path
     assert (fault.kind, fault.launch, fault.position) == ("crash", 101, None)
 
 
-def test_a_worker_killed_in_a_launch_is_a_crash_that_names_what_else_may_have_killed_it(tmp_path: Path) -> None:
+def test_a_worker_killed_in_a_launch_is_no_crash_of_the_kernel(tmp_path: Path) -> None:
     with pool(tmp_path) as made:
         running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
         assert isinstance(next(running), CaseStarted)
@@ -173,8 +173,6 @@ def test_a_worker_killed_in_a_launch_is_a_crash_that_names_what_else_may_have_ki
         outcome = next(running)
         killer.join()
     assert isinstance(outcome, Outcome)
-    assert outcome.state == "fault"
-    assert outcome.fault is not None
-    assert outcome.fault.kind == "crash"
-    assert "died of SIGKILL in sleep<<<" in outcome.fault.message
-    assert "memory ran out" in outcome.fault.message
+    assert (outcome.state, outcome.fault, outcome.observations.error) == ("error", None, "HarnessError")
+    assert "died of SIGKILL in launch 100, sleep<<<" in outcome.message
+    assert "it was killed from outside, or memory ran out" in outcome.message

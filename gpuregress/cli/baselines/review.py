@@ -67,7 +67,8 @@ def _list(pending: Pending) -> None:
 def _ask(project: Project, pending: Pending, message: str, unwritten_ok: str) -> int:
     undecided = 0
     for number, verdict in enumerate(pending.verdicts, 1):
-        console.say_spans([(f"\n{number} of {len(pending.verdicts)}  ", None), *_head(verdict)])
+        console.say()
+        console.say_spans([(f"{number} of {len(pending.verdicts)}  ", None), *_head(verdict)])
         if verdict.reason:
             console.say(f"  {verdict.reason}")
         while (key := _key()) in ("d", "m"):

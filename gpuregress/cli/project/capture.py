@@ -127,9 +127,11 @@ def _report(done: Capture, *, wants_jobs: bool) -> int:
         console.say(done.end.text)
     if done.jobs:
         console.say(f"to replay: gpuregress run {_shown(done.jobs[0].path)}")
+    if done.lack:
+        console.say(f"no launch was seen: {done.lack}")
     if done.failures:
         return KernelFault.exit_code
-    if done.problems or done.cut or done.end.code:
+    if done.problems or done.cut or done.end.code or done.lack:
         return HarnessError.exit_code
     if not done.launches:
         console.say("no launch was seen: the application launched no kernel, or does not use CUDA")

@@ -41,8 +41,10 @@ def command(ctx: click.Context, /, as_json: bool) -> int:
         console.say(line)
     mends = [piece for piece in health.pieces if not piece.well and piece.mend]
     if mends:
-        console.say("\nto mend:")
+        console.say()
+        console.say("to mend:")
         for line in table(("  piece", "command"), [(f"  {piece.name}", piece.mend) for piece in mends]):
             console.say(line)
-    console.say(f"\ncan run on: {', '.join(health.devices) or 'nothing'}")
+    console.say()
+    console.say(f"can run on: {', '.join(health.devices) or 'nothing'}")
     return 0 if health.devices else 4

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     epilog="Example: gpuregress list reduce --json",
 )
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
-@click.option("-k", "name_glob", metavar="GLOB", help="Only cases whose name matches GLOB.")
+@context.name_option
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only jobs with this tag; can be repeated.")
 @context.json_option
 @click.pass_context

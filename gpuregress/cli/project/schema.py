@@ -19,9 +19,9 @@ def command(markdown: bool) -> None:
     if markdown:
         from gpuregress.spec.documentation import key_reference
 
-        console.say(key_reference.markdown().rstrip("\n"))
+        console.say_document(key_reference.markdown().rstrip("\n") + "\n")
         return
     from gpuregress.escapes import json_text
     from gpuregress.spec.documentation.json_schema import job_schema
 
-    console.say(json_text(job_schema(), indent=2))
+    console.say_document(json_text(job_schema(), indent=2) + "\n")

@@ -39,11 +39,11 @@ def command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool, llvm
         names = ", ".join(one.name for one in cases[:8])
         raise UsageError(f"{case!r} is {len(cases)} cases; say which: {names}{', …' if len(cases) > 8 else ''}")
     if ptx:
-        console.say(_ptx(cases[0]), nl=False)
+        console.say_document(_ptx(cases[0]))
     elif source_text:
-        console.say(_source(cases[0]), nl=False)
+        console.say_document(_source(cases[0]))
     elif llvm:
-        console.say(_llvm(cases[0]), nl=False)
+        console.say_document(_llvm(cases[0]))
     elif as_json:
         context.print_json(to_json(cases[0]))
     else:

@@ -130,7 +130,9 @@ def _show_results(project: Project, results: Sequence[PastResult], *, as_json: b
         context.print_json([history_text.result_row(result) for result in results])
         return 0
     for number, (case, of_case) in enumerate(itertools.groupby(results, key=lambda one: one.case)):
-        console.say(f"{'' if not number else chr(10)}{case}")
+        if number:
+            console.say()
+        console.say(case)
         past = tuple(of_case)
         _print(history_text.result_table(past, _width()))
         _print(timing_history.lines(reversed(past), functools.partial(git.lacks_commit, project.root)))
@@ -172,7 +174,7 @@ def _print_csv(history: History, runs: Sequence[PastRun], names: frozenset[str])
         history_text.csv_line(history_text.csv_values(one)) for one in history_queries.results(history, runs, names)
     )
     while some := list(itertools.islice(lines, 1000)):
-        console.say("\n".join(some))
+        console.say_document("\n".join([*some, ""]))
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpuregress.cli import console, report_files
 from gpuregress.errors import Interrupted
+from gpuregress.escapes import entry
 
 if TYPE_CHECKING:
     from gpuregress.project import Project
@@ -53,7 +54,7 @@ class Night:
         project = self._project
         if project is None:
             return
-        settings, lines = project.settings, (*message.splitlines(), *self._lines)
+        settings, lines = project.settings, (*entry(message).splitlines(), *self._lines)
         from gpuregress.unattended import web_request
 
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE

@@ -66,7 +66,7 @@ def install(ctx: click.Context, values: Mapping[str, Any]) -> int:
         raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
     night = _night(ctx)
     plan = installation.plan(scheduler, night)
-    console.say(plan.text, nl=False)
+    console.say_document(plan.text)
     hints = plan.after if values["write"] else plan.todo
     if values["write"] and scheduler == "cron":
         console.say(f"gpuregress: {cron.install(night)}", err=True)
@@ -117,7 +117,7 @@ def _arguments(ctx: click.Context, root: Path) -> tuple[str, ...]:
         if isinstance(param, click.Option) and param.is_flag:
             words += [option] if value else [param.secondary_opts[0]]
             continue
-        for one in value if param.multiple else (value,):
+        for one in value if isinstance(value, tuple) else (value,):
             words += [option, _word(name, one, root)]
     return tuple(words)
 

@@ -65,7 +65,7 @@ def command(
     if as_json:
         context.print_json(_document(done))
     elif output is None:
-        console.say(done.text, nl=False)
+        console.say_document(done.text)
     counted = f"{done.trials} smaller jobs run in {done.seconds:.1f} s"
     stopped = f"; {done.stopped}, so a smaller one may exist" if done.stopped else ""
     console.say(f"{f'{output} is written: ' if output else ''}{counted}{stopped}", err=True)

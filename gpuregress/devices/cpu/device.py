@@ -349,7 +349,7 @@ class CpuDevice(base.Device):
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             arena, cluster = grid.arena, grid.cluster_blocks()
         elif facts.may_spin:
-            blocks = ResidentBlocks(machine, facts, arena, most_resident, sequence)
+            blocks = ResidentBlocks(machine, facts, self._space, arena, most_resident, sequence)
             status = blocks.run(lambda: function(ctypes.addressof(machine)))
             arena, cluster, not_begun = blocks.arena, blocks.blocks(), blocks.waiting
         elif sequence is not None:
@@ -405,7 +405,9 @@ def _report(
     counters |= {"bulk copies to shared memory that no thread waited for": bulk.lost} if bulk.lost else {}
     counters |= {"asynchronous stores that no thread waited for": bulk.lost_stores} if bulk.lost_stores else {}
     instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
-    exchange = ""
-    for item in machines if facts.watches_exchanges else ():
-        exchange = exchange or lane_exchanges.describe(item, scene())
+    exchange = left_out = ""
+    for item in machines:
+        exchange = exchange or (lane_exchanges.describe(item, scene()) if facts.watches_exchanges else "")
+        left_out = left_out or (lane_exchanges.describe_left_out(item, scene()) if item.left_out else "")
+    exchange = "; ".join(filter(None, (exchange, left_out)))
     return LaunchReport(elapsed_ms, output, counters, instructions, facts.uncounted, exchange)

@@ -64,12 +64,18 @@ def usable_gpus() -> int:
 
 def lack() -> str:
     """Return the reason why no GPU can be used here, and the command that fixes it."""
-    problems = [prerequisite for prerequisite in (_driver(), _permissions()) if prerequisite.problem]
-    if problems:
-        return f"{problems[0].problem}: {problems[0].mend}; `gpuregress doctor` tells more"
+    problem = driver_lack()
+    if problem:
+        return f"{problem}; `gpuregress doctor` tells more"
     if importlib.util.find_spec("pycuda") is None:
         return f"pycuda is not installed: {_INSTALL}; `gpuregress doctor` tells more"
     return "`gpuregress doctor` tells more"
+
+
+def driver_lack() -> str:
+    """Return the reason why CUDA cannot start here, and the command that fixes it; "" where it can."""
+    problems = [prerequisite for prerequisite in (_driver(), _permissions()) if prerequisite.problem]
+    return f"{problems[0].problem}: {problems[0].mend}" if problems else ""
 
 
 def architectures() -> dict[str, str]:
@@ -106,10 +112,7 @@ def explain_import(error: BaseException) -> str:
 
 def explain_init(text: str) -> str:
     """Return the reason why CUDA does not start, from the driver's message, and the fix."""
-    problems = [prerequisite for prerequisite in (_driver(), _permissions()) if prerequisite.problem]
-    if problems:
-        return f"{problems[0].problem}: {problems[0].mend}"
-    return f"CUDA does not start: {text}; `nvidia-smi` says more"
+    return driver_lack() or f"CUDA does not start: {text}; `nvidia-smi` says more"
 
 
 def _driver() -> Prerequisite:

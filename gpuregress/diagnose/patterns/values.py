@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from gpuregress import dtypes
-from gpuregress.diagnose.evidence import Column, Floats, differing
+from gpuregress.diagnose.evidence import Column, Evidence, Floats, differing
 from gpuregress.numeric import ordinals
 from gpuregress.records import Finding
 
@@ -16,6 +16,8 @@ FEW_ULPS = 16
 _STEPS_OF_A_SUM = 2
 _MOST_STEPS = 1024
 """Below the error of a narrower type: float16 among float32 is 4,096 steps."""
+_MOST_RELATIVE = 2**-12
+"""The error up to which many terms are an excuse; of 16-bit floats, a few steps are more."""
 _NAMED = {math.pi: "pi", 180 / math.pi: "180/pi", math.pi / 180: "pi/180", math.e: "e", math.log(2): "ln 2"}
 
 
@@ -40,7 +42,8 @@ def rounding(column: Column) -> Finding | None:
     crosses = np.signbit(column.e) != np.signbit(column.a)
     if (crosses & (column.steps == 0)).all():
         return None
-    most = min(max(FEW_ULPS, _STEPS_OF_A_SUM * math.sqrt(_terms(column))), _MOST_STEPS)
+    of_sums = _STEPS_OF_A_SUM * math.sqrt(_terms(column.evidence))
+    most = max(FEW_ULPS, min(of_sums, _MOST_STEPS, _MOST_RELATIVE / column.epsilon))
     steps = np.abs(column.a - column.e) / (column.epsilon * _binade(np.maximum(np.abs(column.e), scale), column))
     hits = column.finite & (steps <= most)
     count = int(np.count_nonzero(hits))
@@ -63,10 +66,15 @@ def _changed(column: Column) -> tuple[Floats, Floats]:
     return before, after
 
 
-def _terms(column: Column) -> int:
-    """Terms of a sum in each element, as far as the sizes tell: elements of the longest input for one of the buffer."""
-    floats = (len(one) for one in column.evidence.inputs.values() if one.dtype.kind == "f")
-    return max(floats, default=0) // max(column.evidence.total, 1)
+def _terms(evidence: Evidence) -> int:
+    """Terms of a sum in each element, as far as the sizes tell: rows of an input, or the inner axis of a product."""
+    sizes = [len(one) for one in evidence.inputs.values() if one.dtype.kind == "f"]
+    lengths = [max(sizes, default=0) // max(evidence.total, 1)]
+    if len(evidence.shape) == 2 and evidence.total:
+        height, width = evidence.shape
+        inner = {size // height for size in sizes if size % height == 0}
+        lengths += [size // width for size in sizes if size % width == 0 and size // width in inner]
+    return max(lengths)
 
 
 def _binade(magnitudes: Floats, column: Column) -> Floats:

@@ -88,6 +88,24 @@ class CompiledKernel:
             return "fill", "       # the kernel may write it: without a fill if it is an output"
         return ("fill", "") if read or is_const else ("", "       # not used by the compiled kernel")
 
+    def reading(self, slots: Sequence[Slot]) -> str:
+        """Say in a word or two how the compiled kernel reads a buffer.
+
+        Args:
+            slots: that the buffer is given to.
+        """
+        accesses = self.accesses
+        if accesses is None:
+            return "takes"
+        found = [
+            [accesses.of_parameter(one.number, _POINTER, bases, one.offset) for one in slots]
+            for bases in (accesses.updated, accesses.read, accesses.written)
+        ]
+        updated, read, written = map(any, found)
+        if updated:
+            return "updates"
+        return "reads" if read and not written else "may read"
+
     def writes(self, slot: Slot) -> bool:
         """Tell whether the compiled kernel may write to a buffer.
 

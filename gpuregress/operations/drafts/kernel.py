@@ -211,7 +211,14 @@ class KernelDraft:
             if dtype is None or size % dtypes.parse(dtype).size:
                 dtype, comment = "uint8", f"NEEDED: its dtype; {comment}"
             count = size // dtypes.parse(dtype).size
-            yield f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{count}], symbol: {quoted(name)}}}   # {comment}"
+            fill, reason = self._variable_fill(name, buffer, dtype)
+            filled, comment = (f", fill: {fill}", reason or "a variable of the source") if fill else ("", comment)
+            settings = f"dtype: {shown(dtype)}, shape: [{count}]{filled}, symbol: {quoted(name)}"
+            yield f"  {buffer}: {{{settings}}}   # {comment}"
+
+    def _variable_fill(self, name: str, buffer: str, dtype: str) -> tuple[str, str]:  # noqa: ARG002 - see LaunchDraft
+        """Return the fill of a variable that the host code sets, "" where it does not, and a comment."""
+        return "", ""
 
     def _variable_names(self) -> list[str]:
         taken = {one.name for one in self._slots}

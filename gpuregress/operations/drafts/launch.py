@@ -47,8 +47,8 @@ class LaunchFacts:
     Attributes:
         launch: of the kernel, or of another one with the same parameters.
         program: the files.
-        symbols: `__constant__` variables that the host code fills.
-        sizes: of `__constant__` variables, in elements.
+        symbols: `__constant__` and `__device__` variables that the host code fills.
+        sizes: of these variables, in elements.
         fixed: names whose values the launch depends on otherwise than by a formula.
         include: folders for the compiler.
         types: what the compiler tells of the program's.
@@ -94,6 +94,7 @@ class LaunchDraft(KernelDraft):
         self._arguments = [*self._launch.arguments, *[None] * len(self._named)][: len(self._named)]
         self._guessed_sizes: list[str] = []
         self._random: list[str] = []
+        self._unset: dict[str, str] = {}
         self._names = self._buffer_names()
         self._lines = list(self._written())
 
@@ -125,7 +126,8 @@ class LaunchDraft(KernelDraft):
         buffers = ", ".join(dict.fromkeys(self._random))
         first = f"the first turn alone of the loop at {self._loops()}"
         random = f"random numbers, not the program's, are in: {buffers}"
-        return tuple(one for one, holds in ((random, buffers), (first, self._launch.loops)) if holds)
+        told = [one for one, holds in ((random, buffers), (first, self._launch.loops)) if holds]
+        return (*dict.fromkeys(self._unset.values()), *told)
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
@@ -416,10 +418,40 @@ class LaunchDraft(KernelDraft):
         role, comment = min(roles, key=lambda one: ("fill", "zeros", "").index(one[0]))
         comment, is_unknown = comment.strip(" #"), self._compiled_kernel.accesses is None
         is_filled = memory is not None and memory.contents.is_filled
-        if not (role or (is_unknown and is_filled)) or (role == "zeros" and not self._is_made(memory)):
+        if not (role or (is_unknown and is_filled)):
+            return "", comment
+        unset = self._unset_part(memory)
+        if memory is not None and unset:
+            read = self._compiled_kernel.reading(slots)
+            self._unset[buffer] = (
+                f"{self._last_name()} {read} {buffer} unwritten: the program sets {unset} of {memory.name} "
+                f"({memory.where}) before the launch at {self._launch.where}, so it is not filled; "
+                "`gpuregress run --check uninitialized` names the lines"
+            )
+            reason = f"{self._last_name()} {read} it, and the program sets {unset} of it"
+            if read == "may read":
+                return "", f"not filled: {reason}"
+            self._notes.append(f"{buffer}: its contents")
+            return "", f"NEEDED: its contents; {reason}"
+        if role == "zeros" and not self._is_made(memory):
             return role, comment
         fill, guess = self._filled(buffer, dtype, memory)
         return fill, _joined(guess, comment if role == "fill" else "")
+
+    def _unset_part(self, memory: HostArray | None) -> str:
+        """Describe what the program sets of an array that it allocates; "" where that may be all of it."""
+        if (
+            memory is None
+            or memory.bytes is None
+            or makers.last_writer(memory, self._facts.earlier, self._facts.program, self._known, is_strict=True)
+        ):
+            return ""
+        contents, size = memory.contents, memory.bytes
+        if contents.is_untouched:
+            return "nothing"
+        if contents.begin is not None and size.is_known and contents.begin < size.number:
+            return f"only the first {contents.begin:g} of the {size.number:g} bytes"
+        return ""
 
     def _is_made(self, memory: HostArray | None) -> bool:
         """Tell whether the program puts something into an array before the launch."""
@@ -457,8 +489,12 @@ class LaunchDraft(KernelDraft):
                     continue
                 fill, _ = self._contents(buffer, dtype, value.memory if isinstance(value, ArrayPointer) else None)
                 written[buffer] = written.get(buffer, False) or bool(fill)
-        if any(written.values()):
+        if any(written.values()) or self._unset.keys() - written.keys():
             yield f"dump: [{', '.join((*written, *self._variable_names()))}]"
+
+    def _variable_fill(self, name: str, buffer: str, dtype: str) -> tuple[str, str]:
+        memory = self._facts.symbols.get(name.rpartition("::")[2])
+        return self._filled(buffer, dtype, memory) if memory is not None else ("", "")
 
     def _variable_names(self) -> list[str]:
         taken = {*self._names.values(), *self._parameters.values()}
@@ -466,16 +502,17 @@ class LaunchDraft(KernelDraft):
         return [f"{name}_variable" if name in taken else name for name in names]
 
     def _symbols(self) -> Iterator[str]:
-        """Write the `__constant__` variables that the kernel's source has, as buffers."""
+        """Write the variables that the host code fills and the kernel reads, as buffers."""
         for name, symbol in self._facts.program.symbols.items():
             memory = self._facts.symbols.get(name)
-            if memory is None or not self._compiled_kernel.reads_variable(name):
+            is_result = name in {one.rpartition("::")[2] for one in self._compiled_kernel.written_variables}
+            if memory is None or is_result or not self._compiled_kernel.reads_variable(name):
                 continue
             dtype = self._known.dtype(self._facts.program.aliases.get(symbol.type, symbol.type))
             size = self._facts.sizes[name]
             if dtype is None:
-                self._notes.append(f"{name}: a job's buffer for this __constant__ variable of type {symbol.type}")
-                yield f"  # NEEDED: {name}, a __constant__ {symbol.type}: its dtype or fields"
+                self._notes.append(f"{name}: a job's buffer for this variable of type {symbol.type}")
+                yield f"  # NEEDED: {name}, a variable of type {symbol.type}: its dtype or fields"
                 continue
             buffer = name if name not in self._names.values() else f"{name}_symbol"
             fill, guess = self._filled(buffer, dtype, memory)

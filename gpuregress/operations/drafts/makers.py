@@ -20,7 +20,7 @@ from gpuregress.toolchain.host_programs.program import HostFiles
 
 
 def last_writer(
-    memory: HostArray, launches: Sequence[SeenLaunch], program: HostFiles, known: KnownTypes
+    memory: HostArray, launches: Sequence[SeenLaunch], program: HostFiles, known: KnownTypes, *, is_strict: bool = False
 ) -> SeenLaunch | None:
     """Return the last launch whose kernel may write an array, as far as const tells; None where there is none.
 
@@ -29,13 +29,21 @@ def last_writer(
         launches: in the order of the program.
         program: what the files define.
         known: of the types of the kernels' parameters.
+        is_strict: whether a kernel of which no declaration is seen counts as one that writes what it is given.
     """
     for launch in reversed(launches):
         kernel = program.kernel(launch.kernel)
+        if kernel is None and is_strict and memory in _arrays(launch.arguments):
+            return launch
         for parameter, value in zip(kernel.parameters if kernel else (), launch.arguments, strict=False):
             if not parameter.const and any(one is memory for one in _written(parameter, value, known)):
                 return launch
     return None
+
+
+def _arrays(values: Sequence[Object | None]) -> list[HostArray]:
+    """List the arrays that arguments point to."""
+    return [one.memory for one in values if isinstance(one, (ArrayPointer, HostTexture)) and one.memory is not None]
 
 
 def _written(parameter: CxxParameter, value: Object | None, known: KnownTypes) -> Iterator[HostArray | None]:

@@ -78,6 +78,8 @@ class CheckFinding(Sparse):
         calls: for each of these lines, or for the location, the calls that it is inlined into, innermost first; empty
             where there are none.
         variable: the buffer or variable.
+        scope: how far apart the two threads of a race are: 0 in one warp, 1 in two warps, 2 in two blocks, 3 in two
+            clusters. A race of an asynchronous copy or of a cache has 1: no order of the lanes mends it.
     """
 
     kind: str
@@ -88,3 +90,4 @@ class CheckFinding(Sparse):
     lines: str = ""
     calls: tuple[tuple[str, ...], ...] = ()
     variable: str = ""
+    scope: int = 0

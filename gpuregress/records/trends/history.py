@@ -45,7 +45,7 @@ class PastResult:
         buffer: the name of that buffer.
         differing: elements that broke the rule; None without a difference, and where it was not kept.
         compared: elements compared, likewise.
-        place: the pattern of their indices, as `tail`; "" without one.
+        place: the kind of pattern that their indices have, as `periodic`; "" without one.
         imported: whether another project folder or host ran it.
     """
 

@@ -38,7 +38,7 @@ class Extent(Sparse):
         differing: elements that break the rule.
         of: elements compared; 0 where none were.
         max_abs: the largest absolute error; None where there is none.
-        place: the pattern of the indices, as `tail`; "" without one.
+        place: the kind of pattern that the indices have, as `periodic`; "" without one.
     """
 
     differing: int = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from gpuregress.escapes import visible
+from gpuregress.escapes import entry, inert, visible
 from gpuregress.frozen import dataclass
 from gpuregress.records import Missing, RunSummary, SourceLocation, Status, Verdict
 from gpuregress.report import morning, terminal
@@ -32,7 +32,7 @@ class ReportEntry:
     """One line of a report.
 
     Attributes:
-        name: of the case; `the run` for the whole run. As all text here, without control characters.
+        name: of the case; `the run` for the whole run. As all text here, without control characters, and inert.
         group: its job; `missing cases`, `gpuregress`.
         level: `known` is a failure that does not fail the run.
         status: the verdict, `missing`, or `run`.
@@ -82,11 +82,11 @@ def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
     known = verdict.known
     level = "known" if known is not None else _LEVELS[verdict.status]
     status = known.status if known is not None else verdict.status
-    details = () if level in ("passed", "skipped") else tuple(map(visible, terminal.details(verdict, root)))
+    details = () if level in ("passed", "skipped") else tuple(map(entry, terminal.details(verdict, root)))
     path, line = _shown(verdict.location, root)
     return ReportEntry(
-        visible(verdict.case),
-        visible(verdict.job),
+        inert(visible(verdict.case)),
+        inert(visible(verdict.job)),
         level,
         status,
         _first_line(verdict.reason or ("" if level == "passed" else verdict.status)),
@@ -94,20 +94,21 @@ def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
         path,
         line,
         verdict.seconds,
-        visible(verdict.outcome.output) if verdict.outcome is not None else "",
+        inert(visible(verdict.outcome.output)) if verdict.outcome is not None else "",
         tuple(_shown(call, root) for call in verdict.location.calls) if verdict.location is not None else (),
     )
 
 
 def _of_missing(one: Missing) -> ReportEntry:
-    lines = tuple(map(visible, one.lines))
-    return ReportEntry(visible(one.case), "missing cases", "failure", "missing", _first_line("\n".join(lines)), lines)
+    lines = tuple(map(entry, one.lines))
+    name, message = inert(visible(one.case)), _first_line("\n".join(lines))
+    return ReportEntry(name, "missing cases", "failure", "missing", message, lines)
 
 
 def _of_run(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
     """The failure of a whole run: one entry for each error that has a location, else one with its notes."""
     message = _first_line("\n".join(summary.notes)) or f"no case was run: exit code {summary.exit_code}"
-    details = tuple(map(visible, summary.notes))
+    details = tuple(map(entry, summary.notes))
     if not summary.problems:
         return (ReportEntry(THE_RUN, "gpuregress", "error", "run", message, details),)
     names = [THE_RUN, *(f"{THE_RUN} ({number})" for number in range(2, len(summary.problems) + 1))]
@@ -118,7 +119,7 @@ def _of_run(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
 
 
 def _first_line(text: str) -> str:
-    return visible(text).strip().partition("\n")[0].replace("\t", " ")
+    return inert(visible(text).strip().partition("\n")[0].replace("\t", " "))
 
 
 def _shown(location: SourceLocation | None, root: Path) -> tuple[str, int]:
@@ -126,7 +127,7 @@ def _shown(location: SourceLocation | None, root: Path) -> tuple[str, int]:
         return "", 0
     path = Path(location.file)
     shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else location.file
-    return visible(shown), location.line
+    return inert(visible(shown)), location.line
 
 
 def _relative(message: str, root: Path) -> str:

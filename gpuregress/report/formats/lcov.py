@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress.escapes import one_line
+from gpuregress.escapes import inert, one_line
 from gpuregress.records import FileCoverage, RunSummary
 from gpuregress.report import coverage_report
 
@@ -20,7 +20,7 @@ def render(summary: RunSummary, root: Path) -> str:
     """
     whole = coverage_report.of_run(summary)
     files = whole.files if whole is not None else ()
-    comments = () if files else [f"# {one_line(note)}" for note in summary.notes]
+    comments = () if files else [f"# {inert(one_line(note))}" for note in summary.notes]
     return "".join(f"{line}\n" for line in (*comments, *(line for one in files for line in _record(one, root))))
 
 

@@ -48,7 +48,8 @@ def _comparison(name: str, comparison: Mapping[str, Any], case: str, above: str)
         case: the case's name.
         above: the comparison that has drawn the same picture; "" for none.
     """
-    message = comparison["message"] or f"{comparison['differing']} of {comparison['of']} differ"
+    counts = f"{comparison['differing']} of {comparison['of']} differ" if comparison["differing"] else "differs"
+    message = comparison["message"] or counts
     rule = f' <span class="soft">rule: {escape(comparison["rule"])}</span>' if comparison["rule"] else ""
     image = _image(comparison)
     shape, worst = image.shape if image is not None else (), comparison["worst"]

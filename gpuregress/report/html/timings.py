@@ -52,7 +52,7 @@ def _false_alarms(measured: Mapping[str, Any]) -> str:
 
 def _case(entry: Mapping[str, Any], facts: RunFacts, *, is_open: bool) -> Iterator[str]:
     compared = entry["timing_comparison"]
-    text = f"{status(entry['verdict'])} <b>{escape(compared['status'])}</b> {escape(compared['message'])}"
+    text = f"{status(entry['verdict'])} time: <b>{escape(compared['status'])}</b>, {escape(compared['message'])}"
     name = f"<code>{escape(entry['case'])}</code>"
     yield f"<details{' open' if is_open else ''}><summary>{name} {text}</summary>"
     yield from trend.chart(facts.past(entry), entry["case"], is_open=True)

@@ -17,6 +17,7 @@ _MOST_CALLS = 5
 def merged(findings: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
     """Findings of several launches: those at the same source lines and variable are one, with their number.
 
+    The widest scope stands for the others at its lines, and comes first: __syncwarp() mends no race between two warps.
     Lines of an inlined function may be reached by several calls: those of the first finding are in its message, others
     are details.
     """
@@ -30,8 +31,11 @@ def merged(findings: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
         details = known.details
         if finding.calls != known.calls and len(details) < _MOST_CALLS:
             details = tuple(dict.fromkeys((*details, *finding.details, f"also at {_chains(finding)}")))
-        first[key] = replace(known, count=known.count + finding.count, details=details)
-    return tuple(first.values())
+        chief = finding if finding.scope > known.scope else known
+        first[key] = replace(chief, count=known.count + finding.count, details=details)
+    found = tuple(first.values())
+    races = iter(sorted((finding for finding in found if finding.kind == "race"), key=lambda race: -race.scope))
+    return tuple(next(races) if finding.kind == "race" else finding for finding in found)
 
 
 def _identity(finding: CheckFinding) -> tuple[str, ...]:

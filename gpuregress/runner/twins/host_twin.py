@@ -15,6 +15,7 @@ import numpy.typing as npt
 from gpuregress import dtypes
 from gpuregress.errors import HarnessError
 from gpuregress.frozen import dataclass
+from gpuregress.interrupts import FROM_OUTSIDE
 from gpuregress.records import Case
 from gpuregress.runner.poison import POISON, poison
 from gpuregress.toolchain.functions import host
@@ -101,6 +102,9 @@ class HostTwin:
             raise HostFailed(f"did not end within its limit of {limit:g} s") from error
         except OSError as error:
             raise HarnessError(f"the host's program cannot be run: {error.strerror}") from error
+        if -ran.returncode in FROM_OUTSIDE:
+            name = signal.Signals(-ran.returncode).name
+            raise HarnessError(f"the host's program died of {name}: {FROM_OUTSIDE[-ran.returncode]}")
         if ran.returncode < 0:
             raise HostFailed(f"crashed with {signal.Signals(-ran.returncode).name}{_last_line(ran.stderr)}")
         if ran.returncode > 0:

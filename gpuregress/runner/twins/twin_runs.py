@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gpuregress import dtypes, storage, toolchain
 from gpuregress.devices.base import Device
-from gpuregress.errors import GpuregressError, KernelFault
+from gpuregress.errors import GpuregressError, HarnessError, KernelFault
 from gpuregress.records import Case, Dump, Program, TwinCause, TwinResult
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder
@@ -130,6 +130,8 @@ class Twins:
                 return TwinResult("host", label, error=f"{name} {failed}")
             except host.IncompleteHeaders as lacking:
                 return TwinResult("host", "host", missing=str(lacking))
+            except HarnessError:
+                raise
             except GpuregressError as error:
                 return TwinResult("host", label, error=str(error))
         return TwinResult("host", label, self._dumped("host", arrays), causes=causes)

@@ -21,12 +21,31 @@ class ArrayContents:
         is_filled: whether anything was stored or copied to it.
         is_zeroed: whether it was set to zero.
         is_certain: whether `stored` or `is_zeroed` tells all elements.
+        begin: the bytes from the beginning that sets and copies of a known size reach; None: anything may be reached.
     """
 
     stored: HostScalar | None = None
     is_filled: bool = False
     is_zeroed: bool = False
     is_certain: bool = True
+    begin: float | None = 0
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the program puts nothing into it."""
+        return not self.is_filled and not self.is_zeroed and self.begin == 0
+
+    def constructed(self) -> ArrayContents:
+        """Return the contents of memory that begins with values which do not matter where others follow."""
+        return replace(self, begin=None)
+
+    def reaching(self, offset: HostScalar, size: object) -> ArrayContents:
+        """Return the contents behind a set or a copy that reaches from an offset (elements) over a size (bytes)."""
+        if self.begin is None or not isinstance(size, HostScalar) or not size.is_known:
+            return replace(self, begin=None)
+        if offset.number != 0 or not offset.is_known:
+            return replace(self, begin=None)
+        return replace(self, begin=max(self.begin, size.number))
 
     def with_element(self, index: HostScalar | None, value: object, *, is_chosen: bool = False) -> ArrayContents:
         """Return the contents behind a store to an element.
@@ -39,10 +58,10 @@ class ArrayContents:
         stored = value if isinstance(value, HostScalar) and not self._is_unknown else self.stored
         if self.stored is not None:
             fits = isinstance(value, HostScalar) and _continues(self.stored, index, value)
-            return replace(self, is_certain=self.is_certain and fits)
+            return replace(self, is_certain=self.is_certain and fits, begin=None)
         begins = index is not None and depends_on_loop(index) and index.number == 0 and stored is not None
         return ArrayContents(
-            stored, True, self.is_zeroed, self.is_certain and begins and not (is_chosen or self.is_zeroed)
+            stored, True, self.is_zeroed, self.is_certain and begins and not (is_chosen or self.is_zeroed), None
         )
 
     @property
@@ -53,7 +72,7 @@ class ArrayContents:
     def with_all(self, value: object) -> ArrayContents:
         """Return the contents behind a store of one value to all elements."""
         known = value if isinstance(value, HostScalar) else None
-        return ArrayContents(known, is_filled=True, is_certain=known is not None)
+        return ArrayContents(known, is_filled=True, is_certain=known is not None, begin=None)
 
     def with_copy(self, source: ArrayContents, *, is_whole: bool) -> ArrayContents:
         """Return the contents behind a copy from another array.
@@ -62,13 +81,15 @@ class ArrayContents:
             source: what is copied.
             is_whole: whether every element is copied to the element with the same index.
         """
-        copied = replace(source, is_filled=True)
+        copied = replace(source, is_filled=True, begin=None)
         if is_whole and not self.is_filled:
             return copied
-        if copied == self:
+        if replace(copied, begin=self.begin) == self:
             return self
         first = self if self.is_filled else copied
-        return replace(first, is_filled=True, is_zeroed=self.is_zeroed or source.is_zeroed, is_certain=False)
+        return replace(
+            first, begin=self.begin, is_filled=True, is_zeroed=self.is_zeroed or source.is_zeroed, is_certain=False
+        )
 
     def zeroed(self, *, is_whole: bool) -> ArrayContents:
         """Return the contents behind a `memset` to zero.
@@ -80,7 +101,7 @@ class ArrayContents:
 
     def changed(self) -> ArrayContents:
         """Return the contents behind something that is not understood."""
-        return replace(self, is_filled=True, is_certain=False)
+        return replace(self, is_filled=True, is_certain=False, begin=None)
 
 
 def _continues(first: HostScalar, index: HostScalar | None, value: HostScalar) -> bool:

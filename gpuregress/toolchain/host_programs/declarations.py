@@ -120,6 +120,7 @@ class HostDeclarations(HostCalls):
             first = items[0]
             if isinstance(first, HostScalar):
                 pointer.memory.bytes = scalars.binary("*", first, size)
+                pointer.memory.contents = pointer.memory.contents.constructed()
                 if len(items) > 1 and isinstance(items[1], HostScalar):
                     pointer.memory.contents = pointer.memory.contents.with_all(items[1])
             elif isinstance(first, ArrayPointer):

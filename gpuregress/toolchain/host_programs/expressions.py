@@ -392,7 +392,9 @@ class HostExpressions(HostScope):
         element = self.resolved(grammar.text(given)) if given is not None else ""
         size = self.size(element, node)
         total = scalars.binary("*", count, size) if isinstance(count, HostScalar) else None
-        return ArrayPointer(HostArray("", total, self.place(node), element), element)
+        memory = HostArray("", total, self.place(node), element)
+        memory.contents = memory.contents.constructed()
+        return ArrayPointer(memory, element)
 
     def _on_lambda_expression(self, node: Node) -> Object | None:
         body = node.child_by_field_name("body")

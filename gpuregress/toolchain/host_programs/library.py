@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -128,7 +129,7 @@ _CEILINGS = frozenset(
 )
 _READERS = frozenset(["free", "printf", "fprintf", "fwrite", "puts", "memcmp", "assert", "equal", "accumulate"])
 """Functions that leave the arrays as they are that they are given; those of CUDA do, too, but for `_WRITERS`."""
-_WRITERS = ("cudaMemcpy", "cudaMemset")
+_WRITERS = ("cudaMemcpy", "cudaMemset", "cudaGraphAdd")
 _READING_METHODS = frozenset(
     [
         *("at", "back", "capacity", "cbegin", "cend", "empty", "end", "front", "rbegin", "release", "rend", "reset"),
@@ -245,10 +246,25 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
 
 
 def change(values: Sequence[Object | None]) -> None:
-    """Let the contents of arrays be uncertain that something was given which is not understood."""
-    for value in values:
+    """Let the contents of arrays be uncertain that something was given which is not understood.
+
+    Args:
+        values: what was given: pointers, variables that hold them, and structures with such members.
+    """
+    pending, seen = [*values], set()
+    while pending:
+        value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
         if isinstance(value, ArrayPointer):
             value.memory.contents = value.memory.contents.changed()
+        elif isinstance(value, Reference):
+            pending.append(value.cell.value)
+        elif isinstance(value, Structure):
+            pending += [cell.value for cell in value.members.values()]
+        elif isinstance(value, Listed):
+            pending += value.items
 
 
 def _is_status(node: Node) -> bool:
@@ -298,6 +314,13 @@ def _host_memory(run: Run, values: Sequence[Object | None], node: Node) -> Objec
     return ArrayPointer(HostArray("", total, run.place(node)))
 
 
+def _cleared_memory(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
+    memory = _host_memory(run, values, node)
+    if isinstance(memory, ArrayPointer):
+        memory.memory.contents = memory.memory.contents.constructed()
+    return memory
+
+
 def _aligned_memory(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
     return _host_memory(run, values[1:], node)
 
@@ -313,6 +336,7 @@ def _copy(run: Run, values: Sequence[Object | None], node: Node) -> Object | Non
 def _copy_into(memory: HostArray, offset: HostScalar, source: Object | None, size: Object | None) -> None:
     """Note a copy from an array or a number."""
     is_whole = memory.is_whole(size) and offset.number == 0
+    begin = memory.contents.reaching(offset, size).begin
     if isinstance(source, ArrayPointer):
         is_same = is_whole and source.offset.number == 0
         memory.contents = memory.contents.with_copy(source.memory.contents, is_whole=is_same)
@@ -322,13 +346,16 @@ def _copy_into(memory: HostArray, offset: HostScalar, source: Object | None, siz
         memory.contents = memory.contents.with_copy(given, is_whole=is_whole and is_element)
     else:
         memory.contents = memory.contents.changed()
+    memory.contents = replace(memory.contents, begin=begin)
 
 
 def _set(_: Run, values: Sequence[Object | None], __: Node) -> Object:
     if len(values) >= 3 and isinstance(values[0], ArrayPointer):
         memory, is_zero = values[0].memory, isinstance(values[1], HostScalar) and values[1].number == 0
         is_whole = memory.is_whole(values[2]) and values[0].offset.number == 0
-        memory.contents = memory.contents.zeroed(is_whole=is_whole) if is_zero else memory.contents.changed()
+        begin = memory.contents.reaching(values[0].offset, values[2]).begin
+        contents = memory.contents.zeroed(is_whole=is_whole) if is_zero else memory.contents.changed()
+        memory.contents = replace(contents, begin=begin)
     return constant(0)
 
 
@@ -460,7 +487,7 @@ def _elements(size: HostScalar, element: HostScalar) -> HostScalar:
 
 _CALLS: Mapping[str, _Known] = {
     "malloc": _host_memory,
-    "calloc": _host_memory,
+    "calloc": _cleared_memory,
     "aligned_alloc": _aligned_memory,
     "cudaMallocPitch": _allocate_pitched,
     **dict.fromkeys(_COPIES, _copy),

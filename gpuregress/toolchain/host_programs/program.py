@@ -25,7 +25,7 @@ _FOLDERS = ("", "include", "inc", "Common", "common", "src", "utils", "util")
 _MOST_PARENTS = 6
 _INCLUDE = re.compile(r'\s*"([^"\n]+)"')
 _INSTANTIATION = re.compile(r"\btemplate\s+[\w:*& ]+?\b(\w+)\s*<([^<>;{}()]+)>\s*\(")
-_CONSTANT = re.compile(r"\b__constant__\b")
+_VARIABLE = re.compile(r"\b__(?:constant|device|managed)__\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class HostFunction:
 
 @dataclass(frozen=True, slots=True)
 class ConstantVariable:
-    """A `__constant__` variable: its type, and the nodes of its sizes."""
+    """A `__constant__` or `__device__` variable: its type, and the nodes of its sizes."""
 
     name: str
     type: str
@@ -79,7 +79,7 @@ class HostFiles:
         aliases: of types.
         structures: that are no templates, by name.
         instances: function template → the arguments of its first explicit instantiation.
-        symbols: `__constant__` variables by name.
+        symbols: `__constant__` and `__device__` variables by name.
         kernels: those of the source itself, then those of files that it includes.
         own_kernels: the number of those of the source.
         device_words: words of device code, and of what it is made of.
@@ -283,7 +283,7 @@ class _Reader:
                 self.program.enumerators += grammar.everywhere(node, "enum_specifier")
             elif has_annotation(head, macros.annotations) and not _is_host(head):
                 device.update(WORD.findall(code[before : node.end_byte]))
-                if node.type == "declaration" and _CONSTANT.search(head):
+                if node.type == "declaration" and _VARIABLE.search(head):
                     self._read_symbol(node, path)
             elif node.type == "declaration":
                 self.program.variables.append((node, path))
@@ -311,7 +311,8 @@ class _Reader:
                 sizes += [size] if size is not None else []
                 one = one.child_by_field_name("declarator")
             name = declarations.declared_name(declarator)
-            if name and given is not None:
+            is_function = next(grammar.everywhere(declarator, "function_declarator"), None) is not None
+            if name and given is not None and not is_function:
                 where = f"{path.name}:{node.start_point[0] + 1}"
                 self.program.symbols[name] = ConstantVariable(name, grammar.text(given), tuple(reversed(sizes)), where)
 

@@ -132,6 +132,9 @@ def _copy_volume(_: Run, values: Sequence[Object | None], __: Node) -> Object:
     target, source = (cell.value if (cell := members.get(name)) else None for name in ("dstArray", "srcPtr"))
     if isinstance(target, ArrayPointer):
         _fill(target.memory, source)
+    plain = members.get("dstPtr")
+    if plain is not None and isinstance(plain.value, ArrayPointer):
+        plain.value.memory.contents = plain.value.memory.contents.changed()
     return constant(0)
 
 

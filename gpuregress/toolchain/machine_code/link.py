@@ -6,10 +6,11 @@ not; so cubins are what a GPU gets, and they can be built where there is none.
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gpuregress import storage
@@ -21,6 +22,8 @@ _ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P
 _ERROR = re.compile(r"\berror\b.*: (?!.*JIT the PTX)")
 _TOO_MUCH = re.compile(r"uses too much (?:shared|global constant|parameter) ")
 _ERROR_HEAD = re.compile(r"^.*?\berror\b[^:]*: *")
+_VERSION = re.compile(r"^\s*\.version\s+(\d+\.\d+)", re.MULTILINE)
+_TARGET = re.compile(r"^\s*\.target\s+(sm_\w+)", re.MULTILINE)
 _SPILL = re.compile(r"(\d+) bytes spill stores")
 _OF_ONE_ARCHITECTURE = re.compile(r"Instruction '(?:wgmma|setmaxnreg)[^']*' not supported on \.target")
 _FIGURES = {
@@ -51,6 +54,8 @@ class LinkResult:
 def link(ptx: str, arch: str, name: str) -> LinkResult:
     """Assemble PTX for one architecture.
 
+    nvJitLink comes first, then the ptxas on PATH. One that is too old for the PTX is asked once only.
+
     Args:
         ptx: a whole module.
         arch: `sm_90`.
@@ -58,23 +63,76 @@ def link(ptx: str, arch: str, name: str) -> LinkResult:
 
     Raises:
         CompileError: the assembler refuses the PTX.
-        HarnessError: neither nvJitLink nor ptxas is here.
+        HarnessError: neither nvJitLink nor ptxas is here, or what is here is too old.
     """
-    try:
-        from cuda.bindings import nvjitlink  # noqa: PLC0415 - heavy, and an extra
-
-        nvjitlink.version()
-    except (ImportError, RuntimeError, OSError):
-        nvjitlink = None
-    if nvjitlink is not None:
-        return _by_nvjitlink(nvjitlink, ptx, arch, name)
-    ptxas = shutil.which("ptxas")
-    if ptxas is not None:
-        return _by_ptxas(ptxas, ptx, arch, name)
+    version, target = _VERSION.search(ptx), _TARGET.search(ptx)
+    modules = [(version[1], one) for one in {arch, target[1]}] if version is not None and target is not None else []
+    too_old = []
+    for assembler in _assemblers():
+        if any((assembler.name, *one) in _REFUSED_MODULES for one in modules):
+            too_old.append(assembler.name)
+            continue
+        try:
+            return assembler.assemble(ptx, arch, name)
+        except InfeasibleSource:
+            raise
+        except CompileError:
+            refused = [one for one in modules if not _takes(assembler, *one)]
+            if not refused:
+                raise
+            _REFUSED_MODULES.update((assembler.name, *one) for one in refused)
+            too_old.append(assembler.name)
+    if too_old:
+        cannot = f"{' and '.join(too_old)} cannot assemble PTX {modules[0][0]} for {arch}, and may be too old"
+        raise HarnessError(
+            f"{cannot}: `pip install 'gpuregress[cuda]'` brings a newer nvJitLink; or put the ptxas of a newer CUDA "
+            "toolkit first on PATH; or leave the assembly to the driver (`gpuregress build --ptx-only`)"
+        )
     raise HarnessError(
         "no assembler for GPU code here: `pip install 'gpuregress[cuda]'` brings nvJitLink; or build elsewhere with "
         "`gpuregress build` and name its folder with GPUREGRESS_CACHE",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Assembler:
+    """An assembler that is installed here.
+
+    Attributes:
+        name: with its version, and its path where it is a program.
+        assemble: PTX, architecture, name of the module → the result.
+    """
+
+    name: str
+    assemble: Callable[[str, str, str], LinkResult]
+
+
+_REFUSED_MODULES: set[tuple[str, str, str]] = set()
+"""Assembler, version of PTX and architecture that do not go together: known after the first program."""
+
+
+def _assemblers() -> Iterator[_Assembler]:
+    """The assemblers of this host, the better one first; nothing is started before it is needed."""
+    try:
+        from cuda.bindings import nvjitlink  # noqa: PLC0415 - heavy, and an extra
+
+        major, minor = nvjitlink.version()
+    except (ImportError, RuntimeError, OSError):
+        pass
+    else:
+        yield _Assembler(f"nvJitLink {major}.{minor}", functools.partial(_by_nvjitlink, nvjitlink))
+    ptxas = shutil.which("ptxas")
+    if ptxas is not None:
+        yield _Assembler(f"ptxas {_ptxas_release(ptxas)} ({ptxas})", functools.partial(_by_ptxas, ptxas))
+
+
+def _takes(assembler: _Assembler, version: str, arch: str) -> bool:
+    """Tell whether an assembler takes PTX of a version for an architecture: it is given a module without code."""
+    try:
+        assembler.assemble(f".version {version}\n.target {arch}\n.address_size 64\n", arch, "empty.ptx")
+    except CompileError:
+        return False
+    return True
 
 
 def parse_resources(log: str) -> dict[str, dict[str, int]]:
@@ -106,7 +164,10 @@ def parse_resources(log: str) -> dict[str, dict[str, int]]:
 def _by_nvjitlink(nvjitlink: Any, ptx: str, arch: str, name: str) -> LinkResult:
     data = ptx.encode() + b"\0"
     options = [f"-arch={arch}", "-lineinfo", "-verbose"]
-    handle = nvjitlink.create(len(options), options)
+    try:
+        handle = nvjitlink.create(len(options), options)
+    except nvjitlink.nvJitLinkError as error:  # an architecture that it does not know
+        raise _refusal(str(error), name, arch) from error
     try:
         try:
             nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), name)
@@ -134,6 +195,7 @@ def _by_ptxas(ptxas: str, ptx: str, arch: str, name: str) -> LinkResult:
         return LinkResult(target.read_bytes(), f"ptxas {_ptxas_release(ptxas)}", parse_resources(done.stderr))
 
 
+@functools.cache
 def _ptxas_release(ptxas: str) -> str:
     done = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=False)
     match = re.search(r"V([\d.]+)", done.stdout)

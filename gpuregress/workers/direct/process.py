@@ -231,7 +231,7 @@ def _overdue(call: LaunchCall, phase: Phase, timeout_s: float) -> GpuregressErro
 
 
 def _death(child: _Child, call: LaunchCall) -> GpuregressError:
-    """Describe a process that ended; inside of a launch it is the kernel's fault, mostly."""
+    """Describe a process that ended; inside of a launch it is the kernel's fault, unless it was ended from outside."""
     worker, phase = child.worker, child.phase
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
     cause = exit_cause.find(worker.process.returncode, worker.output(), phase, is_limited=is_limited)

@@ -30,6 +30,17 @@ def test_an_application_without_launches_is_told(gpu: Path, shop: Workshop) -> N
     assert "no launch was seen" in result.stdout
 
 
+def test_a_machine_without_a_driver_is_told(gpu: Path, shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "")
+    result = shop.call("capture", "--", "false")
+    assert result.exit_code == 4
+    words = "there is no NVIDIA driver on this machine (libcuda.so.1 is not found): install"
+    assert f"the application exited with 1\nno launch was seen: {words}" in result.stdout
+    assert shop.call("capture", "--", "true").exit_code == 4
+    monkeypatch.setenv("GPUREGRESS_CAPTURE_CUPTI", "/nowhere/libcupti.so")
+    assert words in shop.fails(4, "capture", "--", "true")
+
+
 def test_a_pattern_that_no_kernel_matches_is_told(gpu: Path, shop: Workshop) -> None:
     app, kernels = str(gpu / "app"), str(gpu / "kernels.ptx")
     result = shop.call("capture", "--kernel", "saxby*", "--", app, kernels, "saxpy")

@@ -21,6 +21,10 @@ def test_cases_are_listed_with_the_revision_of_their_baseline(fake_shop: Worksho
     assert (entry["case"], entry["revision"], entry["baseline_revision"]) == ("scale/n=100", "1.4", "1.4")
     assert "scale/n=100" in fake_shop.call("list").stdout
     assert "no case" in fake_shop.fails(5, "list", "-k", "other*")
+    fake_shop.job(name="second")
+    fake_shop.job(name="third")
+    both = json.loads(fake_shop.call("list", "--json", "-k", "scale/*", "-k", "third*").stdout)
+    assert [entry["job"] for entry in both] == ["scale", "third"]
 
 
 def test_a_known_failure_is_listed_with_its_day(fake_shop: Workshop) -> None:

@@ -46,13 +46,23 @@ def test_rounding_at_the_scale_of_the_buffer() -> None:
     assert "rounding" not in findings(small, wrong)  # half of the values are wrong, beside large ones
 
 
-@pytest.mark.parametrize("length", [0, 1 << 20])
-def test_sums_of_more_terms_are_rounded_more(length: int) -> None:
-    e = noise("float32", (64,)) + np.float32(1000)
-    a = e + np.float32(100 * 2.0**-14)
-    a[::2] -= np.float32(40 * 2.0**-14)
-    inputs = {"x": np.zeros(length, np.float32)} if length else {}
-    assert ("rounding" in findings(e, a, inputs=inputs)) == bool(length)
+@pytest.mark.parametrize(
+    ("dtype", "lengths", "is_rounding"),
+    [
+        ("float32", [], False),
+        ("float32", [1 << 20], True),  # rows of 16,384 terms
+        ("float32", [4 * 8192, 8192 * 16], True),  # a product with an inner axis of 8,192
+        ("float32", [64, 64], False),
+        ("float16", [1 << 20], False),  # 100 steps are a tenth
+    ],
+)
+def test_sums_of_more_terms_are_rounded_more(dtype: str, lengths: list[int], *, is_rounding: bool) -> None:
+    kind, step = np.dtype(dtype), np.finfo(dtype).eps * 512
+    e = (noise(dtype, (4, 16)) + 1000).astype(kind)
+    a = (e + 100 * step).astype(kind)
+    a[:, ::2] -= kind.type(40 * step)
+    inputs = {f"x{number}": np.zeros(length, np.float32) for number, length in enumerate(lengths)}
+    assert ("rounding" in findings(e, a, inputs=inputs)) == is_rounding
 
 
 def test_sign() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuregress.devices.cpu.buffer_accesses import Accesses
 from gpuregress.operations.drafts import kernel, types
 from gpuregress.operations.drafts.compiled import CompiledKernel
 from gpuregress.operations.drafts.host import HostProgram
@@ -82,7 +83,8 @@ def test_what_is_unknown_is_marked_with_what_is_needed(tmp_path: Path) -> None:
 def test_arrays_that_are_the_same_share_a_buffer(tmp_path: Path) -> None:
     job, _, _ = drafted(
         tmp_path,
-        "__global__ void f(int *a, const int *b) {}\nint main() { int *p; cudaMalloc(&p, 40); f<<<1, 10>>>(p, p); }\n",
+        "__global__ void f(int *a, const int *b) {}\n"
+        "int main() { int *p; cudaMalloc(&p, 40); load(p); f<<<1, 10>>>(p, p); }\n",
     )
     assert list(job["buffers"]) == ["a"]
     assert "fill" in job["buffers"]["a"]
@@ -205,7 +207,7 @@ def test_structures_have_the_members_that_the_compiler_tells(tmp_path: Path, mon
     record = {"n": "int32", "x": "float32"}
     assert job["buffers"] == {
         "p": {"dtype": record, "shape": ["n"]},
-        "q": {"dtype": record, "shape": ["n"], "fill": {"integers": {"low": 0, "high": 100}}},
+        "q": {"dtype": record, "shape": ["n"]},
         "l": {"dtype": "uint8", "shape": ["n * 16"]},
         "o": {"dtype": "uint8", "shape": ["n * 12"]},
     }
@@ -274,11 +276,55 @@ int main() {
     assert "# a, app.cu:7; random numbers, not the program's" in lines["a"]
     assert "# NEEDED: its contents; this fill is a guess; b, app.cu:7" in lines["b"]
     assert lines["c"].endswith("fill: zeros}   # c, app.cu:7")
-    assert "fill: zeros}   # NEEDED: its contents; this fill is a guess; d, app.cu:7" in lines["d"]
+    assert "shape: [100]}   # NEEDED: its contents; f takes it, and the program sets only the first 40 of" in lines["d"]
     made = "its contents, which g may make at app.cu:13: put that launch before this one"
     assert f"fill: zeros}}   # NEEDED: {made}; e, app.cu:8" in lines["e"]
     assert "# app.cu:10; random numbers, not the program's" in lines["taps"]
     assert needed == ("b: its contents", "d: its contents", f"e: {made}")
+
+
+@pytest.mark.parametrize(
+    ("before", "set_"),
+    [
+        ("", "nothing"),
+        ("cudaMemset(d, 0, n);", "only the first 10 of the 40 bytes"),
+        ("cudaMemcpy(d, h, n, K);", "only the first 10 of the 40 bytes"),
+        ("cudaMemset(d, 0, 4); cudaMemset(d, 1, 8);", "only the first 8 of the 40 bytes"),
+        ("keep<<<1, 1>>>(d);", "nothing"),
+        ("printf(d); cudaFuncGetAttributes(&a, f);", "nothing"),
+        ("cudaMemset(d, 0, n * sizeof(int));", ""),
+        ("cudaMemcpy(d, h, sizeof(h), K);", ""),
+        ("for (int i = 0; i < n; i++) cudaMemset(d + i, 0, 4);", ""),
+        ("cudaMemset(d, 0, unknown());", ""),
+        ("set<<<1, 10>>>(d);", ""),
+        ("other<<<1, 10>>>(d);", ""),
+        ("fill(&d);", ""),
+        ("S s; s.p = d; cudaGraphAddMemsetNode(&s);", ""),
+        ("cublasSgemm(d);", ""),
+        ("cudaMemcpy3DParms q; q.dstPtr = make_cudaPitchedPtr(d, 40, 10, 1); cudaMemcpy3D(&q);", ""),
+    ],
+)
+def test_what_the_program_does_not_set_is_not_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, set_: str
+) -> None:
+    accesses = Accesses((0, 8), read={0}, written={0}, updated={0})
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel(accesses=accesses))
+    source = tmp_path / "app.cu"
+    source.write_text(
+        "struct S { int *p; };\n__global__ void f(int *y, int n) {}\n__global__ void keep(const int *y) {}\n"
+        "__global__ void set(int *y) {}\n"
+        "int main() { const int n = 10; int *d, h[n]; load(h); cudaMalloc(&d, 40);\n"
+        f"{before}\nf<<<1, 10>>>(d, n); }}\n"
+    )
+    found = HostProgram(source)
+    facts = found.facts(found.kernels[0])
+    assert facts is not None
+    made = LaunchDraft(found.kernels[0], source, tmp_path / "configs/app.yaml", facts)
+    (line,) = (line for line in made.lines(()) if line.startswith("  y: "))
+    assert ("fill" not in line.partition("#")[0]) == bool(set_)
+    assert (f"NEEDED: its contents; f updates it, and the program sets {set_} of it" in line) == bool(set_)
+    told = f"f updates y unwritten: the program sets {set_} of d (app.cu:5) before the launch at app.cu:7, so it is not"
+    assert any(one.startswith(told) for one in made.remarks) == bool(set_)
 
 
 def test_a_launch_in_a_loop_is_its_first_turn_alone(tmp_path: Path) -> None:

@@ -10,7 +10,23 @@ from gpuregress.records import KnownFailing, Missing, RunSummary, SourceLocation
 from tests.report.samples import summary, verdict
 
 TEXT = st.text(max_size=30) | st.sampled_from(
-    ["::error::x", "a%0Ab", "# SKIP", "\\# TODO", "</pre><b>", "]]>", "a|b`c", "  ---", "...", "\u2028", "x\r\ny", "\0"]
+    [
+        "::error::x",
+        "x\n  ::error::y\n##[error]z",
+        "x\npass  everything",
+        "##[group]a",
+        "a%0Ab",
+        "# SKIP",
+        "\\# TODO",
+        "</pre><b>",
+        "]]>",
+        "a|b`c",
+        "  ---",
+        "...",
+        "\u2028",
+        "x\r\ny",
+        "\0",
+    ]
 )
 STATUS = st.sampled_from(["pass", "differ", "new", "fault", "timeout", "error", "skip"])
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from gpuregress.cli import values
-from gpuregress.report import formats
+from gpuregress.records import RunSummary
+from gpuregress.report import formats, terminal
+from tests.report.formats.hostile import runs
 from tests.report.samples import summary
 
 ROOT = Path("/p")
@@ -16,6 +20,17 @@ ROOT = Path("/p")
 
 def test_the_command_line_knows_the_formats() -> None:
     assert (*formats.FORMATS, "json", "html") == values.FORMATS
+
+
+@settings(max_examples=30)
+@given(runs())
+def test_no_text_from_outside_is_a_command_to_a_ci_server(run: RunSummary) -> None:
+    texts = {name: formats.render(name, run, ROOT) for name in formats.FORMATS}
+    texts["text"] = terminal.full(run, root=ROOT)
+    for name, text in texts.items():
+        allowed = r"error |notice " if name == "github" else "$^"
+        assert not re.search(rf"##\[|^\s*::(?!{allowed})", text, re.MULTILINE), name
+        assert not re.search(r"^\s*pass  everything", text, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("name", formats.FORMATS)

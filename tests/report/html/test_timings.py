@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpuregress.records import Status
 from gpuregress.report.html import timings
 from gpuregress.report.html.cards import RunFacts
 from tests.report.html import samples
@@ -10,9 +11,9 @@ from tests.report.html.parsed import Tag, tree
 from tests.report.samples import verdict
 
 
-def timed(case: str, status: str, ratio: float) -> dict[str, Any]:
+def timed(case: str, status: str, ratio: float, reached: Status = "pass") -> dict[str, Any]:
     comparison = {"status": status, "measure": "time", "message": f"<{ratio} times>", "ratio": ratio}
-    return {**samples.entry(verdict("pass", case=case)), "timing_comparison": comparison}
+    return {**samples.entry(verdict(reached, case=case)), "timing_comparison": comparison}
 
 
 def shown(cases: list[dict[str, Any]], **document: Any) -> Tag:
@@ -24,6 +25,7 @@ def test_the_slowest_case_comes_first_with_its_chart() -> None:
     root = shown(
         [timed("a", "faster", 0.5), timed("b", "same", 1.0), timed("c", "slower", 1.2), timed("d", "slower", 3)]
     )
+    assert "differ time: faster, " in shown([timed("a", "faster", 0.5, "differ")]).text
     assert "4 cases compared with the accepted times or instruction counts: 2 slower, 1 faster, 1 same" in root.text
     lines = [one.first("summary").text for one in root.all("details") if one.first("summary").all("code")]
     assert [line.split()[0] for line in lines] == ["d", "c", "a"]

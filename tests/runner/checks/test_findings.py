@@ -28,6 +28,12 @@ def test_calls_of_one_inlined_line_are_one_finding_for_each_variable() -> None:
     assert fault_of([first]).location == FaultLocation("s", file="k.cu", line=3, calls=("k.cu:5",))
 
 
+def test_the_widest_scope_is_told_first() -> None:
+    warp, block = (replace(_finding(4), message=f"scope {scope}", scope=scope) for scope in (0, 1))
+    assert merged([_finding(3), warp, block]) == (replace(block, count=2), _finding(3))
+    assert merged([_finding(3), block, warp]) == (replace(block, count=2), _finding(3))
+
+
 def test_the_first_finding_is_the_fault() -> None:
     fault = fault_of([_finding(3, 2000), _finding(4), _finding(5, 2)], 2)
     assert (fault.kind, fault.message, fault.position) == ("race", "data race at line 3", 2)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.errors import HarnessError
 from gpuregress.records import Buffer, Case, FunctionArgument, FunctionCall, Limits, Source
 from gpuregress.runner.twins.host_twin import HostFailed, HostTwin
 from gpuregress.toolchain.functions import declarations, host, overloads
@@ -13,12 +14,14 @@ from tests import fakes
 
 pytestmark = pytest.mark.skipif(host.find_compiler() is None, reason="there is no C++ compiler")
 SOURCE = """\
+#include <signal.h>
 #include <unistd.h>
 __host__ __device__ int f(int x)
 {
     if (x == 2) return *(volatile int*)8;
     while (x == 3) pause();
     if (x == 4) _exit(5);
+    if (x == 6) kill(getpid(), 9);
     return 10 * x;
 }
 """
@@ -61,3 +64,8 @@ def test_results_and_what_the_function_does_not_touch(tmp_path: Path) -> None:
 def test_a_function_that_fails_takes_nothing_with_it(tmp_path: Path, value: int, timeout: float, message: str) -> None:
     with pytest.raises(HostFailed, match=message):
         twin(tmp_path, 1, value, timeout=timeout).results()
+
+
+def test_a_kill_from_outside_is_no_failure_of_the_function(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="died of SIGKILL: it was killed from outside"):
+        twin(tmp_path, 1, 6).results()

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from gpuregress.errors import CompileError, InfeasibleSource
+from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.toolchain.machine_code import link
 from tests.toolchain.sample import PTX
 
@@ -52,3 +55,43 @@ def test_too_much_memory_is_told_from_other_refusals() -> None:
     with pytest.raises(CompileError) as caught:
         link.link(large.replace("st.global", "st.globul"), "sm_90", "k.ptx")
     assert not isinstance(caught.value, InfeasibleSource)
+
+
+OLD_PTXAS = """#!/bin/sh
+echo "$@" >> {calls}
+[ "$1" = --version ] && echo "Cuda compilation tools, release 11.8, V11.8.89" && exit
+for last; do :; done
+grep -q "version 8.0" "$4" && {{ echo code > "$last"; grep -q globul "$4"; [ $? = 1 ]; exit; }}
+echo "$4, line 1; fatal   : Unsupported .version 9.5; current version is '7.8'" >&2
+exit 255
+"""
+
+
+def test_an_assembler_that_is_too_old_is_asked_once_and_the_remedy_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, program = tmp_path / "calls", tmp_path / "ptxas"
+    program.write_text(OLD_PTXAS.format(calls=calls))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    newer = PTX.replace(".version 8.0", ".version 9.5")
+    assert link.link(newer, "sm_90", "k.ptx").linker.startswith("nvjitlink")
+    assert not calls.exists()
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
+    monkeypatch.delattr("cuda.bindings.nvjitlink")
+    assert link.link(PTX, "sm_90", "k.ptx").linker == "ptxas 11.8.89"
+    with pytest.raises(CompileError, match=r"k\.ptx does not assemble"):  # it takes this version, but not this text
+        link.link(PTX.replace("st.global.u32", "st.globul.u32"), "sm_90", "k.ptx")
+    asked = []
+    for _ in range(2):
+        with pytest.raises(
+            HarnessError, match=rf"ptxas 11\.8\.89 \({program}\) cannot assemble PTX 9\.5 for sm_90.*pip"
+        ):
+            link.link(newer, "sm_90", "k.ptx")
+        asked.append(len(calls.read_text().splitlines()))
+    assert asked[0] == asked[1]
+
+
+def test_an_architecture_that_no_assembler_knows() -> None:
+    with pytest.raises(HarnessError, match=r"cannot assemble PTX 8\.0 for sm_77"):
+        link.link(PTX, "sm_77", "k.ptx")

@@ -33,6 +33,7 @@ class ControlFlowGraph:
         spinning_blocks: all blocks of the loops of `spins`.
         spin_reads: back edge of a loop that may wait -> the statement by which it sees what other threads write.
         spin_effects: statements of such loops that change more than registers, or read a clock.
+        spin_registers: the registers on which the end of such a loop, or what it does to memory, depends.
         waits: the statements at which a thread may have to wait.
     """
 
@@ -54,6 +55,7 @@ class ControlFlowGraph:
         self._spinning_loops: list[set[int]] = []
         self.spin_reads: dict[tuple[int, int], int] = {}
         self.spin_effects: set[int] = set()
+        self.spin_registers: set[str] = set()
         self.spins = self._spinning_edges()
         self.waits = {index for index, statement in enumerate(self.statements) if effects.waits(statement)}
 
@@ -84,16 +86,34 @@ class ControlFlowGraph:
 
     def _polled_in(self, loop: set[int]) -> set[int]:
         """The reads that a loop's exits use, directly or by way of other statements of the loop."""
-        inside = [at for index in loop for at in range(self.blocks[index].start, self.blocks[index].end)]
-        exits = [self.blocks[index].end - 1 for index in loop if not loop.issuperset(self.blocks[index].successors)]
-        used = {name for at in exits for name in effects.reads(self.statements[at])}
+        found, _ = self._slice(loop, self._exits_of(loop))
+        return {at for at in found if effects.may_change_between_reads(self.statements[at])}
+
+    def _statements_of(self, loop: set[int]) -> list[int]:
+        return [at for index in sorted(loop) for at in range(self.blocks[index].start, self.blocks[index].end)]
+
+    def _exits_of(self, loop: set[int]) -> set[int]:
+        """The statements at which a thread may leave a loop."""
+        ends = (
+            (index, self.blocks[index].end - 1) for index in loop if self.blocks[index].start < self.blocks[index].end
+        )
+        return {
+            at
+            for index, at in ends
+            if not loop.issuperset(self.blocks[index].successors) or _may_end(self.statements[at])
+        }
+
+    def _slice(self, loop: set[int], criteria: set[int]) -> tuple[set[int], set[str]]:
+        """Return the statements of a loop that some of its statements depend on, and the registers that those read."""
+        inside = self._statements_of(loop)
+        used = {name for at in criteria for name in effects.reads(self.statements[at])}
         found: set[int] = set()
         while more := {
             at for at in inside if at not in found and not used.isdisjoint(effects.sets(self.statements[at]))
         }:
             found |= more
             used |= {name for at in more for name in effects.reads(self.statements[at])}
-        return {at for at in found if effects.may_change_between_reads(self.statements[at])}
+        return found, used
 
     def targets(self, instruction: Instruction) -> tuple[str, ...]:
         """The labels that a branch may go to."""
@@ -150,29 +170,64 @@ class ControlFlowGraph:
 
     def _spinning_edges(self) -> set[tuple[int, int]]:
         """Back edges (block, block) of loops whose exit depends on what another thread writes."""
-        tainted = self._tainted()
-        if not tainted:
+        edges = list(self._back_edges())
+        if not edges:
             return set()
+        tainted = self._tainted()
         predecessors: dict[int, list[int]] = {}
         for index, block in enumerate(self.blocks):
             for successor in block.successors:
                 predecessors.setdefault(successor, []).append(index)
-        loops = {edge: natural_loop(predecessors, *edge) for edge in self._back_edges()}
-        spins = {edge for edge, loop in loops.items() if self._depends(loop, tainted)}
+        loops = {edge: natural_loop(predecessors, *edge) for edge in edges}
+        polls = {edge: self._polls(loop) for edge, loop in loops.items()}
+        spins = {edge for edge, loop in loops.items() if polls[edge] or self._depends(loop, tainted)}
         self._spinning_loops = [loops[edge] for edge in spins]
         for edge in spins:
             self.spinning_blocks |= loops[edge]
-            inside = [
-                at for index in sorted(loops[edge]) for at in range(self.blocks[index].start, self.blocks[index].end)
-            ]
+            inside = self._statements_of(loops[edge])
             observing = [at for at in inside if effects.may_change_between_reads(self.statements[at])]
             # The last one is nearest to the branch that depends on it.
-            self.spin_reads[edge] = observing[-1]
-            self.spin_effects.update(at for at in inside if effects.changes_more_than_registers(self.statements[at]))
-            if any(self._leaves(index, loops[edge], tainted) for index in loops[edge]):
+            self.spin_reads[edge] = max(polls[edge] or observing)
+            changes = {at for at in inside if effects.changes_more_than_registers(self.statements[at])}
+            self.spin_effects |= changes
+            updates = {at for at in inside if effects.writes_memory(self.statements[at])}
+            branches = {self.blocks[index].end - 1 for index in loops[edge]}
+            self.spin_registers |= self._slice(loops[edge], updates | changes | branches)[1]
+            if polls[edge] or any(self._leaves(index, loops[edge], tainted) for index in loops[edge]):
                 self.waiting_heads.add(edge[1])
                 self.waiting_blocks |= loops[edge]
         return spins
+
+    def _polls(self, loop: set[int]) -> set[int]:
+        """Return the reads on which alone the end of a loop depends that writes nothing; none if there is more to it.
+
+        They may be plain ones: where the compiler has left them in the loop, an atomic operation or a fence is there.
+        A register that an iteration computes from its own value of the one before, as a counter, may end the loop.
+        """
+        if any(effects.stores(self.statements[at]) for at in self._statements_of(loop)):
+            return set()
+        exits = self._exits_of(loop)
+        found, _ = self._slice(loop, exits)
+        reads = {at for at in found if effects.may_change_between_reads(self.statements[at])}
+        reads |= {at for at in found if effects.is_coherent_read(self.statements[at])}
+        return set() if self._is_carried(found) else reads
+
+    def _is_carried(self, statements: set[int]) -> bool:
+        """Whether a register that some statements of a loop set depends on itself."""
+        needs: dict[str, set[str]] = {}
+        for at in statements:
+            for name in effects.sets(self.statements[at]):
+                needs.setdefault(name, set()).update(effects.reads(self.statements[at]))
+        for name in needs:
+            seen, pending = set[str](), [name]
+            while pending:
+                for other in needs.get(pending.pop(), ()):
+                    if other == name:
+                        return True
+                    if other not in seen:
+                        seen.add(other)
+                        pending.append(other)
+        return False
 
     def _leaves(self, index: int, loop: set[int], tainted: set[str]) -> bool:
         """Whether a block may leave a loop at a branch, or an exit, that depends on what another thread writes."""

@@ -2,8 +2,11 @@
 
 The lanes of a warp must execute an aligned barrier together (PTX ISA manual, 9.7.13.1). A branch that threads may take
 differently can separate them: if a barrier lies between the branch and its immediate postdominator, a lane that reaches
-the postdominator without a wait went past the barrier. A lane that returns early did not: where the lanes of its branch
-would meet, all of them leave the kernel.
+the postdominator without a wait went past the barrier.
+
+Where the lanes of a branch would meet only to leave the kernel, PTX does not tell `if (even) { __syncthreads(); … }`
+from the early return of the odd lanes, which is allowed. But a lane whose side of the branch has an effect on memory,
+and stands behind the barrier in the source, is on the `else` side of the barrier: it went past it, too.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.devices.cpu.analysis.uniformity import Uniformity
-from gpuregress.devices.cpu.ptx.opcode_table import Control, info
-from gpuregress.devices.cpu.ptx.tree import Instruction, Label, Statement
+from gpuregress.devices.cpu.analysis.uniformity import DivergentBranch, Uniformity
+from gpuregress.devices.cpu.ptx.modifiers import space_of
+from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, info
+from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Label, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +26,19 @@ class DivergentBarriers:
 
     Attributes:
         joins: the blocks where lanes meet again that a barrier may have separated.
-        is_possible: whether there are any, or two barriers at which the lanes of a warp may wait at once.
+        is_possible: whether there are any, or two barriers at which the lanes of a warp may wait at once, or `passing`.
         conditional: the blocks with barriers that a lane goes past where it comes to a join.
+        passing: the statements with effects by which a lane that leaves the kernel goes past a barrier.
+        skipped: the blocks with barriers that it goes past by them.
+        may_exit: whether lanes of a warp may leave the kernel before the others execute a barrier.
     """
 
     joins: frozenset[int] = frozenset()
     is_possible: bool = False
     conditional: frozenset[int] = frozenset()
+    passing: frozenset[int] = frozenset()
+    skipped: frozenset[int] = frozenset()
+    may_exit: bool = False
 
 
 def is_aligned_barrier(statement: Statement) -> bool:
@@ -53,20 +63,88 @@ def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> Diverg
         return DivergentBarriers()
     joins: set[int] = set()
     conditional: set[int] = set()
-    is_possible = False
+    passing: set[int] = set()
+    skipped: set[int] = set()
+    is_possible = may_exit = False
     for branch in uniformity.divergent_branches():
         sides = [barriers & region for region in branch.sides]
         if not any(sides):
             continue
-        is_join = branch.join is not None and not _only_leaves(flow, branch.join)
-        if branch.join is not None and is_join:
+        if branch.join is not None and not only_leaves(flow, branch.join):
             joins.add(branch.join)
             conditional.update(*sides)
-        is_possible |= is_join or sum(map(bool, sides)) > 1
-    return DivergentBarriers(frozenset(joins), is_possible, frozenset(conditional))
+            is_possible = True
+        else:
+            statements = _passing(flow, branch, barriers)
+            passing |= statements
+            skipped.update(*sides if statements else ())
+            may_exit = True
+            is_possible |= bool(statements) or sum(map(bool, sides)) > 1
+    return DivergentBarriers(
+        joins=frozenset(joins),
+        is_possible=is_possible,
+        conditional=frozenset(conditional),
+        passing=frozenset(passing),
+        skipped=frozenset(skipped),
+        may_exit=may_exit,
+    )
 
 
-def _only_leaves(flow: ControlFlowGraph, number: int) -> bool:
+def _passing(flow: ControlFlowGraph, branch: DivergentBranch, barriers: frozenset[int]) -> set[int]:
+    """Return the effects on a side of a branch without a barrier that are behind the barrier of another side."""
+    found: set[int] = set()
+    start = _position(flow, branch.index)
+    for side in branch.sides:
+        others = frozenset[int]().union(*(other for other in branch.sides if other is not side))
+        waits = (index for index in flow.waits if flow.block_at(index) in barriers & others - side)
+        places = [place for place in (_position(flow, index) for index in waits) if place[0] == start[0]]
+        first = min((place for place in places if place > start), default=None)
+        if first is None or not start[0]:
+            continue
+        for number in side - others:
+            if _comes_to(flow, number, barriers):
+                continue
+            block = flow.blocks[number]
+            effects = (index for index in range(block.start, block.end) if _has_effect(flow.statements[index]))
+            for index in effects:
+                place = _position(flow, index)
+                if place[0] == first[0] and place > first:
+                    found.add(index)
+    return found
+
+
+def _position(flow: ControlFlowGraph, index: int) -> tuple[str, int, int, int]:
+    """Return where the source has a statement: file, line, column, and the order in PTX of code at one place.
+
+    Of inlined code it is that of the outermost call. The file is "" where it is not known.
+    """
+    statement = flow.statements[index]
+    source = None if isinstance(statement, Label) else statement.source
+    return (*source.inner[-1], index) if source is not None and source.inner else ("", 0, 0, index)
+
+
+def _has_effect(statement: Statement) -> bool:
+    """Whether other threads, or the host, may notice that a statement was executed."""
+    if isinstance(statement, Call):
+        return True
+    if not isinstance(statement, Instruction) or space_of(statement) in ("local", "param"):
+        return False
+    return info(statement).memory in (MemoryEffect.WRITE, MemoryEffect.UPDATE, MemoryEffect.COPY)
+
+
+def _comes_to(flow: ControlFlowGraph, number: int, targets: frozenset[int]) -> bool:
+    """Whether one of some blocks can be reached from a block, itself included."""
+    seen, pending = {number}, [number]
+    while pending:
+        block = pending.pop()
+        if block in targets:
+            return True
+        pending += [item for item in flow.blocks[block].successors if item not in seen]
+        seen.update(flow.blocks[block].successors)
+    return False
+
+
+def only_leaves(flow: ControlFlowGraph, number: int) -> bool:
     """Whether a thread that comes to a block does nothing more but leave the kernel."""
     block = flow.blocks[number]
     statements = [item for item in flow.statements[block.start : block.end] if not isinstance(item, Label)]

@@ -81,7 +81,8 @@ def _set_by(instruction: Instruction) -> tuple[str, ...]:
 def _read_by(instruction: Instruction) -> tuple[str, ...]:
     carry = (CARRY,) if info(instruction).reads_carry else ()
     operands = instruction.operands[len(_results(instruction)) :]
-    return (*_guard(instruction), *carry, *(name for item in operands for name in _names(item)))
+    live_if = (instruction.live_if,) if instruction.live_if else ()
+    return (*_guard(instruction), *live_if, *carry, *(name for item in operands for name in _names(item)))
 
 
 def _guard(statement: Instruction | Call) -> tuple[str, ...]:
@@ -158,6 +159,27 @@ def changes_more_than_registers(statement: Statement) -> bool:
         keeps = "cas" in statement.modifiers or isinstance(value, Integer)
         return not (keeps and (value == Integer(0) or not {"add", "inc", "dec"} & set(statement.modifiers)))
     return effect in {MemoryEffect.WRITE, MemoryEffect.COPY}
+
+
+def writes_memory(statement: Statement) -> bool:
+    """Whether a statement may write memory, or calls a function."""
+    if isinstance(statement, Call):
+        return True
+    return isinstance(statement, Instruction) and info(statement).memory not in (MemoryEffect.NONE, MemoryEffect.READ)
+
+
+def stores(statement: Statement) -> bool:
+    """Whether a statement writes memory, or calls a function; an atomic operation is no store."""
+    is_update = isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.UPDATE
+    return writes_memory(statement) and not is_update
+
+
+def is_coherent_read(statement: Statement) -> bool:
+    """Whether a statement reads memory that other threads may write, and a repeated read may see that."""
+    if not isinstance(statement, Instruction) or info(statement).memory is not MemoryEffect.READ:
+        return False
+    is_fixed = space_of(statement) in ("const", "param", "local") or "nc" in statement.modifiers
+    return statement.opcode == "ld" and not is_fixed
 
 
 def ends_thread(statement: Statement) -> bool:

@@ -38,10 +38,12 @@ class DivergentBranch:
     """A branch that threads of a block may take differently.
 
     Attributes:
+        index: the statement.
         join: its immediate postdominator, a block; None where that is the end of the kernel.
         sides: for each successor the blocks on the paths from it to the join, which is left out.
     """
 
+    index: int
     join: int | None
     sides: tuple[frozenset[int], ...]
 
@@ -172,7 +174,8 @@ class Uniformity:
             # The nearest of them is passed by no other before it: it has the most postdominators itself.
             nearest = max(passed, key=lambda block: everything.get(block, 0).bit_count(), default=self._exit)
             sides = tuple(frozenset(self._between([one], strict)) for one in dict.fromkeys(self._successors(number)))
-            branches.append(DivergentBranch(None if nearest == self._exit else nearest, sides))
+            join = None if nearest == self._exit else nearest
+            branches.append(DivergentBranch(self._flow.blocks[number].end - 1, join, sides))
         return branches
 
     def _influenced(self, number: int, postdominators: int) -> Iterator[int]:

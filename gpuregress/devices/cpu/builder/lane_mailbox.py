@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.address_resolution import set_field
+from gpuregress.devices.cpu.builder.address_resolution import field, set_field
+from gpuregress.devices.cpu.builder.python_calls import raw_call
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.builder.structured import i32, i64
-from gpuregress.devices.cpu.builder.threads import lane
+from gpuregress.devices.cpu.builder.structured import element, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.threads import COORDINATES, lane
 from gpuregress.devices.cpu.builder.types import I64
-from gpuregress.devices.cpu.runtime.machine_layout import FAULT_MASK
+from gpuregress.devices.cpu.runtime.machine_layout import CHECK_LEFT_OUT, FAULT_MASK
 
 
 def post(emitter: Services, operation: int, mask: ir.Value, value: ir.Value) -> None:
@@ -17,25 +18,51 @@ def post(emitter: Services, operation: int, mask: ir.Value, value: ir.Value) -> 
 
     Lanes meet when their keys are equal: the operation's number in the high half, the mask in the low one.
     """
-    _require_own_lane(emitter, mask)
+    mask = _checked_mask(emitter, mask)
     b = emitter.builder
     key = b.or_(b.zext(mask, I64), i64(operation << 32))
     emitter.exits.store(emitter, "key", key)
     emitter.exits.store(emitter, "post", value)
 
 
-def _require_own_lane(emitter: Services, mask: ir.Value) -> None:
-    """Make it a fault that a lane takes part in an operation whose mask leaves it out, as on an H200."""
+def _checked_mask(emitter: Services, mask: ir.Value) -> ir.Value:
+    """Return the lanes of an operation, i32; it is a fault that a lane executes it whose mask leaves it out.
+
+    As on an H200: where the whole warp executes it, the operation is that of the whole warp, and a note tells of it.
+    """
     if isinstance(mask, ir.Constant) and mask.constant & 0xFFFF_FFFF == 0xFFFF_FFFF:
-        return
+        return mask
     b = emitter.builder
+    is_whole = emitter.index in emitter.whole_warp
     own = b.and_(b.lshr(mask, lane(b, emitter.view, emitter.thread)), i32(1))
     wrong, right = b.append_basic_block("left_out"), b.append_basic_block("named")
     b.cbranch(b.icmp_unsigned("==", own, i32(0)), wrong, right)
     emitter.builder = ir.IRBuilder(wrong)
-    set_field(emitter.builder, emitter.view.machine, "fault_address", emitter.builder.zext(mask, I64))
-    emitter.fail(FAULT_MASK, emitter.current())
+    if is_whole:
+        _note_left_out(emitter, mask)
+        emitter.builder.branch(right)
+    else:
+        set_field(emitter.builder, emitter.view.machine, "fault_address", emitter.builder.zext(mask, I64))
+        emitter.fail(FAULT_MASK, emitter.current())
     emitter.builder = ir.IRBuilder(right)
+    return i32(-1) if is_whole else mask
+
+
+def _note_left_out(emitter: Services, mask: ir.Value) -> None:
+    """Note the first lane of a launch that its mask leaves out; tell the check of barriers of each one."""
+    b, machine = emitter.builder, emitter.view.machine
+    site = emitter.unit.site(emitter.current())
+    if "barriers" in emitter.unit.schedule.instruments.checks:
+        for name in COORDINATES:
+            set_field(b, machine, f"fault_{name}", b.zext(emitter.thread.coordinate(b, name), I64))
+        words = entry_alloca(b.function, ir.ArrayType(I64, 2))
+        for index, value in enumerate((i64(site), b.zext(mask, I64))):
+            b.store(value, element(b, words, i32(index), I64))
+        raw_call(b, machine, CHECK_LEFT_OUT, words, machine)
+        return
+    with b.if_then(b.icmp_unsigned("==", field(b, machine, "left_out"), i64(0)), likely=False):
+        set_field(b, machine, "left_out", b.or_(i64(site + 1 << 32), b.zext(mask, I64)))
+        set_field(b, machine, "left_out_lane", b.zext(lane(b, emitter.view, emitter.thread), I64))
 
 
 def received(emitter: Services, name: str) -> ir.Value:

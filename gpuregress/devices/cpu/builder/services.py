@@ -38,6 +38,9 @@ class Exits(Protocol):
     def join(self, emitter: Services) -> None:
         """Count that the thread has come to a join of divergent control flow."""
 
+    def pass_barrier(self, emitter: Services) -> None:
+        """Note that the thread does something on its way out of the kernel that goes past a barrier."""
+
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
 
@@ -131,6 +134,7 @@ class Services(Emit, Protocol):
         entrances: block → what builds the block through which it is entered from other blocks.
         detours: edge (block, block) → what builds the block through which it leads.
         watched: statements at which exchanges between lanes are looked for.
+        whole_warp: warp operations that are those of the whole warp, whatever their mask says.
         epoch: where the dynamic checks keep the epoch of the running thread, a pointer to an i64; None without them.
     """
 
@@ -150,6 +154,7 @@ class Services(Emit, Protocol):
     entrances: dict[int, Callable[[ir.Block], ir.Block]]
     detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]]
     watched: Watched
+    whole_warp: frozenset[int]
 
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""

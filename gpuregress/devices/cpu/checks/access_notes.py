@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT, SHARED_W
 
 UNSHARED = ("local", "const", "param")
 """State spaces in which no thread sees another one's writes."""
+_OWN_BARRIERS = re.compile("(^|/)(cuda/__barrier|cub/(block|detail|device))/")
+"""Folders of NVIDIA's headers that have an mbarrier.init of their own."""
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"}
 
 
@@ -188,20 +191,23 @@ def _check(
         check()
 
 
-def note_order(emitter: Services, bits: int, address: ir.Value, scope: int, *, parity: ir.Value | None = None) -> None:
+def note_order(
+    emitter: Services, bits: int, address: ir.Value, scope: int, *, parity: ir.Value | None = None, site: int = 0
+) -> None:
     """Tell of a strong access or a fence, which may order accesses of other threads.
 
     Args:
         emitter: the function's.
         bits: `layout.READS` …
-        address: a generic one, i64.
-        scope: of `layout.SCOPES`.
+        address: a generic one, i64; of an initialization, the host's.
+        scope: of `layout.SCOPES`; of a fence between the proxies, of `layout.OF_SHARED` …
         parity: of the phase that an mbarrier is in, i64; None where it is none.
+        site: the number of the site, where it may be reported.
     """
     if emitter.epoch is None or not emitter.unit.synchronizes:
         return
     b, machine = emitter.builder, emitter.view.machine
-    epoch = b.load(emitter.epoch, typ=I64)
+    epoch = b.or_(b.load(emitter.epoch, typ=I64), i64(min(site, layout.MOST_SITES - 1) << layout.SITE_SHIFT))
     kind: ir.Value = i64(bits)
     if parity is not None:
         phase = b.select(b.icmp_unsigned("==", parity, i64(0)), i64(0), i64(layout.ODD_PHASE))
@@ -223,15 +229,54 @@ def note_fence(emitter: Services, instruction: Instruction) -> None:
     if emitter.epoch is None:
         return
     b = emitter.builder
+    fenced = _fenced_for_copies(words)
+    if fenced & layout.OF_SHARED:
+        synchronization.note_proxy_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
+    if fenced:
+        note_order(emitter, layout.PROXY_FENCE, i64(0), fenced)
     if "proxy" in words:
-        if any(word.startswith("async") for word in words):
-            synchronization.note_proxy_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
-            note_order(emitter, layout.PROXY_FENCE, i64(0), layout.SCOPES["cta"])
         return
+    is_restricted = "mbarrier_init" in words
     scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
     if emitter.unit.clustered and scope != layout.SCOPES["cta"]:
         cluster_order.note_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
-    note_order(emitter, layout.FENCE, i64(0), scope)
+    if not is_restricted:
+        note_order(emitter, layout.FENCE, i64(0), scope)
+
+
+def _fenced_for_copies(words: tuple[str, ...]) -> int:
+    """Bits of `layout.OF_SHARED` …: what a fence shows to asynchronous copies. PTX ISA manual, 9.7.13.4 "fence".
+
+    Args:
+        words: its modifiers.
+    """
+    if "mbarrier_init" in words:
+        return layout.OF_INITS
+    text = ".".join(words)
+    if "proxy.async" not in text or "acquire" in words:
+        return 0  # an acquire shows what copies have written to the thread, not the other way round
+    if "async.global" in text:
+        return layout.OF_GLOBAL
+    of_shared = layout.OF_SHARED | layout.OF_INITS
+    return of_shared if "shared" in text else of_shared | layout.OF_GLOBAL
+
+
+def note_initialization(emitter: Services, instruction: Instruction, pointer: ir.Value) -> None:
+    """Tell of an mbarrier's initialization, which a copy that signals it has to see.
+
+    libcu++'s `cuda::barrier` and CUB have no fence behind theirs, and need none on the hardware that there is
+    (github.com/NVIDIA/cccl, pull request 5102). The programming guide and CUTLASS have one in other code.
+
+    Args:
+        emitter: the function's.
+        instruction: the mbarrier.init.
+        pointer: host pointer to the mbarrier.
+    """
+    line = instruction.source
+    in_library = line is not None and any(_OWN_BARRIERS.search(path) for path, *_ in line.inner)
+    if emitter.unit.has_bulk_copies and not in_library:
+        site = emitter.unit.site(instruction)
+        note_order(emitter, layout.INITIALIZES, emitter.builder.ptrtoint(pointer, I64), 0, site=site)
 
 
 def note_cluster_arrival(emitter: Services, steps: ir.Value, *, releases: bool) -> None:

@@ -18,6 +18,8 @@ from gpuregress.devices.cpu.checks.subroutines import subroutine
 from gpuregress.devices.cpu.runtime.checks import layout
 from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS, CHECK_ORDER
 
+_NOT_LOGGED = layout.PROXY_FENCE | layout.INITIALIZES
+
 
 def _load(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
     return b.load(at(b, base, offset), typ=I64)
@@ -132,7 +134,8 @@ def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
 def order(module: ir.Module) -> ir.Function:
     """`(machine, bits, address, epoch, scope)`: a strong access or a fence is logged; see `runtime.checks.causality`.
 
-    Python is called for what it has to know at once: waits at mbarriers, fences between proxies, and a full log.
+    Python is called for what it has to know at once: waits at mbarriers, their initialization, fences between proxies,
+    and a full log.
     """
     function, is_new = subroutine(module, "check.order", ir.VoidType(), (POINTER, I64, I64, I64, I64))
     if not is_new:
@@ -140,7 +143,7 @@ def order(module: ir.Module) -> ir.Function:
     machine, kind, address, epoch, scope = function.args
     b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
-    explicit = b.and_(kind, i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE | layout.PROXY_FENCE))
+    explicit = b.and_(kind, i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE | layout.WAITS | _NOT_LOGGED))
     fences, fenced = (_load(b, block, layout.BLOCK[name]) for name in ("fences", "fenced"))
     seen = b.or_(_load(b, launch, layout.LAUNCH["released"]), fences)
     with b.if_then(b.icmp_unsigned("==", b.or_(explicit, seen), i64(0)), likely=True):
@@ -152,11 +155,11 @@ def order(module: ir.Module) -> ir.Function:
     behind = b.and_(_has_bits(b, kind, layout.WRITES), b.icmp_unsigned("!=", b.or_(fences, fenced), i64(0)))
     with b.if_then(b.or_(_has_bits(b, kind, layout.RELEASES), behind)):
         b.store(i64(1), at(b, launch, layout.LAUNCH["released"]))
-    with b.if_then(_has_bits(b, kind, layout.WAITS | layout.PROXY_FENCE), likely=False):
+    with b.if_then(_has_bits(b, kind, layout.WAITS | _NOT_LOGGED), likely=False):
         for index, word in enumerate((kind, address, epoch, scope)):
             b.store(word, at(b, launch, layout.REPORT + 8 * index))
         raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
-    with b.if_then(b.not_(_has_bits(b, kind, layout.PROXY_FENCE))):
+    with b.if_then(b.not_(_has_bits(b, kind, _NOT_LOGGED))):
         with b.if_then(_is_log_full(b, launch), likely=False):
             b.store(i64(0), at(b, launch, layout.REPORT))
             raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)

@@ -16,6 +16,7 @@ from gpuregress.devices.cpu.analysis.divergent_barriers import divergent_barrier
 from gpuregress.devices.cpu.analysis.footprint import footprint
 from gpuregress.devices.cpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
+from gpuregress.devices.cpu.analysis.whole_warp_operations import whole_warp_operations
 from gpuregress.devices.cpu.builder.address_resolution import field
 from gpuregress.devices.cpu.builder.floating_point_environment import wrap
 from gpuregress.devices.cpu.builder.python_calls import raw_call
@@ -73,6 +74,8 @@ class _KernelBuilder:
         self.body = Body(unit, function, symbol)
         self.body.emitter.watched = Watched.of(self.stepped.exchanges)
         self.llvm, self.view, self.emitter = self.body.llvm, self.body.view, self.body.emitter
+        parameters = set(self.emitter.frame.parameter_offsets)
+        self.emitter.whole_warp = whole_warp_operations(self.emitter.flow, parameters)
         self.schedule = self._schedule()
         self.footprint = self._footprint()
 

@@ -12,6 +12,7 @@ from gpuregress.devices.cpu.builder.initializers import variable_facts
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
 from gpuregress.devices.cpu.checks import local_notes
 from gpuregress.devices.cpu.checks.analysis.commuting_atomics import usual_kind
+from gpuregress.devices.cpu.checks.analysis.dead_loads import with_guarded_loads
 from gpuregress.devices.cpu.checks.analysis.granules import granules, has_strong_accesses, orders_in_part, synchronizes
 from gpuregress.devices.cpu.checks.analysis.volatile_data import volatile_data
 from gpuregress.devices.cpu.checks.heap_cells import allocates
@@ -65,8 +66,10 @@ def _translated(tree: Module, kernels: Sequence[str], schedule: Schedule | None)
         whole = with_warp_barriers(with_batches(with_shadows(inlined(plain))))
     else:
         whole = inlined(with_warp_barriers(with_batches(plain)))
-    unit = Unit(with_constant_divisors(with_results(whole)), schedule)
-    if {"races", "uninitialized"} & set(unit.schedule.instruments.checks):
+    final = with_constant_divisors(with_results(whole))
+    is_watched = schedule is not None and bool({"races", "uninitialized"} & set(schedule.instruments.checks))
+    unit = Unit(with_guarded_loads(final) if is_watched else final, schedule)
+    if is_watched:
         unit.granules = granules(unit.functions.values())
         looks_for_races = "races" in unit.schedule.instruments.checks
         unit.synchronizes = looks_for_races and synchronizes(unit.functions.values())

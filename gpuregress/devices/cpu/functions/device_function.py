@@ -76,6 +76,9 @@ class FunctionExits:
     def join(self, emitter: Services) -> None:
         """Nothing: a called function does not wait."""
 
+    def pass_barrier(self, emitter: Services) -> None:
+        """Nothing; see `join`."""
+
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """Refuse; see `wait`."""
         del lane

@@ -69,6 +69,7 @@ class FunctionEmitter:
         exits: the ends of its threads' code; set before the body is lowered.
         joins: the blocks at whose start `exits` counts the thread.
         departures: the statements that leave their site in the thread's `key`: see `checks.departures`.
+        passing: the statements by which a thread goes past a barrier: see `analysis.divergent_barriers`.
     """
 
     exits: Exits
@@ -91,6 +92,7 @@ class FunctionEmitter:
         self.module: ir.Module = unit.module
         self.joins: frozenset[int] = frozenset()
         self.departures: frozenset[int] = frozenset()
+        self.passing: frozenset[int] = frozenset()
         self.index = 0
         self.block_number = 0
         self._declared = {item.name: llvm_type(item.type) for item in function.registers}
@@ -105,6 +107,7 @@ class FunctionEmitter:
         self.entrances: dict[int, Callable[[ir.Block], ir.Block]] = {}
         self.detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]] = {}
         self.watched = Watched()
+        self.whole_warp: frozenset[int] = frozenset()
         self.epoch = None if unit.granules is None else entry_alloca(view.entry.function, types.I64)
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []
@@ -423,6 +426,8 @@ class FunctionEmitter:
         return self.builder.not_(value) if guard.negated else value
 
     def _dispatch(self, statement: Instruction | Call) -> None:
+        if self.index in self.passing:
+            self.exits.pass_barrier(self)
         if isinstance(statement, Call):
             lower_call(self, statement)
             return

@@ -36,11 +36,32 @@ MOST_STATEMENTS = 400
 
 def inlined(tree: Module) -> Module:
     """The module with calls replaced by bodies where that is possible."""
+    tree = _with_common_shared(tree)
     bodies = {item.name: item for item in tree.functions if item.body is not None}
     recursive = {name for name in bodies if _reaches(bodies, name, name)}
     waiting = {name for name in bodies if _waits(bodies, name, set())}
     inliner = _Inliner(bodies, recursive, waiting)
     return replace(tree, functions=tuple(inliner.function(item) for item in tree.functions))
+
+
+def _with_common_shared(tree: Module) -> Module:
+    """The module with the shared variables of its device functions as its own: all calls of one have the same memory.
+
+    CUDA C++ programming guide, "__shared__": the variables of a function are static ones. Their names are mangled; in
+    PTX by hand a name may stand for several variables, and those stay where they are.
+    """
+    declared = [item.name for item in tree.variables]
+    declared += [item.name for function in tree.functions for item in function.variables]
+    moved: list[Variable] = []
+    functions: list[Function] = []
+    for function in tree.functions:
+        shared = [item for item in function.variables if item.space == "shared" and declared.count(item.name) == 1]
+        if function.is_entry or function.body is None or not shared:
+            functions.append(function)
+            continue
+        moved += shared
+        functions.append(replace(function, variables=tuple(item for item in function.variables if item not in shared)))
+    return replace(tree, variables=(*tree.variables, *moved), functions=tuple(functions)) if moved else tree
 
 
 def _callees(function: Function) -> list[str]:
@@ -150,7 +171,7 @@ class _Copy:
         return [replace(item, name=self.name(item.name)) for item in self._callee.registers]
 
     def variables(self) -> list[Variable]:
-        """The callee's variables; shared ones stay one for all calls."""
+        """The callee's variables."""
         return [replace(item, name=self.name(item.name)) for item in self._callee.variables]
 
     def branch_targets(self) -> dict[str, tuple[str, ...]]:

@@ -10,13 +10,15 @@ from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.devices.cpu.parallel.race_freedom import RaceFreedom
 from gpuregress.devices.cpu.runtime.checks import unwatched
-from gpuregress.devices.cpu.runtime.checks.absent_lanes import AbsentLanes
+from gpuregress.devices.cpu.runtime.checks.absent_lanes import AbsentLanes, EarlyExits
 from gpuregress.devices.cpu.runtime.checks.bulk_notes import BulkNotes
 from gpuregress.devices.cpu.runtime.checks.findings import LaunchFindings, leaks
 from gpuregress.devices.cpu.runtime.checks.running_block import RunningBlock
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.devices.cpu.runtime.machine_layout import (
     CHECK_END,
+    CHECK_EXITS,
+    CHECK_LEFT_OUT,
     CHECK_MASK,
     CHECK_MATRIX,
     CHECK_ORDER,
@@ -34,6 +36,7 @@ class DynamicChecks(LaunchInstrument):
         self._shadow: ShadowMemory | None = None
         self._found: LaunchFindings | None = None
         self._absent: AbsentLanes | None = None
+        self._exits: EarlyExits | None = None
         self._race_freedom = RaceFreedom()
 
     def serves(self, wanted: Instruments) -> bool:
@@ -42,10 +45,13 @@ class DynamicChecks(LaunchInstrument):
 
     def before(self, launch: InstrumentedLaunch) -> None:
         """Make the shadow memory ready, if the kernel's accesses are watched."""
-        self._found = self._absent = None
+        self._found = self._absent = self._exits = None
         if "barriers" in launch.wanted.checks:
             self._absent = AbsentLanes(launch.machine, launch.scene)
+            self._exits = EarlyExits(launch.machine, launch.scene)
             launch.calls[CHECK_MASK] = self._absent.take
+            launch.calls[CHECK_LEFT_OUT] = self._absent.take_left_out
+            launch.calls[CHECK_EXITS] = self._exits.take
         granules = launch.kernel.granules
         if not granules:
             return
@@ -91,13 +97,16 @@ class DynamicChecks(LaunchInstrument):
         if exchange and found is not None and "races" in launch.wanted.checks:
             # What is reported as a race already is not told again.
             findings, exchange = (*findings, *found.of_exchange(exchange)), ""
+        notes = [exchange] if exchange else []
         if found is not None and found.same_value:
-            exchange = f"{exchange}; {found.same_value}" if exchange else found.same_value
+            notes.append(found.same_value)
+        if self._exits is not None:
+            notes += self._exits.notes
         if self._absent is not None:
             findings += self._absent.all()
         if "leaks" in launch.wanted.checks:
             findings += leaks(launch.space.heap, launch.programs)
-        report = replace(report, findings=findings, exchange=exchange, unwatched=self._note(launch))
+        report = replace(report, findings=findings, exchange="; ".join(notes), unwatched=self._note(launch))
         return report if found is None else replace(report, conflicts=found.conflicts, conflicts_cut=found.is_cut)
 
     def _note(self, launch: InstrumentedLaunch) -> str:
@@ -118,5 +127,5 @@ class DynamicChecks(LaunchInstrument):
 
     def clear(self) -> None:
         """Free the shadow memory."""
-        self._shadow = self._found = self._absent = None
+        self._shadow = self._found = self._absent = self._exits = None
         self._race_freedom.clear()

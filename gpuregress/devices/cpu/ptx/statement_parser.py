@@ -5,6 +5,7 @@ PTX ISA manual, chapters 4, 6 and 9.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from gpuregress.devices.cpu.ptx import declarations
@@ -34,6 +35,9 @@ from gpuregress.devices.cpu.ptx.tree import (
 )
 from gpuregress.devices.cpu.ptx.types import BITS
 
+_USED_BYTES = re.compile(r'"used_bytes_mask (0[xX][0-9a-fA-F]+|[0-9]+)U?"')
+"""PTX ISA manual, "Pragma Strings": a mask for the load that follows, 1 bit for each byte."""
+
 
 class BodyParser:
     """Parser of `{ … }`; the attributes hold the parsed parts.
@@ -55,6 +59,7 @@ class BodyParser:
         self._operands = OperandParser(cursor, self._scopes, self._sum)
         self._types: dict[str, str] = {}
         self._before: list[Instruction] = []
+        self._used_bytes: int | None = None
         self.registers: list[RegisterDeclaration] = []
         self.variables: list[Variable] = []
         self.module_variables: list[Variable] = []
@@ -110,9 +115,9 @@ class BodyParser:
                 self._declare_register(item)
         elif token.text == ".pragma":
             cursor.take()
-            cursor.take()
+            self._take_pragma(cursor.take().text)
             while cursor.accept(","):
-                cursor.take()
+                self._take_pragma(cursor.take().text)
         elif token.text in declarations.LINKAGE or declarations.is_space(token.text):
             linkage = cursor.take().text[1:] if token.text in declarations.LINKAGE else ""
             for variable in declarations.variable(cursor, linkage):
@@ -183,9 +188,10 @@ class BodyParser:
             while cursor.accept(","):
                 operands.append(self._operands.read())
         cursor.expect(";")
+        used, self._used_bytes = self._used_bytes if opcode == "ld" else None, None
         if opcode == "trap" and self._locations.is_undefined(token.line):
             modifiers.append(UNDEFINED)
-        item = Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current)
+        item = Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current, used)
         if opcode == "trap" and self._locations.is_made_up:
             item = replace(item, source=self._line_of_branch() or item.source)
         if info(item).control in {Control.BRANCH, Control.BRANCH_TABLE}:
@@ -196,6 +202,12 @@ class BodyParser:
             self.statements += self._moves(item)
         else:
             self.statements.append(item)
+
+    def _take_pragma(self, text: str) -> None:
+        """Take a string of a `.pragma`; those that mean nothing here are left out."""
+        used = _USED_BYTES.fullmatch(text)
+        if used is not None:
+            self._used_bytes = int(used[1], 0)
 
     def _line_of_branch(self) -> SourceLine | None:
         """The line of a branch to the label that stands before the statement at hand."""

@@ -173,6 +173,8 @@ class Instruction:
         guard: its predicate.
         ptx_line: its line in the PTX text, from 1.
         source: the CUDA source line, if a `.loc` precedes.
+        used_bytes: of a load the bytes that are used, bit 0 for the first one, where a `.pragma` tells them; None: all.
+        live_if: of a load the predicate register without which its value is dead, where that was looked for.
         registers: the registers that `analysis.effects` has found in it, which many analyses ask for.
     """
 
@@ -182,6 +184,8 @@ class Instruction:
     guard: Guard | None = None
     ptx_line: int = 0
     source: SourceLine | None = None
+    used_bytes: int | None = None
+    live_if: str = ""
     registers: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property

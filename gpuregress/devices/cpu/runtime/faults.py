@@ -30,6 +30,7 @@ _OUT_OF_REACH = (
     "where no matrix descriptor reaches: put them into one array or structure"
 )
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>[\w$]+)")
+_TYPE = re.compile(r"\.[a-z]+(?P<bits>8|16|32|64|128)(?P<pair>x2)?$")
 _SOURCE_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
 _MISUSES = (
     machine_layout.FAULT_DIVERGENT,
@@ -180,7 +181,7 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
         ),
         machine_layout.FAULT_REACH: ("illegal-instruction", f"{site.mnemonic}: {_OUT_OF_REACH}"),
         machine_layout.FAULT_RESULT: ("illegal-access", _in_flight(site)),
-        machine_layout.FAULT_MASK: ("illegal-instruction", _left_out(machine, scene, site)),
+        machine_layout.FAULT_MASK: ("illegal-instruction", left_out(machine, scene, site, int(machine.fault_address))),
         machine_layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]
@@ -201,11 +202,11 @@ def _in_flight(site: Site) -> str:
     )
 
 
-def _left_out(machine: Machine, scene: FaultContext, site: Site) -> str:
-    """A warp operation by a lane that its mask does not name."""
+def left_out(machine: Machine, scene: FaultContext, site: Site, mask: int) -> str:
+    """Describe a warp operation by a lane, that of the thread of a fault, that its mask does not name."""
     x, y, z = machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z
     lane = (x + scene.block[0] * (y + scene.block[1] * z)) % SM_90.warp_size
-    return f"{site.mnemonic} with the mask 0x{machine.fault_address:08x} by lane {lane}, which the mask leaves out"
+    return f"{site.mnemonic} with the mask 0x{mask:08x} by lane {lane}, which the mask leaves out"
 
 
 def thread_of(machine: Machine) -> str:
@@ -331,7 +332,7 @@ def element_at(scene: FaultContext, site: Site, address: int) -> str:
         return f"address {hex(address)}"
     if target.itemsize == 1 and any(plain(item.name) == target.name for item in scene.module.variables):
         # PTX declares an array in bytes, whatever its elements are.
-        target = replace(target, itemsize=max(1, site.size))
+        target = replace(target, itemsize=_element_bytes(site))
     space = " (shared)" if _window(address) == machine_layout.SHARED_WINDOW else ""
     space = f" (heap; {target.history})" if target.history else space
     return f"`{_element(target)}`{space}"
@@ -349,7 +350,7 @@ def _target(scene: FaultContext, site: Site, address: int) -> _Target | None:
     if (found := scene.space.heap.find(address)) is not None:
         offset, history = address - found.address, _history(scene, found)
         freed = found.died is not None
-        return _Target("malloc'ed memory", found.size, max(1, site.size), offset, None, history, freed)
+        return _Target("malloc'ed memory", found.size, _element_bytes(site), offset, None, history, freed)
     region = scene.space.find(address) or _guessed(scene, site, address)
     return (
         None
@@ -399,8 +400,15 @@ def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
         rank, offset = _in_cluster(offset)
     # Without a guess: the variable that the address is nearest to.
     name, start, size = (named or sorted(ranges, key=lambda item: _distance(offset, item[1], item[2])))[0]
-    itemsize = 1 if scene.bad_access is not None else max(1, site.size)
+    itemsize = 1 if scene.bad_access is not None else _element_bytes(site)
     return _Target(plain(name), size, itemsize, offset - start, rank)
+
+
+def _element_bytes(site: Site) -> int:
+    """The bytes of an element of memory that has no type in PTX, by the type of an access; a vector has several."""
+    match = _TYPE.search(site.mnemonic)
+    count = int(match["bits"]) // 8 * (2 if match["pair"] else 1) if match is not None else 0
+    return count if 0 < count <= site.size else max(1, site.size)
 
 
 def _in_cluster(offset: int) -> tuple[int, int]:
@@ -424,8 +432,10 @@ def coordinates(number: int, sides: Dim3) -> Dim3:
 def plain(name: str) -> str:
     """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay.
 
-    A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name.
+    A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name. `put~2.buf` is
+    the variable `buf` of the second call that was inlined, of `put`.
     """
+    name = name[name.rfind("~") + 1 :].partition(".")[2] if "~" in name else name
     match = _LOCAL_NAME.fullmatch(name)
     if match is not None:
         return match["rest"][: int(match["size"])]
@@ -482,7 +492,19 @@ def _deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
 def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     """Lanes of a warp that do not meet at a barrier of the block."""
     first = 32 * int(machine.fault_address)
-    last = min(first + 32, scene.block[0] * scene.block[1] * scene.block[2])
+    lines = describe_warp(scene, first)
+    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
+    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+
+
+def describe_warp(scene: FaultContext, first: int) -> list[str]:
+    """Return one line for each place where threads of a warp stand, with the threads that went past a barrier.
+
+    Args:
+        scene: the launch, with the context of the block.
+        first: the number of the warp's first thread.
+    """
+    last = min(first + 32, math.prod(scene.block))
     states, joined = (
         scene.context[ROWS[name][0] + 4 * first : ROWS[name][0] + 4 * last].view(np.int32)
         for name in ("state", "joined")
@@ -492,10 +514,9 @@ def _divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     for state, count in sorted(set(zip(states.tolist(), joined.tolist(), strict=True))):
         threads = first + np.flatnonzero((states == state) & (joined == count))
         past = ", after going past it" if count > least else ""
-        last = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
-        lines.append(f"{_stand(threads, state, scene, last)}{past}")
-    what = f"the lanes of warp {first // 32} of {_block(machine)} do not meet at a barrier of the block"
-    return KernelFault("deadlock", f"{what}: {'; '.join(lines)}", details=tuple(lines))
+        site = int(_departures(scene.context, threads, scene)[0]) if state == DONE else 0
+        lines.append(f"{_stand(threads, state, scene, site)}{past}")
+    return lines
 
 
 def _stuck(scene: FaultContext) -> KernelFault:

@@ -1,10 +1,15 @@
-"""Message for values that lanes of a warp exchanged through memory with no wait between."""
+"""Notes of values that lanes exchange with no wait between, and of masks that leave out lanes."""
 
 from __future__ import annotations
 
 from gpuregress.devices.cpu.runtime.faults import FaultContext, plain
+from gpuregress.devices.cpu.runtime.kernel_languages import language_of
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.program import Site
+
+AT_LEAST = "at least "
+ADVICE = "; --check races tells whether other warps are concerned"
+"""What is not said where races are looked for."""
 
 
 def describe(machine: Machine, scene: FaultContext) -> str:
@@ -13,10 +18,25 @@ def describe(machine: Machine, scene: FaultContext) -> str:
         return ""
     sites = scene.module.sites
     write, read = (sites[number - 1] for number in (machine.exchange_write, machine.exchange_read))
+    language = language_of(scene, read)
+    warp, block = language.warp_barrier, language.block_barrier
+    more = f", {warp}() only the lanes of a warp" if warp != block else ""
     return (
-        f"lanes of a warp exchange values through {_variable(scene, read, write)} without __syncwarp "
-        f"({write.where} → {read.where}); they run in step here, as on a card while the warp stays converged: "
-        "__syncwarp() between the two makes sure of it"
+        f"{AT_LEAST}lanes of a warp exchange values through {_variable(scene, read, write)} without {warp} "
+        f"({write.where} → {read.where}); they run in step here, as on a GPU while the warp stays converged"
+        f"{ADVICE}: {block}() between the two orders those, too{more}"
+    )
+
+
+def describe_left_out(machine: Machine, scene: FaultContext) -> str:
+    """Return the first operation of a launch whose mask leaves out a lane that executes it; "" where there was none."""
+    if not machine.left_out:
+        return ""
+    site, mask = scene.module.sites[(machine.left_out >> 32) - 1], machine.left_out & 0xFFFF_FFFF
+    return (
+        f"lane {machine.left_out_lane} executes {site.mnemonic} at {site.where}, whose mask 0x{mask:08x} leaves it "
+        "out, which is undefined; all lanes of the warp take part here, as on an H200 in code that is optimised: "
+        "the mask has to name each lane that executes it"
     )
 
 

@@ -90,9 +90,12 @@ SHADOW_MULTIPLIER = 0x9E3779B97F4A7C15
 
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
 """Functions that the device offers; a call names one by its index."""
-CHECK_REPORT, CHECK_ORDER, CHECK_MASK, CHECK_MATRIX, CHECK_END = ((1 << 16) + number for number in range(16, 21))
+CHECK_REPORT, CHECK_ORDER, CHECK_MASK, CHECK_MATRIX, CHECK_END, CHECK_EXITS, CHECK_LEFT_OUT = (
+    (1 << 16) + number for number in range(16, 23)
+)
 """Numbers of the calls by which the dynamic checks report, tell of strong accesses and fences, of masks that name lanes
-which went another way, of wgmma, its groups and its waits, and of a cluster's block that ends."""
+which went another way, of wgmma, its groups and its waits, of a cluster's block that ends, of lanes that leave the
+kernel before a barrier of their warp, and of those that their mask leaves out."""
 BULK_ISSUE, BULK_ARRIVE, BULK_END, BULK_SEND = range(1 << 16, (1 << 16) + 4)
 """Numbers of the calls that execute a bulk copy, complete those that signal an mbarrier, and end a block."""
 TRACE_FULL, TRACE_FLUSH = 1 << 17, (1 << 17) + 1
@@ -120,6 +123,9 @@ class Machine(ctypes.Structure):
     `checks` and `block_checks` are the states of the dynamic checks, of the launch and of the block (`checks.layout`);
     `cluster_checks` has a host pointer to the state of each block of the cluster. `local_notes` is the distance from a
     byte of local memory to its note (`checks.local_notes`).
+    `left_out` is the number, from 1, of the site of the first operation whose mask leaves out the lane that executes
+    it, above bit 32, and the mask; 0: there was none. `left_out_lane` is the lane.
+    `told_exits` has a bit for each wait, modulo 64, of which `CHECK_EXITS` has told.
     `counters` has a 64-bit number for each counter of the module's probes.
     `trace` holds (next row, end of the rows) for each traced stretch; `trace_key` is the running lane's key, made of
     the number of its warp's way between two waits (`trace_way`) and the lane; `trace_warp` and `trace_mask` are the
@@ -147,6 +153,7 @@ class Machine(ctypes.Structure):
             "trace", "trace_key", "trace_way", "trace_warp", "trace_mask", "trace_flush",
             "order", "arrival",
             "shadows", "shadow_mask", "shadows_lost", "cluster_checks", "local_notes",
+            "told_exits", "left_out", "left_out_lane",
         )
     ]  # fmt: skip
 

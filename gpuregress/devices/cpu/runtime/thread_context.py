@@ -11,6 +11,9 @@ DEPARTED = 1 << 63
 """Flag of the `key` of a thread that waits no more, under the check of barriers: the rest is the number of the site of
 an effect behind its last wait."""
 
+PASSED = 1 << 30
+"""Flag of a thread's `joined`: it has gone past a barrier on its way out of the kernel."""
+
 AREA = 34 * 1024
 """Bytes in which the lanes of a warp show each other the parts of matrices that they hold."""
 

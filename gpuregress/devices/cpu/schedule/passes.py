@@ -32,8 +32,8 @@ from gpuregress.devices.cpu.checks import synchronization
 from gpuregress.devices.cpu.checks.analysis.departures import departures
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_DIVERGENT, HELD, SUSPENDED
-from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
-from gpuregress.devices.cpu.schedule.divergence_check import ALIGNED, CONDITIONAL, build_divergence_check
+from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES, PASSED
+from gpuregress.devices.cpu.schedule.divergence_check import ALIGNED, CONDITIONAL, SKIPPED, build_divergence_check
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.stall_detection import ENDLESS_PASSES, SPINNING_PASSES, StallDetector
 from gpuregress.devices.cpu.schedule.thread_scheduler import (
@@ -68,8 +68,10 @@ class Passes(BlockSchedule):
         everything = range(len(body.emitter.flow.statements))
         schedule = self.unit.schedule
         self._group = 0 if schedule.last_first or schedule.permuted else contested.group(everything)
-        body.emitter.joins = divergent.joins
-        if "barriers" in schedule.instruments.checks:
+        body.emitter.joins, body.emitter.passing = divergent.joins, divergent.passing
+        self._is_masked = "barriers" in schedule.instruments.checks
+        self._is_checked = divergent.is_possible or (self._is_masked and divergent.may_exit)
+        if self._is_masked:
             body.emitter.departures = departures(body.emitter.flow)
         self.kinds: list[int] = []
         self.indices: list[int] = []
@@ -121,9 +123,9 @@ class Passes(BlockSchedule):
         counters = LAYOUT["arrived"][0]
         end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
         self.unit.fill(b, at(b, self.context, counters), 0, i64(end - counters))
-        if self._divergent.is_possible:
+        if self._is_checked:
             self.unit.fill(b, row(b, self.context, "joined", i32(0)), 0, states)
-        if self.body.emitter.departures:
+        if self._is_masked:
             self.unit.fill(b, row(b, self.context, "key", i32(0)), 0, b.shl(b.zext(self.count, I64), i64(3)))
         # A lane must not see the posts of another block: the order of blocks is not fixed.
         snaps = b.shl(b.zext(self.count, I64), i64(3))
@@ -240,10 +242,9 @@ class Passes(BlockSchedule):
                 self._advance_tid(b, further)
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
-        checked = self._divergent.is_possible
+        checked, masked = self._is_checked, self._is_masked
         watched = self.unit.granules is not None
         module, clustered = self.unit.module, self.body.clustered
-        masked = bool(self.body.emitter.departures)
         if masked:
             self._record_block(b)
         scheduler = build_scheduler(module, clustered=clustered, checked=checked, watched=watched, masked=masked)
@@ -302,11 +303,15 @@ class Passes(BlockSchedule):
 
     def _require_meeting(self, b: ir.IRBuilder) -> None:
         """Make it a fault if all threads wait at barrier 0, and the lanes of a warp do not execute it together."""
-        if not self._divergent.is_possible:
+        if not self._is_checked:
             return
-        check = build_divergence_check(self.unit.module)
+        check = build_divergence_check(self.unit.module, masked=self._is_masked)
         tables = self._bytes("kinds", self.kinds), self._bytes("aligned", self.aligned)
-        warp = b.call(check, (self.context, *tables, self.count, i32(1)))
+        arguments = [self.context, *tables, self.count, i32(1)]
+        if self._is_masked:
+            self._record_block(b)
+            arguments.append(self.view.machine)
+        warp = b.call(check, arguments)
         self._fail_unless_meeting(b, b.icmp_unsigned("!=", warp, i32(0)), b.sub(warp, i32(1)))
 
     def _fail_unless_meeting(self, b: ir.IRBuilder, diverged: ir.Value, warp: ir.Value) -> None:
@@ -332,6 +337,12 @@ class Passes(BlockSchedule):
         pointer = row(b, self.context, "joined", self.index)
         b.store(b.add(b.load(pointer, typ=I32), i32(1)), pointer)
 
+    def pass_barrier(self, emitter: Services) -> None:
+        """Note that the thread goes past a barrier on its way out of the kernel."""
+        b = emitter.builder
+        pointer = row(b, self.context, "joined", self.index)
+        b.store(b.or_(b.load(pointer, typ=I32), i32(PASSED)), pointer)
+
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Save the registers that live and have changed, leave the pass, and continue in a new block."""
         body, b = self.body, emitter.builder
@@ -343,7 +354,8 @@ class Passes(BlockSchedule):
                 value = b.load(slot, typ=type_)
                 is_result = kind != YIELD and name in effects.sets(emitter.current())  # holds anything before
                 if self.stall is not None and (steps or kind == YIELD) and not is_result:
-                    self.stall.compare(b, value, body.slots.restore(b, self._elements, name, type_))
+                    before = body.slots.restore(b, self._elements, name, type_)
+                    self.stall.compare(b, value, before, matters=name in emitter.flow.spin_registers)
                 body.slots.save(b, self._elements, name, value)
         if self.stall is not None and steps:
             self.stall.note_step(b)
@@ -374,11 +386,15 @@ class Passes(BlockSchedule):
         return self.body.may_be_suspended and emitter.flow.block_at(emitter.index) in emitter.flow.spinning_blocks
 
     def _meeting(self, emitter: Services) -> int:
-        """Whether a warp must execute a wait together, and whether its lanes must have come to as many joins."""
+        """Whether a warp must execute a wait together, and how its lanes may go past it."""
         if not is_aligned_barrier(emitter.current()):
             return 0
-        is_conditional = emitter.flow.block_at(emitter.index) in self._divergent.conditional
-        return ALIGNED | (CONDITIONAL if is_conditional else 0)
+        block, bits = emitter.flow.block_at(emitter.index), ALIGNED
+        if block in self._divergent.conditional:
+            bits |= CONDITIONAL
+        if block in self._divergent.skipped:
+            bits |= SKIPPED
+        return bits
 
     def note_effect(self, emitter: Services) -> None:
         """Note that a spinning thread has changed memory: its loop may end without another thread."""

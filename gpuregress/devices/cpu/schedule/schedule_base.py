@@ -75,6 +75,10 @@ class BlockSchedule(ABC):
         """Nothing: where threads wait together, none goes past a barrier."""
         del emitter
 
+    def pass_barrier(self, emitter: Services) -> None:
+        """Nothing; see `join`."""
+        del emitter
+
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
         emitter.builder.store(value, self.elements().fixed(emitter.builder, name))

@@ -21,13 +21,15 @@ class StallDetector:
     A pass changes something if a thread comes to a wait outside the loops that spin, or ends; if it has changed memory
     in such a loop; or if a register that it keeps has changed since it was last there. A pass in which a thread waits
     inside such a loop, at a barrier or for its warp, is a part of an iteration: that it changes nothing says nothing.
+    A register on which neither the end of the loop nor what it writes depends, as a counter of iterations, keeps the
+    block running for a while, but it does not bring it further.
 
     Args:
         b: where the block begins or goes on.
     """
 
     def __init__(self, b: ir.IRBuilder) -> None:
-        self._arrived, self._changed, self._stepped = (Cell(b, i32(0)) for _ in range(3))
+        self._arrived, self._changed, self._stepped, self._counted = (Cell(b, i32(0)) for _ in range(4))
         self._unchanged, self._spinning, self._advanced = (Cell(b, i32(0)) for _ in range(3))
 
     def begin_pass(self, b: ir.IRBuilder) -> None:
@@ -35,6 +37,7 @@ class StallDetector:
         self._arrived.set(i32(0), b)
         self._changed.set(i32(0), b)
         self._stepped.set(i32(0), b)
+        self._counted.set(i32(0), b)
 
     def note_step(self, b: ir.IRBuilder) -> None:
         """Note that a thread waits for others inside a loop that spins."""
@@ -48,12 +51,13 @@ class StallDetector:
         """Note that a thread that spins has changed memory."""
         self._changed.set(i32(1), b)
 
-    def compare(self, b: ir.IRBuilder, value: ir.Value, before: ir.Value) -> None:
-        """Note whether a register of a thread that spins has changed."""
+    def compare(self, b: ir.IRBuilder, value: ir.Value, before: ir.Value, *, matters: bool) -> None:
+        """Note whether a register of a thread that spins has changed, and whether its loop depends on it."""
         if not isinstance(value.type, ir.IntType):
             value, before = (b.bitcast(item, ir.IntType(width(item.type))) for item in (value, before))
         differs = b.zext(b.icmp_unsigned("!=", value, before), I32)
-        self._changed.set(b.or_(self._changed.get(b), differs), b)
+        cell = self._changed if matters else self._counted
+        cell.set(b.or_(cell.get(b), differs), b)
 
     def end_pass(self, b: ir.IRBuilder, suspend: ir.Block, pass_head: ir.Block, most: int = SPINNING_PASSES) -> None:
         """Go to `suspend` where the block is stalled or has spun for long; else to the next pass.
@@ -67,7 +71,8 @@ class StallDetector:
         moved = b.or_(self._arrived.get(b), self._changed.get(b))
         self._advanced.set(b.or_(self._advanced.get(b), moved), b)
         whole = b.xor(self._stepped.get(b), i32(1))
-        for cell, ends, one in ((self._unchanged, moved, whole), (self._spinning, self._arrived.get(b), i32(1))):
+        runs = b.or_(moved, self._counted.get(b))
+        for cell, ends, one in ((self._unchanged, runs, whole), (self._spinning, self._arrived.get(b), i32(1))):
             cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), one)), b)
         is_stalled = b.icmp_unsigned(">=", self._unchanged.get(b), i32(UNCHANGED_PASSES))
         is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(most))

@@ -327,8 +327,9 @@ class _Scheduler:
         if self.aligned is None:
             return
         b = self.builder
-        check = build_divergence_check(b.module)
-        warp = b.call(check, (self.context, self.kinds, self.aligned, self.threads, opened))
+        check = build_divergence_check(b.module, masked=self.mask_machine is not None)
+        machine = () if self.mask_machine is None else (self.mask_machine,)
+        warp = b.call(check, (self.context, self.kinds, self.aligned, self.threads, opened, *machine))
         with b.if_then(b.icmp_unsigned("!=", warp, i32(0)), likely=False):
             b.ret(b.add(warp, i32(DIVERGED - 1)))
 

@@ -97,6 +97,8 @@ class WatchedRow:
         assert isinstance(address, Address)
         if space == "const":
             return True
+        if item.used_bytes is not None or item.live_if:
+            return False  # the code that checks each access watches what is used alone
         count = lanes(item) * size(type_of(item))
         action = "read" if is_read else "write"
         site = access_site(emitter, MemoryAccess(item, address, space, count, action))

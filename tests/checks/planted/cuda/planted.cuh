@@ -21,7 +21,9 @@
 #define BAR_ARRIVE(id, count) asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory")
 
 // mbarrier objects in shared memory.
-#define MB_INIT(b, n) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(SHARED(b)), "r"(n) : "memory")
+#define MB_INIT(b, n)                                                                                                  \
+    asm volatile("mbarrier.init.shared.b64 [%0], %1; fence.mbarrier_init.release.cluster;" ::"r"(SHARED(b)), "r"(n)    \
+                 : "memory")
 #define MB_ARRIVE(b) asm volatile("{.reg .b64 s; mbarrier.arrive.shared.b64 s, [%0];}" ::"r"(SHARED(b)) : "memory")
 #define MB_EXPECT(b, n)                                                                                                \
     asm volatile("{.reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], %1;}" ::"r"(SHARED(b)), "r"(n) : "memory")

@@ -19,9 +19,15 @@ def test_loops_that_wait_for_another_thread_are_found() -> None:
     assert _spins("ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0;")
     assert _spins("ld.acquire.gpu.u32 %r1, [%rd1]; and.b32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 0;")
     assert _spins("atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.s32 %p1, %r1, 0;")
+    assert _spins("atom.global.cas.b32 %r2, [%rd1], 7, 8; ld.global.u32 %r1, [%rd1]; setp.ne.s32 %p1, %r1, 1;")
+    assert _spins("membar.gl; ld.shared.u32 %r1, [%rd1]; and.b32 %r2, %r1, 4; setp.eq.s32 %p1, %r2, 0;")
 
 
 def test_loops_that_only_count_are_not() -> None:
+    assert not _spins("ld.global.u32 %r2, [%rd1]; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2;")
+    assert not _spins("ld.global.u32 %r2, [%rd1]; st.global.u32 [%rd1], %r2; setp.lt.s32 %p1, %r2, 9;")
+    assert not _spins("ld.global.nc.u32 %r2, [%rd1]; setp.lt.s32 %p1, %r2, 9;")
+    assert not _spins("ld.global.u64 %rd1, [%rd1]; setp.ne.u64 %p1, %rd1, 0;")
     assert not _spins("add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
     assert not _spins("atom.global.add.u32 %r2, [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
     assert not _spins("red.global.add.u32 [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")

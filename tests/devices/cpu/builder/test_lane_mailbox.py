@@ -18,6 +18,7 @@ class _Emitter:
 
     def __init__(self, builder: ir.IRBuilder) -> None:
         self.builder, self.exits, self.rows = builder, self, dict[str, ir.Value]()
+        self.index, self.whole_warp = 0, frozenset[int]()
         self.thread = SimpleNamespace(numbers=ThreadNumbers(i32(37), i32(5), i32(1)))
         self.view = SimpleNamespace(
             machine=entry_alloca(builder.function, ir.ArrayType(ir.IntType(64), len(Machine._fields_)))

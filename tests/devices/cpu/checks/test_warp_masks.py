@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpuregress.errors import KernelFault
-from tests.devices.cpu.running import Running
+from tests.devices.cpu.running import Running, ints
 
 _BODIES = {
     "other_branch": "if (t < 16) { __syncwarp(0x1ffff); y[t] = 1; } else y[t] = 2;",
@@ -15,6 +15,8 @@ _BODIES = {
     "meets_elsewhere": "if (t < 16) { __syncwarp(); y[t] = 1; } else { y[t] = 2; __syncwarp(); }",
     "skips": "int v = t; if (t < 16) v = __shfl_xor_sync(~0u, t, 1);\ny[t] = v;",
     "left_out": "y[t] = __shfl_xor_sync(0xff, t, 1);",
+    "left_out_of_a_part": "if (t < 16) y[t] = __shfl_xor_sync(0xff, t, 1);\nelse y[t] = 0;",
+    "body": "if (t < 20) { __syncthreads(); y[t] = t; }",
     "half": "if (t < 16) __syncthreads();\ny[t] = t;",
     "two_masks": "__syncwarp(t < 8 ? 0xffffu : ~0u); y[t] = t;",
     "spins": "if (!t) while (atomicAdd(y, 0) == 0) {} __syncthreads(); y[t] = t;",
@@ -58,12 +60,35 @@ def test_lanes_that_went_another_way(program: Running, kernel: str, mask: str, b
     )
 
 
+def test_lanes_that_the_mask_of_a_whole_warp_leaves_out(program: Running) -> None:
+    y = program.put("y", np.zeros(32, np.int32))
+    (finding,) = program.launch("left_out", 2, 32, y).findings
+    line = _line("left_out")
+    assert (finding.kind, finding.count, finding.location) == ("barrier", 48, f"k.cu:{line}")
+    assert finding.message == (
+        "shfl.sync.bfly.b32 with the mask 0x000000ff by lane 8, which the mask leaves out, thread (8,0,0) of block "
+        f"(0,0,0), k.cu:{line}"
+    )
+    assert ints(y) == [lane ^ 1 for lane in range(32)]
+
+
+def test_a_barrier_that_may_be_inside_of_a_condition_is_noted(program: Running) -> None:
+    y = program.put("y", np.zeros(32, np.int32))
+    report = program.launch("body", 2, 32, y)
+    assert not report.findings
+    assert report.exchange.startswith(
+        "not all lanes of warp 0 of block (0,0,0) execute a barrier of the block: threads 0-19 wait at bar.sync, "
+        f"k.cu:{_line('body')}; threads 20-31 have exited; an early return is allowed"
+    )
+    assert not program.launch("body", 1, 20, y).exchange
+
+
 @pytest.mark.parametrize(
     ("kernel", "kind", "text"),
     [
-        ("left_out", "barrier", "by lane 8, which the mask leaves out"),
+        ("left_out_of_a_part", "barrier", "by lane 8, which the mask leaves out"),
         ("half", "barrier", "threads 16-31 have exited after st.global.u32, k.cu:"),
-        ("two_masks", "barrier", "threads 8-31 wait at bar.warp.sync, k.cu:18 with the mask 0xffffffff"),
+        ("two_masks", "barrier", "threads 8-31 wait at bar.warp.sync, k.cu:23 with the mask 0xffffffff"),
         ("spins", "deadlock", "thread 0 spins on y"),
     ],
 )

@@ -42,6 +42,12 @@ def test_each_call_gets_a_copy_under_names_of_its_own() -> None:
     assert [item.opcode for item in kernel.body if isinstance(item, Instruction)].count("ret") == 1
 
 
+def test_all_calls_have_the_same_shared_memory() -> None:
+    tree = inlined(parse(HEAD + CALLEE.replace("{\n", "{\n  .shared .b32 kept;\n", 1) + KERNEL))
+    assert [item.name for item in tree.variables] == ["kept"]
+    assert not any(item.space == "shared" for function in tree.functions for item in function.variables)
+
+
 def test_a_guarded_call_is_skipped_by_a_branch() -> None:
     kernel = _kernel(CALLEE + KERNEL)
     guards = [item.guard for item in kernel.body or () if isinstance(item, Instruction) and item.opcode == "bra"]

@@ -30,7 +30,7 @@ def test_watched_kernels_report_to_the_shadow_memory() -> None:
     assert launch.machine.checks
     assert launch.machine.block_checks
     assert launch.calls.keys() == {CHECK_REPORT, CHECK_ORDER, CHECK_MATRIX, CHECK_END, SYSTEM_CALLS.index("malloc")}
-    report = checks.after(launch, LaunchReport(0, exchange="lanes exchange values at k.cu:3"))
+    report = checks.after(launch, LaunchReport(0, exchange="lanes exchange values (k.cu:2 → k.cu:3); they run"))
     (finding,) = report.findings
     assert (finding.location, report.exchange, report.unwatched) == ("k.cu:3", "", "")
     checks.clear()

@@ -78,6 +78,26 @@ extern "C" __global__ void never_in_loop(int* y) {  // rounds of its own for eac
   for (int i = 0; i < (int)(threadIdx.x & 7); ++i) { if (y[100 + i] > 9) __syncthreads(); y[threadIdx.x] += 1; }
   __syncthreads(); y[threadIdx.x] += 1;
 }
+extern "C" __global__ void other_effects(int* y) {
+  if (threadIdx.x & 1) { __syncthreads(); atomicAdd(y + threadIdx.x, 3); }
+  else if (threadIdx.x & 2) y[threadIdx.x] = 4;
+  else atomicExch(y + threadIdx.x, 5);
+}
+extern "C" __global__ void returns_with_effect(int* y) {
+  if (threadIdx.x >= 40) {
+    y[threadIdx.x] = 4;
+    return;
+  }
+  __syncthreads();
+  atomicAdd(y + threadIdx.x, 2);
+}
+extern "C" __global__ void returns_from_loop(int* y) {
+  for (int i = 0; i < 4; ++i) {
+    __syncthreads();
+    if (threadIdx.x > 40u + i) { atomicExch(y + threadIdx.x, 9); return; }
+    y[threadIdx.x] += 1;
+  }
+}
 extern "C" __global__ void rounds_in_memory(int* y, const int* rounds) {
   for (int i = 0; i < rounds[0]; ++i) { y[threadIdx.x] += 1; __syncthreads(); }
   y[threadIdx.x] += 10;
@@ -102,6 +122,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
         ("guarded", 64, rf"threads 0-15 wait at {_SITE}; threads 16-31 have exited, after going past it"),
         ("counts", 64, r"warp 1 of block \(0,0,0\) .*threads 48-63 wait at bar\.sync"),
         ("quarters", 128, rf"warp 0 of block \(0,0,0\) .*: threads 0-15 wait at {_SITE}; threads 16-31 have exited"),
+        ("other_effects", 64, rf"warp 0 .*: threads 1, 3, .* wait at {_SITE}; threads 0, 2, .*, after going past it"),
         ("lengths", 32, rf"wait at {_SITE}; threads 0, 4, 8, 12, 16, 20 … have exited, after going past it"),
     ],
 )
@@ -130,6 +151,8 @@ def test_the_remainder_of_a_loop_is_the_classic_mistake(program: Running) -> Non
         ("half_waits", 16, [5] * 16),
         ("returns", 64, [2] * 40),
         ("returns_in_turn", 64, [4] * 41),
+        ("returns_with_effect", 64, [2] * 40 + [4] * 24),
+        ("returns_from_loop", 64, [4] * 41 + [9] * 23),
         ("body", 64, [2] * 40),
         ("never_in_loop", 64, [1, 2, 3, 4, 5, 6, 7, 8] * 8),
     ],

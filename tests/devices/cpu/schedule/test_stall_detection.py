@@ -18,6 +18,8 @@ def _passes(
     changes: bool = False,
     steps: int = 0,
     compares: tuple[int, int] = (1, 1),
+    matters: bool = True,
+    tells: bool = False,
     most: int = SPINNING_PASSES,
 ) -> int:
     """Passes until a block is suspended in which each pass does the same; 10,000 at most.
@@ -27,6 +29,8 @@ def _passes(
         changes: whether a thread changes memory.
         steps: passes out of each ten in which lanes go in step.
         compares: a register's value now and before.
+        matters: whether the end of the loop depends on it.
+        tells: whether the answer is whether the block has advanced instead.
         most: passes in which threads only spin.
     """
     module = ir.Module("passes")
@@ -44,13 +48,13 @@ def _passes(
         stall.note_change(b)
     with b.if_then(b.icmp_unsigned("<", b.urem(count.get(b), i32(10)), i32(steps))):
         stall.note_step(b)
-    stall.compare(b, i32(compares[0]), i32(compares[1]))
+    stall.compare(b, i32(compares[0]), i32(compares[1]), matters=matters)
     over, going = (function.append_basic_block(name) for name in ("over", "going"))
     b.cbranch(b.icmp_unsigned(">=", count.get(b), i32(10_000)), over, going)
     stall.end_pass(ir.IRBuilder(going), suspend, head, most)
     for block in (over, suspend):
         end = ir.IRBuilder(block)
-        end.ret(count.get(end))
+        end.ret(end.trunc(stall.has_advanced(end), I32) if tells else count.get(end))
     code = LoadedCode(compile_object(str(module)))
     return int(ctypes.CFUNCTYPE(ctypes.c_int32)(code.address("run"))())
 
@@ -61,6 +65,12 @@ def test_a_block_in_which_nothing_changes() -> None:
 
 def test_a_block_whose_threads_only_count() -> None:
     assert _passes(changes=True) == _passes(compares=(1, 2)) == SPINNING_PASSES
+
+
+def test_a_counter_on_which_nothing_depends_brings_no_block_further() -> None:
+    assert _passes(compares=(1, 2), matters=False) == SPINNING_PASSES
+    assert not _passes(compares=(1, 2), matters=False, tells=True)
+    assert _passes(compares=(1, 2), tells=True)
 
 
 def test_a_block_whose_threads_only_count_goes_on_for_long_where_no_other_could_have_a_turn() -> None:

@@ -35,7 +35,11 @@ def granules(functions: Iterable[Function]) -> dict[str, int]:
 def _bytes(instruction: Instruction) -> int:
     if instruction.opcode not in ("ld", "ldu", "st", "atom", "red", "suld", "sust"):
         return _USUAL  # A texture's elements may be smaller: it only reads, and what is written decides.
-    return lanes(instruction) * size(type_of(instruction))
+    step = size(type_of(instruction))
+    if instruction.used_bytes is not None:
+        parts = {instruction.used_bytes >> step * lane & (1 << step) - 1 for lane in range(lanes(instruction))}
+        return step if parts <= {0, (1 << step) - 1} else 1
+    return lanes(instruction) * step
 
 
 def synchronizes(functions: Iterable[Function]) -> bool:

@@ -41,7 +41,8 @@ def watch(emitter: Services, instruction: Instruction) -> None:
             continue
         function = emitter.subroutine(name, I64, _ARGUMENTS, build)
         place = i64(site | watched[emitter.index] << _CLASS_SHIFT)
-        for offset in range(0, count, _STEP):
+        used = -1 if instruction.used_bytes is None else instruction.used_bytes
+        for offset in (at_ for at_ in range(0, count, _STEP) if used >> at_ & (1 << _STEP) - 1):
             where = emitter.builder.add(start, i64(offset))
             emitter.builder.call(function, (emitter.view.machine, where, tag, place))
 

@@ -9,7 +9,7 @@ PTX ISA manual, 9.7.9 "Data Movement".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -102,7 +102,12 @@ def watch_access(
     is_data = is_volatile_shared(access.instruction) and variable_of(emitter.provenance, access.address) in data
     note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes, orders, is_data)
     flags = flags_of(emitter, access.address) if access.space in ("", "global") else None
-    note_access(emitter, note, address_value(emitter, access.address), same, flags)
+    address, live_if = address_value(emitter, access.address), access.instruction.live_if
+    if not live_if:
+        note_access(emitter, note, address, same, flags)
+        return
+    with emitter.builder.if_then(emitter.read(Register(live_if), "pred")):
+        note_access(emitter, note, address, same, flags)
 
 
 def is_watched_in_row(emitter: Services, access: MemoryAccess) -> bool:
@@ -405,6 +410,9 @@ def _is_kernel_parameter(emitter: Services, instruction: Instruction) -> bool:
 def _load(emitter: Services, instruction: Instruction) -> None:
     target, address = instruction.operands[:2]
     type_name = type_of(instruction)
+    if _is_partial(emitter, instruction):
+        _load_used(emitter, instruction)
+        return
     pointer = pointer_for(emitter, instruction, address, "read")
     constant = _is_kernel_parameter(emitter, instruction)
     memory_type = I8 if llvm_type(type_name) == I1 else llvm_type(type_name)
@@ -417,6 +425,47 @@ def _load(emitter: Services, instruction: Instruction) -> None:
         values.append(value)
     for item, value in zip(elements(target), values, strict=True):
         emitter.write(item, value, type_name)
+
+
+def _is_partial(emitter: Services, instruction: Instruction) -> bool:
+    """Whether only some bytes of a load are used, and the others may be outside of what is allocated."""
+    address, count = instruction.operands[1], lanes(instruction) * size(type_of(instruction))
+    if instruction.used_bytes is None or not isinstance(address, Address) or space_of(instruction) == "param":
+        return False
+    is_whole = instruction.used_bytes & (1 << count) - 1 == (1 << count) - 1
+    return not is_whole and emitter.proven_pointer(address, count) is None
+
+
+def _load_used(emitter: Services, instruction: Instruction) -> None:
+    """Load the used bytes alone; the others are 0. The alignment is that of the whole access.
+
+    NVVM makes one vector of loads side by side and marks the bytes that it added. A GPU reads whole words of memory, so
+    they may lie behind the end of an array.
+    """
+    target, address = instruction.operands[:2]
+    assert isinstance(address, Address)
+    assert instruction.used_bytes is not None
+    type_name = type_of(instruction)
+    step, space = size(type_name), space_of(instruction)
+    whole = MemoryAccess(instruction, address, space, step * lanes(instruction), "read")
+    b = emitter.builder
+    value = address_value(emitter, address)
+    with b.if_then(b.icmp_unsigned("!=", b.and_(value, ir.Constant(value.type, whole.count - 1)), value.type(0))):
+        _resolved(emitter, _resolve(emitter, emitter.builder, whole, value))
+    for index, item in enumerate(elements(target)):
+        used = instruction.used_bytes >> step * index & (1 << step) - 1
+        is_whole = used == (1 << step) - 1
+        parts = [0] if is_whole else [at_ for at_ in range(step) if used >> at_ & 1]
+        count = step if is_whole else 1
+        wide = ir.IntType(8 * step)
+        bits: ir.Value = wide(0)
+        for part in parts:
+            place = replace(address, offset=address.offset + step * index + part)
+            pointer = host_pointer(emitter, replace(whole, address=place, count=count))
+            loaded = emitter.builder.load(pointer, typ=ir.IntType(8 * count), align=count)
+            loaded = loaded if is_whole else emitter.builder.zext(loaded, wide) if step > 1 else loaded
+            bits = emitter.builder.or_(bits, emitter.builder.shl(loaded, wide(8 * part)))
+        emitter.write(item, bits, f"b{8 * step}" if step > 1 else type_name)
 
 
 def store(emitter: Services, instruction: Instruction) -> None:

@@ -12,7 +12,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I1, I64
-from gpuregress.devices.cpu.checks.access_notes import note_order, note_wait
+from gpuregress.devices.cpu.checks.access_notes import note_initialization, note_order, note_wait
 from gpuregress.devices.cpu.isa.memory import bulk_copy, copy_queue
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer, watch_access
 from gpuregress.devices.cpu.ptx.errors import unsupported
@@ -49,6 +49,7 @@ def _init(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     count = b.and_(b.zext(emitter.read(instruction.operands[1], "u32"), I64), i64(COUNT))
     b.store(b.or_(count, b.shl(count, i64(EXPECTED_SHIFT))), pointer, align=8)
+    note_initialization(emitter, instruction, pointer)
 
 
 def _complete(b: ir.IRBuilder, value: ir.Value) -> ir.Value:

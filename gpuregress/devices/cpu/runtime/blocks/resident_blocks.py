@@ -3,7 +3,7 @@
 A card holds as many blocks at once as its multiprocessors have room for, and starts another one when one ends. So do
 these: a block that can change nothing before another one has run is suspended, with its memory, and the next block
 begins. Blocks that are suspended get a turn whenever their number has grown by a quarter, and before the launch is
-given up.
+given up. It is given up where no block can change anything, or where all of them only repeat what they did before.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
+from gpuregress.devices.cpu.runtime.blocks.standstill import StandstillDetector
 from gpuregress.devices.cpu.runtime.faults import ClusterBlock
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
+from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.records import Dim3
 
@@ -31,15 +33,22 @@ class ResidentBlocks:
     Args:
         machine: the launch's.
         facts: the kernel's.
+        space: the device's memory.
         arena: memory of the first block, with the parameters of the launch.
         most: blocks that are resident at once.
         sequence: the blocks' linear numbers in the order in which they begin; None for the usual one.
     """
 
     def __init__(
-        self, machine: Machine, facts: KernelFacts, arena: Arena, most: int, sequence: Sequence[int] | None = None
+        self,
+        machine: Machine,
+        facts: KernelFacts,
+        space: AddressSpace,
+        arena: Arena,
+        most: int,
+        sequence: Sequence[int] | None = None,
     ) -> None:
-        self._machine, self._facts, self._most = machine, facts, most
+        self._machine, self._facts, self._space, self._most = machine, facts, space, most
         self._threads = machine.block_x * machine.block_y * machine.block_z
         self._total: int = machine.grid_x * machine.grid_y * machine.grid_z
         self._sequence = sequence
@@ -55,7 +64,8 @@ class ResidentBlocks:
         Args:
             call: runs the blocks that the machine names.
         """
-        due = 0
+        due, left = 0, -1
+        standstill = StandstillDetector(self._machine, self._space)
         while self._begun < self._total or self._suspended:
             if self._begun < self._total and len(self._suspended) < min(self._most, due or 1):
                 status = self._begin(call)
@@ -71,9 +81,12 @@ class ResidentBlocks:
                     return status
                 advanced = advanced or status == 0 or bool(self._machine.advanced)
             count = len(self._suspended)
-            if not advanced and (self._begun == self._total or count >= self._most):
-                self._machine.fault_kind = machine_layout.FAULT_SPIN
-                return 1
+            if self._begun == self._total or count >= self._most:
+                if count != left:
+                    left, standstill = count, StandstillDetector(self._machine, self._space)
+                if not advanced or standstill.is_reached([block.arena for block in self._suspended]):
+                    self._machine.fault_kind = machine_layout.FAULT_SPIN
+                    return 1
             due = count + 1 + count // 4
         return 0
 

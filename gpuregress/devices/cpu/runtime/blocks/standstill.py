@@ -9,11 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import xxhash
 
 from gpuregress.devices.cpu.runtime.arena import Arena
-from gpuregress.devices.cpu.runtime.machine_layout import Machine
+from gpuregress.devices.cpu.runtime.machine_layout import ROW, Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
+from gpuregress.devices.cpu.runtime.thread_context import ROWS
 
 FIRST_LOOK_S = 1.0
 """Time after which the state is looked at."""
@@ -62,10 +65,20 @@ class StandstillDetector:
     def _state(self, arenas: Sequence[Arena]) -> str:
         """Return a digest of all that threads can read; never the same twice where it would be too much."""
         arrays = [region.data for region in self._space.regions()]
-        arrays += [data for arena in arenas for data in (arena.context, arena.shared, arena.local, arena.copies)]
+        for arena in arenas:
+            arrays += [*_context(arena.context), arena.shared, arena.local, arena.copies]
         if self._space.heap.used or sum(array.nbytes for array in arrays) > MOST_BYTES:
             return f"{time.perf_counter_ns()}"
         digest = xxhash.xxh3_128(f"{self._machine.clock}".encode())
         for array in arrays:
             digest.update(array.data)
         return digest.hexdigest()
+
+
+def _context(context: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.uint8]]:
+    """Return the parts of a block's context that threads depend on: not the numbers of waits, which are counted up."""
+    parts, start = [], 0
+    for first, size in ((ROWS["met"][0], ROWS["met"][1] * ROW), ROWS["meetings"]):
+        parts.append(context[start:first])
+        start = first + size
+    return [*parts, context[start:]]

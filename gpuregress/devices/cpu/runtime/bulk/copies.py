@@ -55,6 +55,9 @@ class Noted(Protocol):
     def load_issued(self, issuer: tuple[int, int], home: int, host: int, size: int, *, reduces: bool) -> int:
         """A copy to the shared memory that begins at a host address was issued; return its epoch."""
 
+    def signals(self, issued: int, home: int, barrier: int) -> None:
+        """The copy of an epoch will signal an mbarrier in the shared memory that begins at a host address."""
+
     def store_issued(self, site: int, thread: int, host: int, size: int) -> int:
         """A copy from the running block's shared memory was issued; return what `source_read` is to be told."""
 
@@ -187,6 +190,8 @@ class BulkCopies:
         if self.noted is not None:
             reduces = bool(load.reduction[0])
             load.issued = self.noted.load_issued(load.issuer, load.block, load.target, load.extent, reduces=reduces)
+            if not load.is_store:  # st.async and red.async are accesses of the generic proxy
+                self.noted.signals(load.issued, load.block, barrier)
         self._loads.setdefault(barrier, []).append(load)
         self._machine.pending_loads += 1
         # What is noted of an arrival in another block is a wait of its threads.

@@ -1,4 +1,4 @@
-"""Findings of warp operations whose mask names lanes that went another way, and never arrive."""
+"""Findings of masks that name lanes which never arrive, and notes of lanes that exit before a barrier."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import ctypes
 import dataclasses
 from collections.abc import Callable
 
+import numpy as np
+
 from gpuregress.devices.cpu.runtime.checks.findings import finding_at
-from gpuregress.devices.cpu.runtime.faults import FaultContext, coordinates
+from gpuregress.devices.cpu.runtime.faults import FaultContext, coordinates, describe_warp, left_out, thread_of
 from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.program import Site
 from gpuregress.devices.cpu.runtime.thread_context import DEPARTED, ROWS
@@ -44,6 +46,21 @@ class AbsentLanes:
         sites = scene.module.sites
         self._found[wait, left] = self._finding(mask, (waiting, sites[wait]), (absent, sites[left]))
 
+    def take_left_out(self, arguments: int) -> None:
+        """Take a report of an operation that a lane executes whose mask leaves it out: its site, and the mask.
+
+        Args:
+            arguments: the host address of these two words.
+        """
+        site, mask = (int(word) for word in (ctypes.c_uint64 * 2).from_address(arguments))
+        known = self._found.get((site, -1))
+        if known is not None:
+            self._found[site, -1] = dataclasses.replace(known, count=known.count + 1)
+            return
+        operation, scene = self._scene().module.sites[site], self._scene()
+        message = f"{left_out(self._machine, scene, operation, mask)}, {thread_of(self._machine)}, {operation.where}"
+        self._found[site, -1] = finding_at("barrier", message, operation, (operation,))
+
     def _finding(self, mask: int, waits: tuple[int, Site], left: tuple[int, Site]) -> CheckFinding:
         (waiting, operation), (absent, last) = waits, left
         side = self._scene().block
@@ -64,3 +81,36 @@ class AbsentLanes:
     def all(self) -> tuple[CheckFinding, ...]:
         """The findings, in the order in which they came."""
         return tuple(self._found.values())
+
+
+class EarlyExits:
+    """The notes of one launch on barriers that only a part of a warp executes, since its other lanes have exited.
+
+    PTX does not tell an early return, which is allowed, from a barrier inside a condition, which is the most common
+    error of all: see `analysis.divergent_barriers`.
+
+    Args:
+        machine: the launch's.
+        scene: gives the launch's facts, when a report comes.
+    """
+
+    def __init__(self, machine: Machine, scene: Callable[[], FaultContext]) -> None:
+        self._machine, self._scene = machine, scene
+        self.notes: list[str] = []
+
+    def take(self, arguments: int) -> None:
+        """Take a report: the number of the first thread of a warp.
+
+        Args:
+            arguments: the host address of this word.
+        """
+        first = ctypes.c_uint64.from_address(arguments).value
+        machine, scene = self._machine, self._scene()
+        context = np.ctypeslib.as_array((ctypes.c_uint8 * scene.kernel.context_bytes).from_address(machine.context))
+        scene = dataclasses.replace(scene, context=context)
+        block = f"({machine.fault_ctaid_x},{machine.fault_ctaid_y},{machine.fault_ctaid_z})"
+        self.notes.append(
+            f"not all lanes of warp {first // 32} of block {block} execute a barrier of the block: "
+            f"{'; '.join(describe_warp(scene, first))}; an early return is allowed, but a barrier inside of a "
+            "condition is an error: all lanes of a warp must execute it"
+        )

@@ -90,6 +90,12 @@ class BulkNotes:
                     self._reducing.setdefault(place, {})[epoch] = None
         return epoch
 
+    def signals(self, issued: int, home: int, barrier: int) -> None:
+        """The copy of an epoch will signal an mbarrier in the shared memory that begins at a host address."""
+        cells, initialized = self._block.shared_at(home), self._deliveries.initialized(barrier)
+        if self._races and initialized >= cells.word("start"):
+            self._report(layout.UNFENCED_INIT, cells.address(barrier, 0), issued, initialized)
+
     def in_shared(self, issued: int, waiter: int, host: int, size: int) -> None:
         """The copy that was issued at an epoch is in the running block's shared memory, because a thread waits."""
         first, _ = self._block.shared.cells(host, size)

@@ -175,7 +175,7 @@ class _Block:
     Attributes:
         near: thread → its last fence.
         far: likewise, beyond the block.
-        proxy: likewise, between the proxies.
+        proxy: thread and one of `layout.OF_SHARED` … → its last fence between the proxies that holds for that.
         reads: all reads that saw releases: a barrier takes the place of their fence.
         of_warps: warp → the acquires of its threads.
         of_threads: thread → its acquires.
@@ -187,7 +187,7 @@ class _Block:
     reads: _Reads
     near: dict[int, _Fence] = field(default_factory=dict)
     far: dict[int, _Fence] = field(default_factory=dict)
-    proxy: dict[int, _ProxyFence] = field(default_factory=dict)
+    proxy: dict[tuple[int, int], _ProxyFence] = field(default_factory=dict)
     of_warps: dict[int, _Reads] = field(default_factory=dict)
     of_threads: dict[int, _Reads] = field(default_factory=dict)
     pending: dict[int, list[_Seen]] = field(default_factory=dict)
@@ -355,12 +355,20 @@ class Causality:
         self._blocks: dict[int, _Block] = {}
         self._searches: dict[tuple[int, ...], _Search] = {}
 
-    def note_proxy_fence(self, epoch: int) -> None:
-        """Note a fence of the running thread between the proxies; its epoch."""
+    def note_proxy_fence(self, epoch: int, holds_for: int) -> None:
+        """Note a fence between the proxies.
+
+        Args:
+            epoch: of its thread.
+            holds_for: bits of `layout.OF_SHARED` …
+        """
         self.follow()
         thread, block = layout.epoch_thread(epoch), self._block(self._word("number"))
         fence = _Fence(self._shadow.word("now"), self._word("open"), self._row(layout.WARPS, thread // 32))
-        block.proxy[thread] = _ProxyFence(fence, self._row(layout.LANES, thread), bool(block.reads.seen))
+        for bit in (layout.OF_SHARED, layout.OF_GLOBAL, layout.OF_INITS):
+            if holds_for & bit:
+                lanes = self._row(layout.LANES, thread)
+                block.proxy[thread, bit] = _ProxyFence(fence, lanes, bool(block.reads.seen))
 
     def follow(self) -> None:
         """Follow the events that compiled code has logged since the last time."""
@@ -439,15 +447,17 @@ class Causality:
         self._searches[others] = found
         return found
 
-    def is_fenced(self, other: int) -> bool:
-        """Whether a fence between the proxies lies behind a write of the running block.
+    def is_fenced(self, other: int, kind: int) -> bool:
+        """Whether a fence between the proxies lies behind a write; its kind is one of `layout.OF_SHARED` and the like.
 
         The fence may be the writer's, or that of a thread which is ordered behind the write (PTX ISA manual, 8 "Memory
         Consistency Model", on proxy-preserved base causality order). Whether the access that follows is ordered behind
         the fence is not asked.
         """
-        block = self._blocks.get(self._word("number"))
-        return block is not None and any(fence.covers(thread, other) for thread, fence in block.proxy.items())
+        block = self._blocks.get(self._shadow.block_at(layout.epoch_stamp(other)))
+        if block is None:
+            return False
+        return any(bit == kind and fence.covers(thread, other) for (thread, bit), fence in block.proxy.items())
 
     def _key(self, address: int, number: int) -> _Key:
         """A location; shared memory is another one in each block, and the same in those of a cluster."""

@@ -38,7 +38,16 @@ class Deliveries:
     def __init__(self, block: RunningBlock, is_released: Callable[[Sequence[int], int], bool]) -> None:
         self._block, self._is_released = block, is_released
         self._arrivals: dict[int, _Arrival] = {}
+        self._initialized: dict[int, int] = {}
         self._waits: dict[int, dict[int, list[int]]] = {}
+
+    def note_initialization(self, host: int, epoch: int) -> None:
+        """Note that an mbarrier was initialized: its host address, and the epoch."""
+        self._initialized[host] = epoch
+
+    def initialized(self, host: int) -> int:
+        """The epoch at which an mbarrier was initialized; 0 where that is not known."""
+        return self._initialized.get(host, 0)
 
     def add(self, epoch: int, issued: int, stamp: int) -> None:
         """Note an epoch that stands for an arrival, the epoch of the copy's issue, and the stamp of the arrival."""

@@ -17,6 +17,8 @@ from gpuregress.devices.cpu.runtime.checks.matrix_reads import WARPGROUP, Matrix
 from gpuregress.devices.cpu.runtime.checks.running_block import RunningBlock
 from gpuregress.devices.cpu.runtime.faults import FaultContext
 from gpuregress.devices.cpu.runtime.heap.device_heap import DeviceHeap
+from gpuregress.devices.cpu.runtime.kernel_languages import TRITON, language_of
+from gpuregress.devices.cpu.runtime.lane_exchanges import ADVICE, AT_LEAST
 from gpuregress.devices.cpu.runtime.machine_layout import (
     CHECK_ORDER,
     CHECK_REPORT,
@@ -26,15 +28,19 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
 )
 from gpuregress.devices.cpu.runtime.program import ModuleFacts, Site
 from gpuregress.errors import CALLED_AT
-from gpuregress.records import CheckFinding, Dim3
+from gpuregress.records import SM_90, CheckFinding, Dim3
 from gpuregress.records.instrumentation.schedules import Conflict
 
 _PLACES = re.compile(r"[^\s()]+:\d+(?:" + re.escape(CALLED_AT) + r"[^\s()]+:\d+)*(?= →|\))")
+_OF_TRITON = "global_smem"
+"""The shared memory of a Triton kernel, all of it."""
 _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
 _SETTLED = frozenset([layout.UNINITIALIZED, layout.UNARRIVED, layout.STALE, layout.ENDED, layout.NO_FENCE])
 """Kinds that no order between the two accesses makes right."""
-_ORDERLESS = frozenset([layout.UNINITIALIZED, layout.UNFENCED, layout.STALE, layout.ENDED, layout.NO_FENCE])
+_ORDERLESS = frozenset(
+    [layout.UNINITIALIZED, layout.UNFENCED, layout.STALE, layout.ENDED, layout.NO_FENCE, layout.UNFENCED_INIT]
+)
 """Kinds that are no two accesses which another schedule may exchange."""
 
 
@@ -110,7 +116,7 @@ class LaunchFindings:
             (getattr(machine, f"{name}_x"), getattr(machine, f"{name}_y"), getattr(machine, f"{name}_z"))
             for name in ("grid", "cluster")
         )
-        cluster = cluster_numbers(grid, sides)
+        cluster = self._cluster_number = cluster_numbers(grid, sides)
         self._causality = Causality(machine, shadow, cluster)
         self.deliveries = Deliveries(block, self._causality.is_any_ordered)
         self.ends = BlockEnd(block, self._causality.is_known, self.add)
@@ -124,11 +130,13 @@ class LaunchFindings:
             number: of the call.
         """
         if number == CHECK_ORDER:
-            kind, _, epoch, _ = self._shadow.report
+            kind, address, epoch, scope = self._shadow.report
             if kind & layout.WAITS:
                 self.deliveries.note_wait(layout.epoch_thread(epoch))
             elif kind & layout.PROXY_FENCE:
-                self._causality.note_proxy_fence(epoch)
+                self._causality.note_proxy_fence(epoch, scope)
+            elif kind & layout.INITIALIZES:
+                self.deliveries.note_initialization(address, epoch)
             else:
                 self._causality.follow()  # The log is full.
             return
@@ -144,7 +152,10 @@ class LaunchFindings:
             other: of the earlier one.
         """
         if kind == layout.UNFENCED:
-            if self._causality.is_fenced(other):
+            if self._causality.is_fenced(other, layout.OF_GLOBAL if self._is_global(address) else layout.OF_SHARED):
+                return
+        elif kind == layout.UNFENCED_INIT:
+            if self._causality.is_fenced(other, layout.OF_INITS):
                 return
         elif kind not in _SETTLED and self._is_ordered(other, epoch):
             if not self._access(epoch).is_incoherent:
@@ -152,7 +163,7 @@ class LaunchFindings:
             kind = layout.STALE
         if kind == layout.SAME_WRITES:
             self._shadow.note_same_value()
-            self.same_value = self._race(kind, address, self._access(other), self._access(epoch)).message
+            self._add_same_value(address, self._access(other), self._access(epoch))
             return
         self._reports += 1
         if self._reports >= _MOST_REPORTS:
@@ -167,31 +178,56 @@ class LaunchFindings:
         # A function that is not inlined is one site, whatever memory it is given.
         key = (layout.RACE if kind == layout.STALE else kind, *sites, self._memory(address))
         self._counts[key] = self._counts.get(key, 0) + 1
-        if key not in self._found:
-            later = self._access(epoch)
-            if kind == layout.UNINITIALIZED:
-                self._found[key] = self._uninitialized(address, later)
-            elif kind == layout.NO_FENCE:
-                self._found[key] = self._without_fence(later)
-            elif kind == layout.ENDED:
-                self._found[key] = self._ended(address, later, self._access(other))
-            else:
-                self._found[key] = self._race(
-                    kind, address, self._access(other), later, is_delivered=self.deliveries.issued(other) is not None
-                )
+        # The widest scope stands for the others: what orders two blocks orders two warps, too.
+        scope = self._scope(kind, epoch, other)
+        if key not in self._found or scope > self._found[key].scope:
+            self._found[key] = dataclasses.replace(self._described(kind, address, epoch, other), scope=scope)
+
+    def _described(self, kind: int, address: int, epoch: int, other: int) -> CheckFinding:
+        later = self._access(epoch)
+        if kind == layout.UNINITIALIZED:
+            return self._uninitialized(address, later)
+        if kind == layout.NO_FENCE:
+            return self._without_fence(later)
+        if kind == layout.ENDED:
+            return self._ended(address, later, self._access(other))
+        is_delivered = self.deliveries.issued(other) is not None
+        return self._race(kind, address, self._access(other), later, is_delivered=is_delivered)
 
     def _is_ordered(self, other: int, epoch: int) -> bool:
         if self._causality.is_ordered(other, epoch):
             return True
         return self.products.is_complete(other, epoch) or self.deliveries.is_known(other, epoch)
 
+    def _add_same_value(self, address: int, earlier: _Access, later: _Access) -> None:
+        """Keep the note on two writes of one value, if it is one about the user's own memory.
+
+        Triton writes a value that several lanes hold once for each of them to the shared memory that it manages itself.
+        """
+        found = self._race(layout.SAME_WRITES, address, earlier, later)
+        if not (found.variable == _OF_TRITON and language_of(self._scene(), later.site) is TRITON):
+            self.same_value = found.message
+
+    def _scope(self, kind: int, epoch: int, other: int) -> int:
+        """How far apart the threads of two accesses are, as `CheckFinding.scope`."""
+        if kind != layout.RACE:
+            return int(kind != layout.UNINITIALIZED)
+        earlier, later = (self._issued(one) for one in (other, epoch))
+        blocks = [self._shadow.block_at(layout.epoch_stamp(one)) for one in (earlier, later)]
+        if blocks[0] != blocks[1]:
+            return 2 if self._cluster_number(blocks[0]) == self._cluster_number(blocks[1]) else 3
+        warps = [layout.epoch_thread(one) // SM_90.warp_size for one in (earlier, later)]
+        return int(warps[0] != warps[1])
+
     def _is_product(self, site: int) -> bool:
         """Whether a site is a wgmma."""
         return self._scene().module.sites[site].mnemonic.startswith("wgmma")
 
     def all(self) -> tuple[CheckFinding, ...]:
-        """The findings, races first, in the order in which they came."""
-        keys = sorted(self._found, key=lambda key: key[0] not in (layout.RACE, layout.UNARRIVED))
+        """The findings, races first, those of the widest scope before others, in the order in which they came."""
+        keys = sorted(
+            self._found, key=lambda key: (key[0] not in (layout.RACE, layout.UNARRIVED), -self._found[key].scope)
+        )
         return tuple(_counted(self._found[key], self._counts[key]) for key in keys)
 
     @property
@@ -229,12 +265,17 @@ class LaunchFindings:
         if known:
             return ()
         where = lines[-1] if lines else ""
-        message, calls = f"relies on a converged warp: {text}", _calls(chains)
+        told = text.removeprefix(AT_LEAST).partition(ADVICE)[0]
+        message, calls = f"relies on a converged warp: {told}", _calls(chains)
         return (CheckFinding("race", message, location=where, lines=", ".join(lines), calls=calls),)
 
+    def _issued(self, epoch: int) -> int:
+        """The epoch of an access; of one that has waited for a copy, that of its issue."""
+        issued = self.deliveries.issued(epoch)
+        return epoch if issued is None else issued
+
     def _access(self, epoch: int) -> _Access:
-        scene, issued = self._scene(), self.deliveries.issued(epoch)
-        epoch = epoch if issued is None else issued
+        scene, epoch = self._scene(), self._issued(epoch)
         number, block = layout.epoch_thread(epoch), self._shadow.block_at(layout.epoch_stamp(epoch))
         grid = (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
         site = scene.module.sites[layout.epoch_site(epoch)]
@@ -250,7 +291,11 @@ class LaunchFindings:
         element = self._element(later.site if later.site.size else earlier.site, address)
         same_block = earlier.block == later.block
         places = _places(earlier.site, later.site)
-        action = "asynchronous copy" if kind == layout.UNARRIVED else earlier.action
+        action = earlier.action
+        if kind == layout.UNARRIVED:
+            action = "asynchronous copy"
+        elif kind == layout.UNFENCED_INIT:
+            action = earlier.site.mnemonic
         first = f"{action} by {earlier.who} at {places[0]}"
         who = _triple("thread", later.thread) if same_block else later.who
         second = f"{later.action} by {who} at {places[1]}"
@@ -260,6 +305,8 @@ class LaunchFindings:
             missing = "with no wait for the copy"
         elif kind == layout.UNFENCED:
             missing = "with no fence.proxy.async between"
+        elif kind == layout.UNFENCED_INIT:
+            missing = "which signals it, with no fence.mbarrier_init or fence.proxy.async between"
         else:
             missing = self._missing(earlier, later)
         if kind == layout.SAME_WRITES:
@@ -281,7 +328,8 @@ class LaunchFindings:
         if earlier.number // 32 == later.number // 32 and not is_copy:
             if earlier.site == later.site:
                 return "two lanes of one warp in one instruction"
-            return "two lanes of one warp, with no __syncwarp between: it relies on a converged warp"
+            wait = language_of(self._scene(), later.site).warp_barrier
+            return f"two lanes of one warp, with no {wait} between: it relies on a converged warp"
         return "with no barrier between"
 
     def _cluster(self, block: Dim3) -> Dim3:

@@ -146,16 +146,23 @@ BLOCK_BYTES = WAITED + 4 * 1024
 PRODUCT, GROUP_COMMIT, GROUP_WAIT, PRODUCT_FENCE = range(4)
 """What is told of a wgmma: that its matrices are read (its epoch follows), a commit of a group, a wait (the number of
 groups that may be pending follows), a wgmma.fence."""
-READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE, WAITS, PHASED, ODD_PHASE = (1 << bit for bit in range(9))
+READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE, WAITS, PHASED, ODD_PHASE, INITIALIZES = (
+    1 << bit for bit in range(10)
+)
 """Bits of a strong access or a fence, as it is logged. WAITS: a wait at an mbarrier that is over. PHASED: an
-arrival or a wait at an mbarrier, in whose phase the parity is odd (ODD_PHASE) or even."""
+arrival or a wait at an mbarrier, in whose phase the parity is odd (ODD_PHASE) or even. INITIALIZES: mbarrier.init."""
+OF_SHARED, OF_GLOBAL, OF_INITS = 1, 2, 4
+"""What a fence between the proxies holds for, in the place of its scope: writes to shared memory, to global memory, and
+`mbarrier.init`."""
 
-RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED, STALE, ENDED, NO_FENCE = range(9)
+RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED, STALE, ENDED, NO_FENCE, UNFENCED_INIT = range(
+    10
+)
 """Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race;
 SAME_WRITES: two plain writes of one value; UNFENCED: a write that an asynchronous copy reads with no fence between the
 proxies; STALE: a read through a cache that sees no writes of its launch, behind such a write; ENDED: an access to
 another block's shared memory, which nothing orders before the end of that block; NO_FENCE: a wgmma with no wgmma.fence
-before it."""
+before it; UNFENCED_INIT: an asynchronous copy that signals an mbarrier, with no fence behind its initialization."""
 
 SHADOW_SHIFT = 4
 """A row of the table of regions has two words: the cells, and the distance of the second plane. The cells are aligned,

@@ -234,3 +234,46 @@ def test_accesses_behind_the_edge_or_between_elements_are_faults(edges: Running,
     with pytest.raises(KernelFault) as fault:
         edges.launch("edges", 1, 1, y, x, np.int32(k))
     assert str(fault.value) == f"{message}, thread (0,0,0) of block (0,0,0), k.cu:{5 + k}"
+
+
+USED = """.version 8.8
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 dyn[];
+.visible .entry k(.param .u64 y, .param .u32 offset) {
+  .reg .b32 %r<12>; .reg .pred %p; .reg .b64 %y;
+  ld.param.u64 %y, [y];
+  ld.param.u32 %r7, [offset];
+  mov.u32 %r8, dyn;
+  add.u32 %r7, %r8, %r7;
+  mov.u32 %r6, %tid.x;
+  setp.eq.u32 %p, %r6, 1;
+  mov.u32 %r9, 0x07060504;
+  @!%p st.shared.v2.u32 [%r7], {%r9, %r9};
+  @!%p st.shared.u32 [%r7+8], %r9;
+  @%p st.shared.u32 [dyn+12], %r9;
+  .pragma "used_bytes_mask MASK";
+  @!%p ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r7];
+  @!%p st.global.v2.u32 [%y], {%r1, %r3};
+  ret;
+}
+"""
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_the_used_bytes_of_a_load_are_checked_and_watched_alone(tmp_path: Path, *, is_small: bool) -> None:
+    def run(mask: str, offset: int, size: int, *checks: str) -> tuple[list[int], int]:
+        program = Running(tmp_path, USED.replace("MASK", mask), is_small=is_small, checks=checks)
+        y = program.put("y", np.zeros(2, np.int32))
+        findings = program.launch("k", 1, 2, y, np.int32(offset), shared=size).findings
+        return ints(y), len(findings)
+
+    assert run("4095", 16, 28) == ([0x07060504] * 2, 0)
+    assert run("0x5ff", 16, 28) == ([0x07060504, 0x00060004], 0)  # bytes 9 and 11 are unused
+    with pytest.raises(KernelFault, match=r"^out-of-bounds read of 16 bytes at dyn\[4\] \(dyn has 7\)"):
+        run("0xffff", 16, 28)
+    with pytest.raises(KernelFault, match=r"^misaligned read of 16 bytes at dyn\[2\] \(dyn has 7\)"):
+        run("0xfff", 8, 28)
+    with pytest.raises(KernelFault, match=r"^out-of-bounds write of 4 bytes at dyn\[6\] \(dyn has 6\)"):
+        run("0xfff", 16, 24)
+    assert [run(mask, 0, 32, "races")[1] for mask in ("0xfff", "0xffff")] == [0, 1]

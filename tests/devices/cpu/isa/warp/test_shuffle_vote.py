@@ -20,6 +20,11 @@ extern "C" __global__ void some(int* y) {
   int t = threadIdx.x;
   if (t % 2) { y[t] = __reduce_max_sync(0xAAAAAAAA, t); y[32 + t] = __activemask(); }
 }
+extern "C" __global__ void left_out(int* y) {
+  int t = threadIdx.x;
+  y[t] = __shfl_down_sync(0x55555555, t, 1); y[32 + t] = __ballot_sync(0xffff, t % 3 == 0);
+  y[64 + t] = __reduce_add_sync(y[0] + 8, t); y[96 + t] = __match_any_sync(1, t / 8);
+}
 """
 _LANES = list(range(32))
 
@@ -56,3 +61,12 @@ def test_lanes_outside_the_mask_take_no_part(program: Running) -> None:
     largest, active = _run(program, "some", 2)
     assert largest == [31 if t % 2 else 0 for t in _LANES]
     assert [value & 0xFFFFFFFF for value in active] == [0xAAAAAAAA if t % 2 else 0 for t in _LANES]
+
+
+def test_a_mask_that_leaves_out_lanes_of_a_converged_warp_is_not_looked_at(program: Running) -> None:
+    y = program.put("y", np.zeros(128, np.int32))
+    report = program.launch("left_out", 1, 32, y)
+    values = np.array(ints(y), np.int32).view(np.uint32).reshape(4, 32).tolist()
+    ballot = sum(1 << t for t in _LANES if t % 3 == 0)
+    assert values == [[*_LANES[1:], 31], [ballot] * 32, [496] * 32, [0xFF << 8 * (t // 8) for t in _LANES]]
+    assert "executes shfl.sync.down.b32 at k.cu:18, whose mask 0x55555555 leaves it out" in report.exchange

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.devices.cpu.parallel import block_order
+from gpuregress.devices.cpu.runtime.blocks import standstill
 from gpuregress.errors import KernelFault
 from tests.devices.cpu.running import Running, ints
 
@@ -72,6 +73,19 @@ extern "C" __global__ void told_by_one(volatile int* flag, int* out)
     __shared__ int seen;
     if (blockIdx.x > 0) { flag[0] = 1; return; }
     do { __syncthreads(); if (threadIdx.x == 0) seen = flag[0]; __syncthreads(); } while (seen == 0);
+    if (threadIdx.x == 63) out[0] = 1;
+}
+extern "C" __global__ void plain_read(int* flag, int* out)
+{
+    if (blockIdx.x > 0) { if (threadIdx.x == 0) atomicExch(flag, 1); return; }
+    do { atomicCAS(flag, 7, 8); } while (*flag != 1);
+    if (threadIdx.x == 63) out[0] = 1;
+}
+extern "C" __global__ void taken_by_one(int* flag, int* out)
+{
+    __shared__ int seen;
+    if (blockIdx.x > 0) { atomicExch(flag, 2); return; }
+    do { if (threadIdx.x == 0) seen = atomicCAS(flag, 2, 3); __syncthreads(); } while (seen != 2);
     if (threadIdx.x == 63) out[0] = 1;
 }
 extern "C" __global__ void vote(volatile int* flag, int* out)
@@ -157,17 +171,18 @@ def test_locks_are_taken_in_turn(tmp_path: Path) -> None:
     assert ints(total) == [50]
 
 
-@pytest.mark.parametrize("kernel", ["warp_wait", "told_by_one", "vote"])
+@pytest.mark.parametrize("kernel", ["warp_wait", "told_by_one", "vote", "plain_read", "taken_by_one"])
 def test_a_loop_that_spins_may_wait_for_its_own_block_in_each_iteration(program: Running, kernel: str) -> None:
     flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
     program.launch(kernel, 3, 64, flag, out)
     assert ints(out) == [1]
 
 
-@pytest.mark.parametrize("kernel", ["warp_wait", "vote"])
-def test_waits_inside_a_loop_that_nothing_ends_are_a_fault(program: Running, kernel: str) -> None:
+@pytest.mark.parametrize("kernel", ["warp_wait", "told_by_one", "vote", "plain_read", "taken_by_one", "counting"])
+def test_loops_that_nothing_ends_are_a_fault(program: Running, monkeypatch: pytest.MonkeyPatch, kernel: str) -> None:
+    monkeypatch.setattr(standstill, "FIRST_LOOK_S", 0.001)
     flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
-    with pytest.raises(KernelFault, match=r"threads 0-63 spin on flag"):
+    with pytest.raises(KernelFault, match=r"threads 0-63 (spin on flag|wait at bar\.sync), k\.cu:\d+"):
         program.launch(kernel, 1, 64, flag, out)
 
 

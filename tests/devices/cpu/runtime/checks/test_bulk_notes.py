@@ -11,7 +11,11 @@ from tests.devices.cpu.running import Running
 
 _HEAD = """
 #define AT(p) (unsigned)__cvta_generic_to_shared(p)
-__device__ void init(void* bar) { asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(AT(bar)) : "memory"); }
+#define INIT asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(AT(bar)) : "memory")
+#define FENCED(kind) asm volatile("fence." kind ";" ::: "memory")
+__device__ void bare(void* bar) { INIT; }
+__device__ void init(void* bar) { INIT; FENCED("mbarrier_init.release.cluster"); }
+__device__ void drop(void* bar) { asm volatile("mbarrier.inval.shared.b64 [%0];" :: "r"(AT(bar)) : "memory"); }
 __device__ void load(void* to, const void* from, void* bar) {
     asm volatile("{.reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], 256;}" :: "r"(AT(bar)) : "memory");
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
@@ -29,6 +33,10 @@ __device__ void save(void* to, const void* from) {
 #define FENCE asm volatile("fence.proxy.async;" ::: "memory")
 """
 _BEGIN = "if (!t) init(&bar); __syncthreads();"
+_BARE = "if (!t) { bare(&bar); %s } __syncthreads(); if (!t) load(s, x, &bar); wait(&bar, 0); z[t] = s[t];"
+_SIGNALS = "which signals it, with no fence.mbarrier_init or fence.proxy.async between"
+_ONCE = "if (!t) load(s, x, &bar); wait(&bar, 0); z[t] = s[t]; __syncthreads();"
+_SAVED = "s[t] = t; %s __syncthreads(); if (!t) { save(z, s); READ; } __syncthreads(); s[t] = 0;"
 _OVER = f"{_BEGIN} s[t] = t; __syncthreads(); z[t] = s[63 - t];"
 _LOAD = "if (t == 63) load(s, x, &bar); wait(&bar, 0);"
 BODIES: dict[str, tuple[str, str]] = {
@@ -42,6 +50,23 @@ BODIES: dict[str, tuple[str, str]] = {
     "over_reads_behind_barrier": (f"{_OVER} __syncthreads(); {_LOAD}", ""),
     "over_writes_racy": (f"{_BEGIN} s[t] = t; if (t == 63) load(s, x, &bar); wait(&bar, 0); z[t] = s[t];", "`s["),
     "saved": ("s[t] = t; FENCE; __syncthreads(); if (!t) { save(z, s); READ; } __syncthreads(); s[t] = 0;", ""),
+    "saved_behind_a_fence_of_global_racy": (_SAVED % 'FENCED("proxy.async.global");', "with no fence.proxy.async"),
+    "saved_behind_a_fence_of_mbarriers_racy": (
+        _SAVED % 'FENCED("mbarrier_init.release.cluster");',
+        "fence.proxy.async",
+    ),
+    "signalled_unfenced_racy": (_BARE % "", _SIGNALS),
+    "signalled": (_BARE % 'FENCED("proxy.async.shared::cta");', ""),
+    "signalled_behind_a_fence_of_global_racy": (_BARE % 'FENCED("proxy.async.global");', _SIGNALS),
+    "signalled_by_the_thread_of_the_fence": (
+        "if (!t) bare(&bar); __syncthreads(); if (t == 32) { FENCE; load(s, x, &bar); } wait(&bar, 0); z[t] = s[t];",
+        "",
+    ),
+    "signalled_again_racy": (
+        f"{_BEGIN} {_ONCE} if (!t) {{ drop(&bar); bare(&bar); }} __syncthreads(); {_ONCE}",
+        _SIGNALS,
+    ),
+    "signalled_of_a_library": (_BARE.replace("bare", "init_of_library") % "", ""),
     "unwritten_source_racy": ("s[63 - t] = t; FENCE; if (t == 32) { save(z, s); READ; }", "asynchronous copy by"),
     "source_not_waited_for_racy": (
         "s[t] = t; FENCE; __syncthreads(); if (!t) save(z, s); __syncthreads(); s[t] = 0; if (!t) READ;",
@@ -58,7 +83,9 @@ BODIES: dict[str, tuple[str, str]] = {
 def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
     head = "__shared__ __align__(128) int s[64]; __shared__ __align__(8) long long bar; int t = threadIdx.x;"
     signature = 'extern "C" __global__ void {}(int* z, const int* x) {{ '
-    text = _HEAD + "\n".join(f"{signature.format(name)} {head} {body} }}" for name, (body, _) in BODIES.items())
+    kernels = "\n".join(f"{signature.format(name)} {head} {body} }}" for name, (body, _) in BODIES.items())
+    library = '#line 1 "cuda/__barrier/barrier_block_scope.h"'
+    text = f'{_HEAD}{library}\n__device__ void init_of_library(void* bar) {{ INIT; }}\n#line 1 "k.cu"\n{kernels}'
     return Running(tmp_path_factory.mktemp("bulk"), text, is_small=True, checks=("races",))
 
 

@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gpuregress.devices.textures import TextureDescription
+from gpuregress.errors import KernelFault
 from gpuregress.records import Texture
 from tests.devices.cpu.running import Running
 
@@ -39,6 +41,41 @@ def test_a_race_between_blocks_and_a_read_of_nothing(tmp_path: Path) -> None:
         "`s[5]` (shared) is read and was never written: read by thread (5,0,0) of block (0,0,0) at k.cu:6"
     )
     assert void.count == 2
+
+
+INLINED = """__device__ int shifted(int* p, int v) {
+    p[threadIdx.x] = v;
+    return p[(threadIdx.x + 1) % 64];
+}
+extern "C" __global__ void k(int* z) {
+    __shared__ int first[64], second[64];
+    int v = shifted(first, threadIdx.x);
+    z[threadIdx.x] = shifted(second, v);
+}
+__device__ __noinline__ int later(int v) {
+    __shared__ int keep[8];
+    if (v) keep[threadIdx.x] = v;
+    return keep[(threadIdx.x + v) % 9];
+}
+extern "C" __global__ void beyond(int* z) { later(threadIdx.x + 1); z[threadIdx.x] = later(0); later(4); }
+"""
+
+
+def test_an_inlined_function_is_told_by_its_own_lines_and_the_widest_scope(tmp_path: Path) -> None:
+    program = Running(tmp_path, INLINED, is_small=True, checks=("races",))
+    z = program.put("z", np.zeros(64, np.int32))
+    first, second = program.launch("k", 1, 64, z).findings
+    # Lanes of one warp race at these lines, too: what is told is the race between the two warps.
+    assert first.message == (
+        "data race on `first[32]` (shared): write by thread (32,0,0) of block (0,0,0) at k.cu:2, called at k.cu:7 "
+        "and read by thread (31,0,0) at k.cu:3, called at k.cu:7, with no barrier between"
+    )
+    assert (first.location, first.lines, first.calls) == ("k.cu:3", "k.cu:2, k.cu:3", (("k.cu:7",), ("k.cu:7",)))
+    assert (first.variable, first.scope, first.count) == ("first", 1, 64)
+    assert (second.variable, second.lines, second.calls) == ("second", first.lines, (("k.cu:8",), ("k.cu:8",)))
+    with pytest.raises(KernelFault, match=r"at keep\[8\] \(keep has 8\), thread \(4,0,0\) .*, k.cu:13$") as caught:
+        program.launch("beyond", 1, 5, z)
+    assert (caught.value.location.file, caught.value.location.line) == ("k.cu", 13)
 
 
 def test_what_is_not_freed(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""Languages of kernels, as far as messages need them: how each calls the barriers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpuregress.devices.cpu.runtime.faults import FaultContext
+from gpuregress.devices.cpu.runtime.program import Site
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLanguage:
+    """A language of kernels.
+
+    Attributes:
+        warp_barrier: what orders the lanes of a warp; Triton has a barrier of the block only.
+        block_barrier: what orders the threads of a block.
+    """
+
+    warp_barrier: str
+    block_barrier: str
+
+
+CUDA = KernelLanguage("__syncwarp", "__syncthreads")
+NUMBA = KernelLanguage("cuda.syncwarp", "cuda.syncthreads")
+TRITON = KernelLanguage("tl.debug_barrier", "tl.debug_barrier")
+
+
+def language_of(scene: FaultContext, site: Site) -> KernelLanguage:
+    """Return the language of a kernel.
+
+    Numba mangles the names of its kernels and Triton does not.
+
+    Args:
+        scene: the launch.
+        site: an instruction of it.
+    """
+    if not any(".py:" in line for line in site.lines):
+        return CUDA
+    return NUMBA if scene.name.startswith("_Z") else TRITON

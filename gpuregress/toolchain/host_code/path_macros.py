@@ -1,0 +1,49 @@
+"""Macros that expand to the path of a file, and programs that depend on it.
+
+The compiler gets a source under its name alone, and each header under its path. So a program depends on the folder of
+its project where code of a header expands `__FILE__`, or any code `__BASE_FILE__`. A macro that mentions them and that
+only host code calls changes no program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
+
+_OF_HEADERS = frozenset(("__FILE__", "__builtin_FILE", "source_location"))
+_OF_ALL = frozenset(("__BASE_FILE__",))
+
+
+def mentions_path(contents: Iterable[bytes]) -> bool:
+    """Tell whether texts have a word at all that may expand to a path; fast."""
+    words = [word.encode() for word in sorted(_OF_HEADERS | _OF_ALL)]
+    return any(word in text for text in contents for word in words)
+
+
+def expands_path(texts: Sequence[str], given: Iterable[str]) -> bool:
+    """Tell whether the code of texts expands a macro that becomes the path of a folder; a macro too many counts.
+
+    Args:
+        texts: the source, then its headers, as the compiler gets them.
+        given: the definitions of macros that the compiler's options have.
+    """
+    parsed = [CxxText(text) for text in texts]
+    bodies = [(name, one.body) for text in parsed for name, macros in text.macros.items() for one in macros]
+    bodies += [(name, body) for name, _, body in (one.partition("=") for one in given)]
+    of_all, of_headers = _closure(_OF_ALL, bodies), _closure(_OF_HEADERS | _OF_ALL, bodies)
+    return any(
+        not (of_headers if number else of_all).isdisjoint(WORD.findall(text.code)) for number, text in enumerate(parsed)
+    )
+
+
+def _closure(words: frozenset[str], bodies: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """The words, and every macro whose body has one of them."""
+    found = words | {name for name, body in bodies if not words.isdisjoint(WORD.findall(body))}
+    return found if found == words else _closure(found, bodies)
+
+
+def shows_folder(ptx: str, folders: Iterable[Path]) -> bool:
+    """Tell whether a string in PTX has the path of a folder, as that of `assert` in a header has."""
+    return any(", ".join(map(str, f"{folder}/".encode())) in ptx for folder in folders)
