@@ -20,7 +20,7 @@ from gpuregress.api.signature import KernelParameter, Signature
 from gpuregress.errors import UsageError
 from gpuregress.numeric import float_environment
 from gpuregress.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
-from gpuregress.toolchain import architectures
+from gpuregress.toolchain import architectures, compiler_messages
 from gpuregress.workers.direct.messages import LaunchCall, LaunchResult
 
 Extents = int | Sequence[int]
@@ -155,7 +155,8 @@ class Kernel:
         laid_out, size = contents.laid_out()
         program = self._program(symbols, clusters)
         call = LaunchCall(program, self.name, shape, encoded, laid_out, size, bytes_of_heap, clusters)
-        return processes.process_of(self._device).call(call, contents.fill, contents.take, limit)
+        with compiler_messages.naming_ptx_file(Path(self._source.path)):
+            return processes.process_of(self._device).call(call, contents.fill, contents.take, limit)
 
     def _variables(self, constants: object, variables: object, contents: CallContents) -> tuple[str, ...]:
         """Add the contents of the program's variables, and return their names."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpuregress import dtypes, launch_log
 from gpuregress.devices import textures
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
-from gpuregress.errors import CompileError, DeviceError, GpuregressError, UnsupportedError
+from gpuregress.errors import DeviceError, GpuregressError
 from gpuregress.frozen import dataclass
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
@@ -66,11 +66,8 @@ def load_source(device: Device, source: Source, program: Program, threads: int |
         threads: see `devices.base.Device.load`.
     """
     kernels = tuple(program.entries[name].mangled for name in source.kernels) or None
-    try:
+    with compiler_messages.naming_ptx_file(Path(source.path)):
         return LoadedSource(source, program, device.load(program, threads, kernels))
-    except (CompileError, UnsupportedError) as error:
-        error.args = (compiler_messages.in_ptx_file(str(error), Path(source.path)),)
-        raise
 
 
 @dataclass(slots=True)

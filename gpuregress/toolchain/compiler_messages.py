@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from gpuregress.errors import CompileError, UnsupportedError
 from gpuregress.records import HARNESS_FILE, Source
 from gpuregress.toolchain import remedies
 
@@ -146,6 +148,16 @@ def in_ptx_file(message: str, path: Path) -> str:
     if path.suffix != ".ptx":
         return message
     return re.sub(r"\bPTX line (\d+)", lambda match: f"{shown(path)}:{match[1]}", message)
+
+
+@contextlib.contextmanager
+def naming_ptx_file(path: Path) -> Iterator[None]:
+    """Name the file in errors about a source, where it is PTX itself."""
+    try:
+        yield
+    except (CompileError, UnsupportedError) as error:
+        error.args = (in_ptx_file(str(error), path),)
+        raise
 
 
 def portable_paths(ptx: str, folders: Iterable[Path]) -> str:

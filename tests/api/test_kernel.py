@@ -230,3 +230,10 @@ def test_a_source_that_does_not_compile_tells_the_line() -> None:
         gpuregress.Kernel('extern "C" __global__ void k(int *x) {\n  *x = oops; }', "k")
     with pytest.raises(gpuregress.CompileError, match="has no kernel 'other'; it has k"):
         gpuregress.Kernel('extern "C" __global__ void k(int *x) { *x = 1; }', "other")
+
+
+def test_a_mistake_in_ptx_names_the_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "odd.ptx"
+    path.write_text(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n  mov.u32 %r1 3;\n}\n")
+    with pytest.raises(gpuregress.CompileError, match=r"odd\.ptx:6: expected ';', found '3'"):
+        gpuregress.Kernel(path, "k")(1, 1)

@@ -21,7 +21,7 @@ import numpy as np
 
 from gpuregress.devices import registry
 from gpuregress.devices.base import Device, DeviceModule, Memory
-from gpuregress.errors import DeviceError, GpuregressError, KernelFault, ran_out
+from gpuregress.errors import DeviceError, GpuregressError, KernelFault, public_name, ran_out
 from gpuregress.records import from_json
 from gpuregress.runner.arguments import pack
 from gpuregress.workers.channel import Channel
@@ -95,7 +95,7 @@ def _serve(channel: Channel, device: Device, memory: SharedMemory) -> None:
             told = CallFault(fault.kind, str(fault), fault.details, fault.sticky, fault.location)
             channel.send({"say": "fault", "fault": told})
         except GpuregressError as error:
-            channel.send({"say": "failed", "error": type(error).__name__, "message": str(error)})
+            channel.send({"say": "failed", "error": public_name(error), "message": str(error)})
         except Exception as error:  # noqa: BLE001 - a bug of ours ends one launch, not the process
             traceback.print_exc()
             lacking = ran_out(error)

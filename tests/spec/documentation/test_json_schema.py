@@ -28,7 +28,6 @@ launches:
 """
 WRONG = {
     "no source": ("source: a.cu\n", ""),
-    "no buffers": (JOB[JOB.index("buffers") : JOB.index("launches")], ""),
     "a buffer that is a list": ("  y: {dtype: float32, shape: [8]}", "  y: [float32, 8]"),
     "a key that is not known": ("source: a.cu", "source: a.cu\nsorce: b.cu"),
     "a key of a buffer that is not known": ("fill: ones", "fil: ones"),
