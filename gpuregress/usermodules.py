@@ -133,8 +133,14 @@ def describe_error(wrong: BaseException, file: str = "") -> str:
         last = max((at for at, frame in enumerate(frames) if frame.filename.startswith(ours)), default=-1)
         theirs = frames[last + 1 :]
     where = f" (line {theirs[-1].lineno} of {Path(theirs[-1].filename).name})" if theirs else ""
-    text = (str(wrong).strip().splitlines() or [""])[0]
+    text = first_words(str(wrong))
     return f"{type(wrong).__name__}{': ' + text if text else ''}{where}"
+
+
+def first_words(text: str) -> str:
+    """The first line of a message, and the second one where the first announces it: `Error at driver init: …`."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines[:2]) if lines and lines[0].endswith(":") else "".join(lines[:1])
 
 
 class _Namespace:
@@ -146,6 +152,8 @@ class _Namespace:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        names = package_names(f"{folder}{os.sep}_")
+        self._above = [str(Path(folder).parents[len(names) - 1])] if names else []
         self._modules: dict[str, ModuleType] = {}
         self._files: dict[str, ModuleType] = {}
         self._stamps: dict[str, str] = {}
@@ -191,10 +199,16 @@ class _Namespace:
         return self._files[file]
 
     def _imported(self, file: str) -> ModuleType:
-        name = Path(file).stem
+        name, packages = Path(file).stem, package_names(file)
+        if packages and "." not in name and _imports_relatively(file):
+            return self._imported_in_package(file, packages)
         if name in sys.stdlib_module_names or name in sys.modules or not name.isidentifier():
             name = f"gpuregress_user_{len(self._files)}_{name}"
-        spec = _from_source(importlib.util.spec_from_file_location(name, file), self._stamps)
+        return self._loaded(name, importlib.util.spec_from_file_location(name, file))
+
+    def _loaded(self, name: str, found: ModuleSpec | None) -> ModuleType:
+        """Execute a module under a name."""
+        spec = _from_source(found, self._stamps)
         if spec is None or spec.loader is None:
             raise ImportError("it is not a Python file")
         module = importlib.util.module_from_spec(spec)
@@ -206,6 +220,19 @@ class _Namespace:
             raise
         return module
 
+    def _imported_in_package(self, file: str, packages: Sequence[str]) -> ModuleType:
+        """Import a file as a module of its package, which is imported first, under its own name if that is free."""
+        folder, name = Path(file).parents[len(packages) - 1], packages[0]
+        known = [one for one, module in self._modules.items() if "." not in one and str(folder) in _places(module)]
+        if known:
+            name = known[0]
+        else:
+            if name in sys.modules or name in sys.stdlib_module_names or not name.isidentifier():
+                name = f"gpuregress_user_{len(self._files)}_{name}"
+            path, places = folder / "__init__.py", [str(folder)]
+            self._loaded(name, importlib.util.spec_from_file_location(name, path, submodule_search_locations=places))
+        return importlib.import_module(".".join((name, *packages[1:], Path(file).stem)))
+
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         """The folder's modules and its place on the path; all as before when the block ends."""
@@ -213,7 +240,7 @@ class _Namespace:
         sys.modules.update(self._modules)
         try:
             with process_state.restored(self._patches):
-                sys.path[:] = _path_with(self._folder)
+                sys.path[:] = _path_with(self._folder, *self._above)
                 sys.meta_path.insert(0, _SourceFinder(self._stamps))
                 sys.dont_write_bytecode = True
                 yield
@@ -306,15 +333,36 @@ def _namespace(folder: str) -> _Namespace:
     return _Namespace(folder)
 
 
-def _path_with(folder: str) -> list[str]:
-    """Insert the folder into `sys.path`, after the standard library and before installed packages."""
+def package_names(file: str) -> list[str]:
+    """The names of the packages that a file is in, the outermost first; a package's folder has an `__init__.py`."""
+    names: list[str] = []
+    for folder in Path(file).parents:
+        if not (folder / "__init__.py").is_file():
+            break
+        names.insert(0, folder.name)
+    return names
+
+
+def _imports_relatively(file: str) -> bool:
+    """Whether a file has an import such as `from .utils import size`. Others need no package around the file."""
+    import ast  # noqa: PLC0415 - few folders are packages
+
+    try:
+        tree = ast.parse(Path(file).read_bytes())
+    except (SyntaxError, ValueError):
+        return False  # the import reports it
+    return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in ast.walk(tree))
+
+
+def _path_with(*folders: str) -> list[str]:
+    """Insert the folders into `sys.path`, after the standard library and before installed packages."""
     standard = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 
     def is_standard(entry: str) -> bool:
         return entry.endswith(".zip") or entry in standard or str(Path(entry).parent) in standard
 
     own = [entry for entry in sys.path if is_standard(entry) and Path(entry).name not in _INSTALLED]
-    return [*own, folder, *(entry for entry in sys.path if entry not in own and entry != folder)]
+    return [*own, *folders, *(entry for entry in sys.path if entry not in own and entry not in folders)]
 
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})

@@ -54,6 +54,24 @@ def test_a_folder_that_a_file_puts_on_the_path_is_its_own(tmp_path: Path) -> Non
     assert [call(tmp_path / name) for name in "abab"] == ["a", "b", "a", "b"]
 
 
+@pytest.mark.parametrize("package", ["mine", "json", "my-own", "numpy"])
+@pytest.mark.parametrize("init", ["WHO = 1", "WHO = 1\nfrom .deep import r"])
+def test_a_file_of_a_package_imports_its_neighbours(tmp_path: Path, package: str, init: str) -> None:
+    before = sys.modules.get(package)
+    own = "from .. import WHO\nfrom .beside import N\nfrom ..dep import K\ndef f(): return WHO + N + K"
+    texts = {"__init__": init, "dep": "K = 100", "deep__in____init__": "", "deep__in__beside": "N = 10"}
+    write(tmp_path / package, **texts, deep__in__r=own, r="from .deep.r import f")
+    assert [call(tmp_path / package / "deep"), call(tmp_path / package)] == [111, 111]
+    write(tmp_path / package, dep="K = 200")
+    assert call(tmp_path / package / "deep") == 211
+    assert sys.modules.get(package) is before
+
+
+def test_a_file_of_a_package_imports_the_package_by_its_name(tmp_path: Path) -> None:
+    write(tmp_path / "mine", __init__="", r="from mine.dep import K\ndef f(): return K", dep="K = 3")
+    assert call(tmp_path / "mine") == 3
+
+
 def test_a_module_keeps_its_state_between_calls(tmp_path: Path) -> None:
     write(tmp_path, r="import dep\ndef f():\n    dep.N += 1\n    return dep.N", dep="N = 0")
     assert [call(tmp_path), call(tmp_path)] == [1, 2]

@@ -2,8 +2,8 @@
 
 Nothing is imported for it. A module counts where its file is beside the source, or in another folder of `sys.path` that
 is not one of installed packages (`PYTHONPATH`, `pip install --editable`). Of installed packages the version counts.
-A source that changes `sys.path`, opens files, starts programs, or looks at the clock, the environment or random numbers
-does not tell all that it is made of.
+A source that changes `sys.path`, opens or links files, starts programs, or looks at the clock, the environment or
+random numbers does not tell all that it is made of.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def inputs(path: Path) -> SourceInputs:
     Raises:
         OSError: it cannot be read.
     """
-    files, contents = [path], [path.read_bytes()]
+    files, contents, tops = [path], [path.read_bytes()], _tops(path)
     structure: list[str] = []
     unknown = ""
     for number, file in enumerate(files):  # it grows
         names, telling = _read(contents[number])
         unknown = unknown or (f"{file.name}:{telling}" if telling else "")
         for name in names:
-            found = _located(name, file.parent, path.parent) or _found_elsewhere(name)
+            found = next(filter(None, (_located(name, file.parent, top) for top in tops)), ()) or _found_elsewhere(name)
             for one in found:
                 if one not in files:
                     files.append(one)
@@ -66,10 +66,10 @@ def packages(files: SourceInputs) -> dict[str, str]:
         files: from `inputs`.
     """
     names = {name for content in files.contents for name in _read(content)[0] if not name.startswith(".")}
-    local = files.files[0].parent
+    tops = _tops(files.files[0])
     versions = {}
     for top in sorted({name.partition(".")[0] for name in names} - _FRAMEWORKS - sys.stdlib_module_names):
-        if not _located(top, local, local) and not (local / top).is_dir():
+        if not any(_located(top, local, local) or (local / top).is_dir() for local in tops):
             folders = _folders(top)
             if not folders or any(_is_installed(folder) for folder in folders):
                 versions[top] = _version(top) if folders else ""
@@ -85,6 +85,14 @@ def lacks(files: SourceInputs, there: Mapping[str, str]) -> bool:
     """
     here = packages(files)
     return any(version and not here.get(name) for name, version in there.items())
+
+
+def _tops(path: Path) -> list[Path]:
+    """The folders in which a source's modules are looked for: its own, and that of the package that it is in."""
+    from gpuregress.usermodules import package_names  # noqa: PLC0415 - every start of the command would load it
+
+    above = len(package_names(str(path)))
+    return [path.parent, path.parents[above]] if above else [path.parent]
 
 
 def _version(package: str) -> str:
@@ -151,6 +159,11 @@ def _located(name: str, folder: Path, top: Path) -> tuple[Path, ...]:
     for _ in range(level - 1):
         base = base.parent
     found = []
+    if level:
+        # The packages around a module are executed before it.
+        around = [base, *base.parents]
+        first = next((at for at, one in enumerate(around) if not (one / "__init__.py").is_file()), 0)
+        found = [one / "__init__.py" for one in reversed(around[:first])]
     for part in filter(None, plain.split(".")):
         for candidate in (base / part / "__init__.py", base / f"{part}.py"):
             if candidate.is_file():
@@ -184,6 +197,8 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 def _telling(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         name = _name(node.func) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and any(_links_file(keyword) for keyword in node.keywords):
+            yield f"{node.lineno}: link="
         if name in _TELLING_CALLS:
             yield f"{getattr(node, 'lineno', 1)}: {name}()"
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -193,6 +208,14 @@ def _telling(tree: ast.Module) -> Iterator[str]:
             yield f"{node.lineno}: {node.attr}"
         if isinstance(node, ast.Attribute) and (_name(node.value), node.attr) in _TELLING_PAIRS:
             yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def _links_file(keyword: ast.keyword) -> bool:
+    """Whether `link=` of Numba may name a file: it is not made of texts alone."""
+    value = keyword.value
+    items = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+    texts = ("CUSource", "PTXSource")
+    return keyword.arg == "link" and any(not isinstance(one, ast.Call) or _name(one.func) not in texts for one in items)
 
 
 def _name(function: ast.expr) -> str:

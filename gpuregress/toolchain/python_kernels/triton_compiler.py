@@ -146,12 +146,13 @@ def describe_error(wrong: BaseException, file: str, text: str) -> str:
 
 
 def _reason(wrong: BaseException) -> str:
-    """The first line of the reason: Triton's own words, or the Python exception that they come from."""
+    """The first two lines of the reason: Triton's own words, or the Python exception that they come from."""
     words = str(getattr(wrong, "error_message", None) or "").strip()
     cause = wrong.__cause__
     if not words and cause is not None:
         words = f"{type(cause).__name__}: {cause}".strip()
-    return words.splitlines()[0] if words else type(wrong).__name__
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return " ".join(lines[:2]) or type(wrong).__name__
 
 
 def _chain(wrong: BaseException | None) -> Iterator[BaseException]:

@@ -29,7 +29,7 @@ def wants(size):
 
 
 def raises():
-    raise ValueError("not today")
+    raise ValueError("not today:\\n\\nno driver\\nand more")
 """
 HELPERS = '''\
 TEXT = """.version 8.0
@@ -69,7 +69,7 @@ def test_it_is_called_once_for_a_text(tmp_path: Path) -> None:
     [
         ("number", "build.py: number returned 3, and not PTX"),
         ("wants", "build.py: wants has a parameter 'size': it is called with arch, n, m"),
-        ("raises", "build.py: ValueError: not today (line 21 of build.py)"),
+        ("raises", "build.py: ValueError: not today: no driver (line 21 of build.py)"),
     ],
 )
 def test_errors_are_the_users(tmp_path: Path, function: str, message: str) -> None:

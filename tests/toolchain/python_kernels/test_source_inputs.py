@@ -71,10 +71,29 @@ def test_a_module_that_appears_later_changes_the_structure(tmp_path: Path) -> No
         ("import numpy as np\nn = np.random.rand()\n", "kernel.py:2: np.random"),
         ("import numpy as np\nn = np.load('table.npy')\n", "kernel.py:2: np.load"),
         ("import os\nn = os.listdir()\n", "kernel.py:2: listdir()"),
+        ("f = declare_device('f', 'int32()', link='f.cu')\n", "kernel.py:1: link="),
+        ("f = declare_device('f', 'int32()', link=[cuda.CUSource('')])\n", ""),
     ],
 )
 def test_what_reads_more_than_its_text(tmp_path: Path, text: str, why: str) -> None:
     assert source_inputs.inputs(write(tmp_path, kernel=text)).unknown == why
+
+
+def test_the_packages_around_a_source_are_executed(tmp_path: Path) -> None:
+    texts = {
+        "__init__": "SIZE = 64",
+        "utils": "",
+        "in__in____init__": "",
+        "in__in__kernel": "from .. import utils, SIZE",
+    }
+    write(tmp_path / "pack", kernel="", **texts)
+    found = [str(file.relative_to(tmp_path)) for file in source_inputs.inputs(tmp_path / "pack/in/kernel.py").files]
+    assert found == ["pack/in/kernel.py", "pack/__init__.py", "pack/utils.py"]
+    (tmp_path / "pack/in/kernel.py").write_text("from .beside import N\nfrom pack.utils import M\n")
+    (tmp_path / "pack/in/beside.py").write_text("")
+    found = [str(file.relative_to(tmp_path)) for file in source_inputs.inputs(tmp_path / "pack/in/kernel.py").files]
+    wanted = ["pack/in/kernel.py", "pack/__init__.py", "pack/in/__init__.py", "pack/in/beside.py", "pack/utils.py"]
+    assert found == wanted
 
 
 def test_a_helper_that_opens_a_file(tmp_path: Path) -> None:
