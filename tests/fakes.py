@@ -180,7 +180,7 @@ def _status(device: FakeDevice, out: bytes, source: bytes) -> None:
     device.at(out).data.view(np.int32)[2] = 7
 
 
-def _fault(device: FakeDevice, out: bytes, source: bytes) -> None:
+def _fault(device: FakeDevice, *_arguments: bytes) -> None:
     raise KernelFault(
         "out-of-bounds",
         "out-of-bounds read of 4 bytes at x[9] (x has 9)",

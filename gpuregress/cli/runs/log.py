@@ -11,7 +11,7 @@ from gpuregress.cli import console, context
 from gpuregress.escapes import one_line
 
 if TYPE_CHECKING:
-    from gpuregress.launch_log import Event, Log
+    from gpuregress.launch_log import Event, LaunchBegin, Log
     from gpuregress.records import State
 
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     epilog="Example: gpuregress log   (the last run)",
 )
 @click.argument("run", required=False)
-@click.option("--blame", is_flag=True, help="Only the launches that never came back.")
+@click.option("--blame", is_flag=True, help="Only the launches that never came back, or ended with a fault.")
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) -> int:
@@ -74,8 +74,20 @@ def _say(log: Log, path: Path, *, blame: bool) -> None:
         console.say(f"line {number} of {path} holds no event: it was cut short or edited", err=True)
     for begin in log.unfinished:
         console.say(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
-    if blame and not log.unfinished:
+    faults = _faults(log) if blame else []
+    for begin, text in faults:
+        console.say(one_line(f"ended with a fault: launch {begin.number} on {begin.device}, {begin.case}: {text}"))
+    if blame and not log.unfinished and not faults:
         console.say("every launch came back")
+
+
+def _faults(log: Log) -> list[tuple[LaunchBegin, str]]:
+    """Return the launches that ended with a fault, and its text."""
+    from gpuregress.launch_log import LaunchBegin, LaunchFault
+
+    begun = {event.number: event for event in log.events if isinstance(event, LaunchBegin)}
+    faults = [event for event in log.events if isinstance(event, LaunchFault)]
+    return [(begun[event.number], event.text) for event in faults if event.number in begun]
 
 
 def _log(folder: Path, state: State) -> Log:

@@ -340,7 +340,7 @@ class CpuDevice(base.Device):
         calls = Syscalls(machine, self._space, facts.local_bytes, bulk, {} if watched is None else watched.calls)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         cluster: tuple[faults.ClusterBlock, ...] = ()
-        not_begun = 0
+        not_begun = ended = 0
         start, busy = time.perf_counter_ns(), time.thread_time()
         if facts.cooperative or facts.cluster != (1, 1, 1):
             # Repeats keep the order of a grid that waits for itself.
@@ -351,7 +351,7 @@ class CpuDevice(base.Device):
         elif facts.may_spin:
             blocks = ResidentBlocks(machine, facts, self._space, arena, most_resident, sequence)
             status = blocks.run(lambda: function(ctypes.addressof(machine)))
-            arena, cluster, not_begun = blocks.arena, blocks.blocks(), blocks.waiting
+            arena, cluster, not_begun, ended = blocks.arena, blocks.blocks(), blocks.waiting, blocks.ended
         elif sequence is not None:
             status, machine = block_order.run_in_order(function, machine, sequence)
         else:
@@ -372,7 +372,13 @@ class CpuDevice(base.Device):
             report = instrument.after(watched, report)
         if status:
             self._interrupted = report
-            whole = context_of(context=arena.context, cluster=cluster, not_begun=not_begun, bad_access=calls.bad_access)
+            whole = context_of(
+                context=arena.context,
+                cluster=cluster,
+                not_begun=not_begun,
+                ended=ended,
+                bad_access=calls.bad_access,
+            )
             raise calls.fault(machine, whole)
         return report
 

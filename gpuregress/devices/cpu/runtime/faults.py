@@ -53,7 +53,7 @@ class ClusterBlock:
     Attributes:
         coordinates: in the grid.
         context: its threads' context; None before it has begun.
-        done: all of its threads have exited.
+        done: all of its threads have exited; another block may use its context.
     """
 
     coordinates: Dim3
@@ -80,6 +80,7 @@ class FaultContext:
         bad_access: the access that is the fault, of an instruction with several.
         modules: the facts of all loaded programs, by number: memory may be allocated by one and used by another.
         not_begun: blocks that wait for room on the device.
+        ended: blocks that have ended before, where `cluster` does not have them.
         checks_barriers: whether misused barriers and masks are faults of the kind `barrier`.
     """
 
@@ -96,6 +97,7 @@ class FaultContext:
     bad_access: BadAccess | None = None
     modules: tuple[ModuleFacts, ...] = ()
     not_begun: int = 0
+    ended: int = 0
     checks_barriers: bool = False
 
 
@@ -135,7 +137,9 @@ def _is_misuse(machine: Machine, scene: FaultContext) -> bool:
     if kind == machine_layout.FAULT_DEADLOCK:
         return not _spins(scene.context, scene)
     if kind == machine_layout.FAULT_STUCK:
-        return not any(_spins(block.context, scene) for block in scene.cluster if block.context is not None)
+        return not any(
+            _spins(block.context, scene) for block in scene.cluster if block.context is not None and not block.done
+        )
     return kind in _MISUSES
 
 
@@ -520,20 +524,13 @@ def describe_warp(scene: FaultContext, first: int) -> list[str]:
 
 
 def _stuck(scene: FaultContext) -> KernelFault:
-    blocks = [
-        f"block ({','.join(map(str, block.coordinates))}): {'; '.join(_waiting(scene, block))}"
-        for block in scene.cluster
-    ]
-    message = f"no thread of a cluster can go on: {', '.join(blocks)}"
-    return KernelFault("deadlock", message, details=tuple(blocks))
+    blocks = _describe_blocks(scene)
+    return KernelFault("deadlock", f"no thread of a cluster can go on: {', '.join(blocks)}", details=tuple(blocks))
 
 
 def _spinning(scene: FaultContext) -> KernelFault:
-    blocks = [
-        f"block ({','.join(map(str, block.coordinates))}): {'; '.join(_waiting(scene, block))}"
-        for block in scene.cluster
-    ]
-    count = len(blocks)
+    blocks = _describe_blocks(scene)
+    count = sum(not block.done for block in scene.cluster)
     who = f"all {count} blocks that are resident wait" if count > 1 else "the one block that is resident waits"
     what = "for something that none of them will do"
     if scene.not_begun:
@@ -541,14 +538,45 @@ def _spinning(scene: FaultContext) -> KernelFault:
         what += f", and {scene.not_begun} more {'has' if is_one else 'have'} no room on the device before one ends"
     else:
         what += ", and no more blocks are to come"
-    more = f", … and {count - _MOST_RANGES} more" if count > _MOST_RANGES else ""
+    if scene.ended:
+        blocks.append(f"{scene.ended} more block{'' if scene.ended == 1 else 's'}: ended")
+    more = f", … and {len(blocks) - _MOST_RANGES} more places" if len(blocks) > _MOST_RANGES else ""
     message = f"{who} {what}: {', '.join(blocks[:_MOST_RANGES])}{more}"
     return KernelFault("deadlock", message, details=tuple(blocks[:_MOST_BLOCKS]))
 
 
-def _waiting(scene: FaultContext, block: ClusterBlock) -> list[str]:
-    assert block.context is not None
-    return _describe_waiting(block.context, scene)
+def _describe_blocks(scene: FaultContext) -> list[str]:
+    """Return a line for each way in which blocks stand, with the blocks; those that have ended come first.
+
+    A grid's barrier, or that of a cluster, does not open where a block has ended before it came there.
+    """
+    ended = [block.coordinates for block in scene.cluster if block.done]
+    alike: dict[str, list[Dim3]] = {}
+    for block in scene.cluster:
+        if not block.done:
+            where = "not begun" if block.context is None else "; ".join(_describe_waiting(block.context, scene))
+            alike.setdefault(where, []).append(block.coordinates)
+    lines = [f"{_block_ranges(blocks)}: {where}" for where, blocks in alike.items()]
+    return [f"{_block_ranges(ended)}: ended", *lines] if ended else lines
+
+
+def _block_ranges(blocks: list[Dim3]) -> str:
+    """`block (3,0,0)`, `7 blocks, (0,0,0) to (5,0,0) and (9,0,0)`: the given blocks, in their order in the grid."""
+    runs: list[list[Dim3]] = []
+    for block in sorted(blocks, key=lambda item: item[::-1]):
+        last = runs[-1][-1] if runs else None
+        if last is not None and block == (last[0] + 1, *last[1:]):
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    names = [f"({','.join(map(str, run[0]))})" for run in runs[:_MOST_RANGES]]
+    for index, run in enumerate(runs[:_MOST_RANGES]):
+        if len(run) > 1:
+            names[index] += f" to ({','.join(map(str, run[-1]))})"
+    more = " …" if len(runs) > _MOST_RANGES else ""
+    if len(blocks) == 1:
+        return f"block {names[0]}"
+    return f"{len(blocks)} blocks, {', '.join(names)}{more}"
 
 
 def _describe_waiting(context: np.ndarray[Any, np.dtype[np.uint8]], scene: FaultContext) -> list[str]:

@@ -163,7 +163,7 @@ class CoResidentGrid:
                     return status
             left = [block for cluster in waiting for block in cluster.blocks if not block.done]
             if standstill.is_reached([block.arena for block in left if block.arena is not None]):
-                self._current = Cluster(left)
+                self._current = Cluster([block for cluster in clusters for block in cluster.blocks])
                 self._machine.fault_kind = machine_layout.FAULT_SPIN
                 return 1
             waiting = [cluster for cluster in waiting if not cluster.done]

@@ -103,6 +103,11 @@ class ResidentBlocks:
         """The number of blocks that have not begun."""
         return self._total - self._begun
 
+    @property
+    def ended(self) -> int:
+        """The number of blocks that have ended."""
+        return self._begun - len(self._suspended)
+
     # --- one block ----------------------------------------------------------------------------------------------------
 
     def _begin(self, call: Callable[[], int]) -> int:

@@ -142,7 +142,7 @@ def test_waiting_for_nobody(program: Running) -> None:
     assert caught.value.kind == "deadlock"
     assert str(caught.value).startswith(
         "all 3 blocks that are resident wait for something that none of them will do, and no more blocks are to come: "
-        "block (0,0,0): threads 2-63 wait at bar.sync, k.cu:"
+        "3 blocks, (0,0,0) to (2,0,0): threads 2-63 wait at bar.sync, k.cu:"
     )
     assert "threads 0-1 spin on flag, k.cu:" in str(caught.value)
 
