@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gpuregress import usermodules
 from gpuregress.records import Buffer, Case, Dump, Fill, NoOptions
 from gpuregress.runner import shared_references
 from gpuregress.runner.shared_references import SharedReferences, SharedResult
@@ -55,8 +56,7 @@ def test_what_is_not_final_is_computed_again(tmp_path: Path) -> None:
 def test_a_changed_file_of_the_users_code_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
     code = tmp_path / "reference.py"
     code.write_text("one")
-    status = code.stat()
-    made = replace(RESULT, files={str(code): (status.st_mtime_ns, status.st_size)})
+    made = replace(RESULT, files={str(code): usermodules.stamp(str(code))})
     assert store(tmp_path).once("key", CASE, lambda: made) == (made, True)
     assert store(tmp_path).once("key", CASE, never) == (made, False)
     code.write_text("another one")

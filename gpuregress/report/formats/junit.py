@@ -8,7 +8,7 @@ from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from gpuregress.escapes import visible
+from gpuregress.escapes import inert, visible
 from gpuregress.records import RunSummary
 from gpuregress.report.formats.entries import ReportEntry, entries
 
@@ -66,4 +66,4 @@ def _case(one: ReportEntry) -> TestCase:
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", visible(text))
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", inert(visible(text)))
