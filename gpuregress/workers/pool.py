@@ -22,7 +22,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome, Task, from_json
 from gpuregress.workers import launch_limits, unfinished_cases
 from gpuregress.workers.channel import Message
-from gpuregress.workers.watchdog import Phase, Step
+from gpuregress.workers.watchdog import LAUNCHES, Phase, Step
 from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 _FAILED_STARTS = 2
@@ -131,6 +131,7 @@ class WorkerPool:
         self._stop = stop
         self._started = 0
         self._tried: set[str] = set()
+        self._stopped: dict[str, tuple[str, ...]] = {}
         self._tries_slow_code = tries_slow_code
         self._keeps_faulted = keeps_faulted
         self._waiting: deque[Task] = deque()
@@ -309,6 +310,8 @@ class WorkerPool:
             worker.cpu_before_s = worker.cpu_s()
         elif message["say"] == "interim" and worker.watch.late is None:
             worker.interim = message
+        elif message["say"] == "stopped":
+            worker.stopped = tuple(message["lines"])
         elif message["say"] == "outcome" and worker.watch.late is None:
             return self._finish(state, worker, from_json(Outcome, message["outcome"]), now)
         return None
@@ -354,10 +357,13 @@ class WorkerPool:
             elif task is not None:
                 yield unfinished_cases.refused(task, why, worker.tail() if not worker.refusal else ())
         elif task is not None and late is Phase.TRYING:
+            self._stopped[task.case.name] = worker.stopped
             self._try_again(task)
         elif task is not None:
+            if late in LAUNCHES:
+                _note_slow(task, is_slow=False)
             outcome = (
-                unfinished_cases.overdue(worker, task, late)
+                unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, ()))
                 if late is not None
                 else unfinished_cases.crashed(worker, task)
             )
@@ -369,9 +375,7 @@ class WorkerPool:
 
     def _try_again(self, task: Task) -> None:
         """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
-        varied = itertools.chain.from_iterable(task.variants.values())
-        for program in (*task.programs, *task.references.values(), *varied):
-            slow_programs.note(program)
+        _note_slow(task, is_slow=True)
         self._tried.add(task.case.name)
         unfinished_cases.log_retry(task, "slow without optimisation; runs again, optimised")
         self._waiting.appendleft(task)
@@ -393,3 +397,10 @@ class WorkerPool:
             state.worker = None
             if worker.task is not None:
                 yield unfinished_cases.refused(worker.task, state.lost)
+
+
+def _note_slow(task: Task, *, is_slow: bool) -> None:
+    """Note that a launch of a case took long, before its code was optimised or after."""
+    varied = itertools.chain.from_iterable(task.variants.values())
+    for program in (*task.programs, *task.references.values(), *varied):
+        slow_programs.note(program, is_slow=is_slow)
