@@ -56,7 +56,7 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
     """
     options = _parse(arguments)
     die_with_parent()
-    faulthandler.enable()
+    faulthandler.enable(all_threads=False)
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
     from gpuregress.workers.channel import Channel  # noqa: PLC0415 - this process dies with its parent from here on
 
