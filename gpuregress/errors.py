@@ -200,6 +200,18 @@ class KernelFault(GpuregressError):
         return self.location.line
 
 
+class LaunchStopped(BaseException):
+    """A launch was stopped at its time limit; no error, so that nobody takes it for one of the kernel.
+
+    Attributes:
+        lines: where its threads stood, and what the dynamic checks had found until then.
+    """
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        super().__init__(*lines)
+        self.lines = lines
+
+
 class KernelTimeout(GpuregressError):
     """A case was killed at its time limit."""
 

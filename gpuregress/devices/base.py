@@ -276,6 +276,14 @@ class Device(Protocol):
             args: each argument's bytes, as the kernel's parameter space holds them.
         """
 
+    def stop(self) -> tuple[str, ...] | None:
+        """Stop the launch that another thread runs, which raises `LaunchStopped` then, where the device can do that.
+
+        Returns:
+            where it stands, as far as that is known if it does not stop; None where no launch is under way.
+        """
+        return None
+
     def interrupted(self) -> LaunchReport | None:
         """The report of the last launch if a fault has ended it, with what was counted until then; None without."""
         return None

@@ -12,10 +12,16 @@ from gpuregress.records import Program
 from gpuregress.toolchain import cache
 
 
-def note(program: Program) -> None:
-    """Keep the fact; a cache that cannot be written costs the next run time and nothing else."""
+def note(program: Program, *, is_slow: bool = True) -> None:
+    """Keep the fact; a cache that cannot be written costs the next run time and nothing else.
+
+    Args:
+        program: whose launch took long.
+        is_slow: False: it did so with optimised code, too. Then the next run tries the other, which can tell where an
+            endless launch stands.
+    """
     with contextlib.suppress(StorageError):
-        cache.store(_key(program), {"slow": True}, {})
+        cache.store(_key(program), {"slow": is_slow}, {})
 
 
 def known(program: Program) -> bool:
@@ -24,7 +30,8 @@ def known(program: Program) -> bool:
     Raises:
         StorageError: others may write the cache.
     """
-    return cache.load(_key(program)) is not None
+    found = cache.load(_key(program))
+    return found is not None and found["slow"]
 
 
 def _key(program: Program) -> str:

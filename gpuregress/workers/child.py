@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from gpuregress import late_site, process_state
-from gpuregress.errors import GpuregressError, ran_out
+from gpuregress.errors import GpuregressError, LaunchStopped, ran_out
 
 if TYPE_CHECKING:
     from gpuregress.devices.base import Device
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 DeviceOpener = Callable[[str], "Device"]
 _PR_SET_PDEATHSIG = 1
+_STOPPING_S = 1.5
+"""Time that a launch has to stop by itself; the parent sends SIGKILL after 2 seconds."""
 
 
 class DriverStart(Protocol):
@@ -53,7 +56,7 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
     """
     options = _parse(arguments)
     die_with_parent()
-    faulthandler.enable()
+    faulthandler.enable(all_threads=False)
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
     from gpuregress.workers.channel import Channel  # noqa: PLC0415 - this process dies with its parent from here on
 
@@ -72,6 +75,8 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
             traceback.print_exc()
             channel.send({"say": "refused", "message": f"{options.device} cannot be opened: {_name(error)}"})
             return 1
+        if device.info.name == "cpu":
+            _stop_launch_on_sigterm(device, channel)
         channel.send({"say": "ready", "device": device.info})
         _serve(channel, device)
         if begun is not None or device.info.card.sticky:
@@ -129,6 +134,9 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
         )
     except (BrokenPipeError, ConnectionResetError):
         raise SystemExit(0) from None  # the parent is gone
+    except LaunchStopped as stopped:
+        channel.send({"say": "stopped", "lines": list(stopped.lines)})
+        _die_of_sigterm()
     except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run
         lacking = ran_out(error)
         shortage = f"{task.device_label or device.info.name} or its host has not enough {lacking}"
@@ -139,6 +147,40 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
             seconds=time.perf_counter() - began,
             observations=Observations(error=type(error).__name__, traceback=traceback.format_exc()),
         )
+
+
+def _stop_launch_on_sigterm(device: Device, channel: Channel) -> None:
+    """Let a launch that is ended at its limit tell where its threads stand, where its code looks for that.
+
+    Python's own handler of a signal would not run before the compiled code returns; its number is written to a
+    descriptor at once.
+    """
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    faulthandler.unregister(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)
+
+    def wait() -> None:
+        while os.read(read, 1) != bytes([signal.SIGTERM]):
+            pass
+        lines = device.stop()
+        if lines is not None:
+            time.sleep(_STOPPING_S)  # the launch stops meanwhile, and the process ends
+            channel.send({"say": "stopped", "lines": list(lines)})
+        _die_of_sigterm()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _die_of_sigterm() -> NoReturn:
+    """End the process as SIGTERM does without a handler; in any thread, so not by way of `signal`."""
+    sys.stdout.flush()
+    ctypes.CDLL(None).signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+    while True:
+        time.sleep(1)
 
 
 def _name(error: Exception) -> str:

@@ -23,7 +23,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome, Task, from_json
 from gpuregress.workers import launch_limits, unfinished_cases
 from gpuregress.workers.channel import Message
-from gpuregress.workers.watchdog import Phase, Step
+from gpuregress.workers.watchdog import LAUNCHES, Phase, Step
 from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 _FAILED_STARTS = 2
@@ -132,6 +132,7 @@ class WorkerPool:
         self._stop = stop
         self._started = 0
         self._tried: set[str] = set()
+        self._stopped: dict[str, tuple[str, ...]] = {}
         self._tries_slow_code = tries_slow_code
         self._keeps_faulted = keeps_faulted
         self._waiting: deque[Task] = deque()
@@ -314,6 +315,8 @@ class WorkerPool:
             worker.cpu_before_s = worker.cpu_s()
         elif message["say"] == "interim" and worker.watch.late is None:
             worker.interim = message
+        elif message["say"] == "stopped":
+            worker.stopped = tuple(message["lines"])
         elif message["say"] == "outcome" and worker.watch.late is None:
             is_last = message.get("last", False)
             return self._finish(state, worker, from_json(Outcome, message["outcome"]), now, is_last=is_last)
@@ -362,10 +365,13 @@ class WorkerPool:
             elif task is not None:
                 yield unfinished_cases.refused(task, why, worker.tail() if not worker.refusal else ())
         elif task is not None and late is Phase.TRYING:
+            self._stopped[task.case.name] = worker.stopped
             self._try_again(task)
         elif task is not None:
+            if late in LAUNCHES:
+                _note_slow(task, is_slow=False)
             outcome = (
-                unfinished_cases.overdue(worker, task, late)
+                unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, ()))
                 if late is not None
                 else unfinished_cases.crashed(worker, task)
             )
@@ -377,9 +383,7 @@ class WorkerPool:
 
     def _try_again(self, task: Task) -> None:
         """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
-        varied = itertools.chain.from_iterable(task.variants.values())
-        for program in (*task.programs, *task.references.values(), *varied):
-            slow_programs.note(program)
+        _note_slow(task, is_slow=True)
         self._tried.add(task.case.name)
         unfinished_cases.log_retry(task, "slow without optimisation; runs again, optimised")
         self._waiting.appendleft(task)
@@ -407,3 +411,10 @@ def _user_folders(case: Case) -> frozenset[str]:
     """The folders of the user's functions that a worker calls for a case."""
     paths = (function.rpartition(":")[0] for function in case.user_functions)
     return frozenset(os.path.dirname(path) for path in paths)  # noqa: PTH120 - thousands of cases
+
+
+def _note_slow(task: Task, *, is_slow: bool) -> None:
+    """Note that a launch of a case took long, before its code was optimised or after."""
+    varied = itertools.chain.from_iterable(task.variants.values())
+    for program in (*task.programs, *task.references.values(), *varied):
+        slow_programs.note(program, is_slow=is_slow)

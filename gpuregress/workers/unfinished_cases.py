@@ -16,7 +16,7 @@ from gpuregress.records import Fault, Observations, Outcome, ScheduleRun, Task, 
 from gpuregress.records.instrumentation.schedules import EXPLANATION
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
-from gpuregress.workers.watchdog import LAUNCHES, Phase
+from gpuregress.workers.watchdog import LAUNCHES, TRYING_S, Phase
 from gpuregress.workers.worker_process import Worker
 
 
@@ -64,8 +64,15 @@ def crashed(worker: Worker, task: Task) -> Outcome:
     return dataclasses.replace(refused(task, why, tail, error), seconds=seconds)
 
 
-def overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
-    """Return the outcome of a case whose worker was killed at the limit of a phase."""
+def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = ()) -> Outcome:
+    """Return the outcome of a case whose worker was killed at the limit of a phase.
+
+    Args:
+        worker: the worker.
+        task: the case.
+        late: the phase.
+        before: where the threads stood when code that was not optimised was stopped, if that was tried before.
+    """
     seconds, limit = time.monotonic() - worker.began, worker.watch.limit
     if late is Phase.COMPUTING:
         why = f"a Python function of the job ({_user_functions(task)}) did not come back within {limit:g} s"
@@ -78,7 +85,13 @@ def overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
     if late is Phase.REFERENCE:
         why = f"the reference's own kernel was killed at its limit of {limit:g} s{launch}"
         return dataclasses.replace(refused(task, why, worker.tail()), seconds=seconds)
-    fault = Fault("timeout", f"killed at its limit of {limit:g} s{launch}", (), number, _position(task, number))
+    why, lines = f"killed at its limit of {limit:g} s{launch}", worker.stopped
+    if lines:
+        why += f"; it stood here: {lines[0]}"
+    elif before:
+        lines = before
+        why += f"; after {TRYING_S:g} s, before its code was optimised, it stood here: {lines[0]}"
+    fault = Fault("timeout", why, lines[1:], number, _position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
 
 

@@ -84,6 +84,7 @@ class Worker:
         self.task: Task | None = None
         self.user_folders: frozenset[str] = frozenset()
         self.interim: Message | None = None
+        self.stopped: tuple[str, ...] = ()
         self.watch = Watch(Phase.STARTING)
         self.refusal = ""
         self.ready = False
@@ -111,7 +112,7 @@ class Worker:
 
     def submit(self, task: Task) -> None:
         """Send a task. If the worker is already gone, the reader of its channel notices."""
-        self.task, self.interim = task, None
+        self.task, self.interim, self.stopped = task, None, ()
         with contextlib.suppress(OSError):
             self._before_task = self._captured.stat().st_size if self.ready else 0
         self.began = time.monotonic()

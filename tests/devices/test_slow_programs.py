@@ -16,6 +16,8 @@ def test_a_slow_program_is_known_in_the_next_process(tmp_path: Path, monkeypatch
     slow_programs.note(program)
     assert slow_programs.known(program)
     assert not slow_programs.known(replace(program, key="another"))
+    slow_programs.note(program, is_slow=False)
+    assert not slow_programs.known(program)
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

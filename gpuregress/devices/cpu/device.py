@@ -40,7 +40,7 @@ from gpuregress.devices.limits import check_cooperative, check_launch, of_archit
 from gpuregress.devices.schedules import NamedSchedule
 from gpuregress.devices.tensor_maps import check_size
 from gpuregress.devices.textures import TextureDescription
-from gpuregress.errors import DeviceError
+from gpuregress.errors import DeviceError, LaunchStopped
 from gpuregress.records import SM_90, DeviceInfo, Dim3, Instruments, LaunchShape, Program, TensorMap
 from gpuregress.records.instrumentation import schedules
 from gpuregress.records.instrumentation.accuracy import Place
@@ -78,6 +78,8 @@ class CpuDevice(base.Device):
         self._schedule = NamedSchedule()
         self._thread_order = np.zeros(1, np.uint32)
         self._interrupted: LaunchReport | None = None
+        self._running: Sequence[Machine] = ()
+        self._is_optimised = False
         self._info: DeviceInfo | None = None
 
     @property
@@ -212,6 +214,16 @@ class CpuDevice(base.Device):
         for arena in self._arenas:
             arena.release()
 
+    def stop(self) -> tuple[str, ...] | None:
+        """Stop the launch that another thread runs; see `devices.base.Device.stop`."""
+        running = self._running
+        for machine in running:
+            machine.stop = 1
+        if not running:
+            return None
+        # Only code that is not optimised records its thread before there is a fault.
+        return () if self._is_optimised else (faults.thread_of(running[0]),)
+
     def interrupted(self) -> LaunchReport | None:
         """What was counted of the last launch, if a fault has ended it; see `devices.base.Device.interrupted`."""
         return self._interrupted
@@ -342,6 +354,7 @@ class CpuDevice(base.Device):
         cluster: tuple[faults.ClusterBlock, ...] = ()
         not_begun = ended = 0
         start, busy = time.perf_counter_ns(), time.thread_time()
+        self._running, self._is_optimised = machines, module.is_optimised
         if facts.cooperative or facts.cluster != (1, 1, 1):
             # Repeats keep the order of a grid that waits for itself.
             clusters = None if facts.cooperative and not module.schedule.permuted else sequence
@@ -357,6 +370,7 @@ class CpuDevice(base.Device):
         else:
             status, machine = partition.run_parallel(function, machines)
             arena = self._arenas[machines.index(machine)]
+        self._running = ()
         elapsed_ms = (time.perf_counter_ns() - start) / 1e6
         # Optimised code shortens neither the answers to its calls nor the wait for a core of a busy machine.
         own_s = (time.thread_time() - busy) * (1.0 - calls.elapsed_ns / 1e6 / elapsed_ms)
@@ -379,7 +393,12 @@ class CpuDevice(base.Device):
                 ended=ended,
                 bad_access=calls.bad_access,
             )
-            raise calls.fault(machine, whole)
+            fault = calls.fault(machine, whole)
+            if machine.fault_kind in (machine_layout.FAULT_STOPPED, machine_layout.FAULT_LOOP):
+                raise LaunchStopped(
+                    (str(fault), *(f"until then: {one.kind}: {one.message}" for one in report.findings))
+                )
+            raise fault
         return report
 
     def __enter__(self) -> Self:

@@ -11,8 +11,13 @@ from functools import cached_property
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
-from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Label, Register, Statement, Symbol
+
+_COUNTING = frozenset((
+    Arithmetic.COPY, Arithmetic.CONVERT, Arithmetic.ADD, Arithmetic.SUBTRACT, Arithmetic.SHIFT_RIGHT,
+    Arithmetic.SHIFT_LEFT, Arithmetic.COMPARE, Arithmetic.NOT,
+))  # fmt: skip
 
 
 class ControlFlowGraph:
@@ -88,6 +93,28 @@ class ControlFlowGraph:
         """The reads that a loop's exits use, directly or by way of other statements of the loop."""
         found, _ = self._slice(loop, self._exits_of(loop))
         return {at for at in found if effects.may_change_between_reads(self.statements[at])}
+
+    @cached_property
+    def long_loops(self) -> dict[tuple[int, int], int]:
+        """The back edges of loops that may take long, with the statement on which the end of each depends.
+
+        Those are loops that no counter is known to end, and loops that contain others.
+        """
+        found = {}
+        for edge, loop in self._loops.items():
+            exits = self._exits_of(loop)
+            is_outer = any(other < loop for other in self._loops.values())
+            if is_outer or not any(self._is_counted(loop, exit_) for exit_ in exits):
+                found[edge] = max(exits, default=self.blocks[edge[0]].end - 1)
+        return {edge: at for edge, at in found.items() if isinstance(self.statements[at], Instruction)}
+
+    def _is_counted(self, loop: set[int], exit_: int) -> bool:
+        """Whether a loop's exit depends on sums and comparisons alone, as with a counter."""
+        found, _ = self._slice(loop, {exit_})
+        steps = (
+            info(item).arithmetic for item in map(self.statements.__getitem__, found) if isinstance(item, Instruction)
+        )
+        return self._is_carried(found) and all(step in _COUNTING for step in steps)
 
     def _statements_of(self, loop: set[int]) -> list[int]:
         return [at for index in sorted(loop) for at in range(self.blocks[index].start, self.blocks[index].end)]
@@ -170,6 +197,7 @@ class ControlFlowGraph:
 
     def _spinning_edges(self) -> set[tuple[int, int]]:
         """Back edges (block, block) of loops whose exit depends on what another thread writes."""
+        self._loops: dict[tuple[int, int], set[int]] = {}
         edges = list(self._back_edges())
         if not edges:
             return set()
@@ -178,7 +206,7 @@ class ControlFlowGraph:
         for index, block in enumerate(self.blocks):
             for successor in block.successors:
                 predecessors.setdefault(successor, []).append(index)
-        loops = {edge: natural_loop(predecessors, *edge) for edge in edges}
+        loops = self._loops = {edge: natural_loop(predecessors, *edge) for edge in edges}
         polls = {edge: self._polls(loop) for edge, loop in loops.items()}
         spins = {edge for edge, loop in loops.items() if polls[edge] or self._depends(loop, tainted)}
         self._spinning_loops = [loops[edge] for edge in spins]

@@ -30,6 +30,12 @@ def field(builder: ir.IRBuilder, machine: ir.Value, name: str, type_: ir.Type = 
     return builder.load(at(builder, machine, OFFSETS[name]), typ=type_, align=8)
 
 
+def is_stopped(builder: ir.IRBuilder, machine: ir.Value) -> ir.Value:
+    """Whether another thread of the process has stopped the launch: a load that LLVM does not move out of a loop."""
+    pointer = at(builder, machine, OFFSETS["stop"])
+    return builder.icmp_unsigned("!=", builder.load_atomic(pointer, "monotonic", 8, typ=I64), i64(0))
+
+
 def set_field(builder: ir.IRBuilder, machine: ir.Value, name: str, value: ir.Value) -> None:
     """Store a 64-bit field of the machine."""
     builder.store(value, at(builder, machine, OFFSETS[name]), align=8)

@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.analysis.footprint import footprint
 from gpuregress.devices.cpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.analysis.whole_warp_operations import whole_warp_operations
-from gpuregress.devices.cpu.builder.address_resolution import field
+from gpuregress.devices.cpu.builder.address_resolution import field, is_stopped, set_field
 from gpuregress.devices.cpu.builder.floating_point_environment import wrap
 from gpuregress.devices.cpu.builder.python_calls import raw_call
 from gpuregress.devices.cpu.builder.services import Watched
@@ -33,7 +33,14 @@ from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label
 from gpuregress.devices.cpu.runtime.bulk.queue_layout import HEADER_BYTES, ROW_BYTES
-from gpuregress.devices.cpu.runtime.machine_layout import BULK_END, CHECK_END, LOCAL_START, SHARED_START, local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    BULK_END,
+    CHECK_END,
+    FAULT_STOPPED,
+    LOCAL_START,
+    SHARED_START,
+    local_stride,
+)
 from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
 from gpuregress.devices.cpu.runtime.record_codec import encode
 from gpuregress.devices.cpu.schedule.guarded_barriers import with_branches_around_barriers
@@ -159,6 +166,7 @@ class _KernelBuilder:
         b.cbranch(b.icmp_unsigned("<", block.get(), view.field("end_block")), body, end)
         b.position_at_end(body)
         self.body.block = {name: cell.get(b) for name, cell in axes.items()}
+        self._stop(b)
         self._begin_turn(b)
         if self.body.may_be_suspended:
             with b.if_then(b.icmp_unsigned("==", view.field("resuming"), i64(0))):
@@ -178,6 +186,16 @@ class _KernelBuilder:
         b = ir.IRBuilder(end)
         self.emitter.store_count(b)
         b.ret(i32(0))
+
+    def _stop(self, b: ir.IRBuilder) -> None:
+        """Leave the launch where it was stopped from outside, before a block begins or goes on."""
+        machine = self.view.machine
+        with b.if_then(is_stopped(b, machine), likely=False):
+            set_field(b, machine, "fault_kind", i64(FAULT_STOPPED))
+            set_field(b, machine, "fault_address", i64(1))
+            for name, value in self.body.block.items():
+                set_field(b, machine, f"fault_{name}", b.zext(value, I64))
+            b.ret(i32(1))
 
     def _begin_turn(self, b: ir.IRBuilder) -> None:
         """Tell the dynamic checks that a block begins, or goes on."""

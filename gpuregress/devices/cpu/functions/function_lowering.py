@@ -13,7 +13,7 @@ from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.local_registers import local_registers
 from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance
 from gpuregress.devices.cpu.builder import types
-from gpuregress.devices.cpu.builder.address_resolution import set_field
+from gpuregress.devices.cpu.builder.address_resolution import is_stopped, set_field
 from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.frame import Frame
 from gpuregress.devices.cpu.builder.region_bounds import MachineView, RegionBounds
@@ -52,6 +52,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Symbol,
 )
 from gpuregress.devices.cpu.ptx.types import is_signed
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_LOOP
 from gpuregress.devices.cpu.runtime.thread_context import DEPARTED
 
 
@@ -488,7 +489,31 @@ class FunctionEmitter:
         if entrance is not None and self.block_number != target:
             return entrance(self._block(target))
         if (self.block_number, target) not in self.flow.spins:
+            return self._stoppable(target)
+        return self._yielding(target)
+
+    def _stoppable(self, target: int) -> ir.Block:
+        """The block to branch to for a block of the flow; at the end of a long loop the launch can stop.
+
+        Not in optimised code, unless instruments slow it down anyway, or nothing ends the loop.
+        """
+        schedule = self.unit.schedule
+        condition = self.flow.long_loops.get((self.block_number, target))
+        is_fast = schedule.is_optimised and not schedule.instruments.any
+        if condition is None or (is_fast and _may_fall_through(self.flow.statements[condition])):
             return self._block(target)
+        block, stopped = (self.builder.append_basic_block(name) for name in ("poll", "stopped"))
+        b = ir.IRBuilder(block)
+        b.cbranch(is_stopped(b, self.view.machine), stopped, self._block(target))
+        statement = self.flow.statements[condition]
+        assert isinstance(statement, Instruction)
+        builder, self.builder = self.builder, ir.IRBuilder(stopped)
+        self.fail(FAULT_LOOP, statement)
+        self.builder = builder
+        return block
+
+    def _yielding(self, target: int) -> ir.Block:
+        """A block in which a thread that spins lets the others run, before it comes to a block of the flow."""
         block = self.builder.append_basic_block("yield")
         builder, self.builder = self.builder, ir.IRBuilder(block)
         known = self._values.copy()
@@ -502,3 +527,8 @@ class FunctionEmitter:
         self.builder = builder
         self._values.restore(known, builder.block)
         return block
+
+
+def _may_fall_through(statement: Statement) -> bool:
+    """Whether a loop's last branch has a condition."""
+    return statement.guard is not None

@@ -43,6 +43,7 @@ _OF_MANY_THREADS = (
     machine_layout.FAULT_STUCK,
     machine_layout.FAULT_DIVERGENT,
     machine_layout.FAULT_SPIN,
+    machine_layout.FAULT_STOPPED,
 )
 
 
@@ -159,6 +160,8 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
         return _divergent(machine, scene)
     if kind == machine_layout.FAULT_SPIN:
         return _spinning(scene)
+    if kind == machine_layout.FAULT_STOPPED:
+        return _stopped(machine, scene)
     site = scene.module.sites[machine.fault_site]
     if scene.bad_access is not None:
         site = replace(site, action=scene.bad_access.action, size=scene.bad_access.size)
@@ -166,6 +169,9 @@ def _explained(machine: Machine, scene: FaultContext) -> KernelFault:
         return _access(machine, scene, site)
     if kind == machine_layout.FAULT_FREE:
         return _free(machine, scene, site)
+    if kind == machine_layout.FAULT_LOOP:
+        what = "an endless loop," if site.mnemonic == "bra.uni" else "a loop whose condition is at"
+        return KernelFault("timeout", f"{thread_of(machine)} in {what} {site.where}")
     if kind == machine_layout.FAULT_TEXTURE:
         return _no_texture(machine, scene, site)
     if kind == machine_layout.FAULT_SURFACE:
@@ -543,6 +549,17 @@ def _spinning(scene: FaultContext) -> KernelFault:
     more = f", … and {len(blocks) - _MOST_RANGES} more places" if len(blocks) > _MOST_RANGES else ""
     message = f"{who} {what}: {', '.join(blocks[:_MOST_RANGES])}{more}"
     return KernelFault("deadlock", message, details=tuple(blocks[:_MOST_BLOCKS]))
+
+
+def _stopped(machine: Machine, scene: FaultContext) -> KernelFault:
+    """Where the blocks of a launch stand that is stopped from outside."""
+    own = tuple(int(getattr(machine, f"fault_ctaid_{axis}")) for axis in "xyz")
+    others = tuple(block for block in scene.cluster if block.coordinates != own and block.context is not None)
+    here = f"{_block(machine)}: begins"
+    if not machine.fault_address:
+        here = f"{_block(machine)}: {'; '.join(_describe_waiting(scene.context, scene))}"
+    lines = [here, *_describe_blocks(replace(scene, cluster=others))]
+    return KernelFault("timeout", ", ".join(lines[:_MOST_RANGES]), details=tuple(lines[:_MOST_BLOCKS]))
 
 
 def _describe_blocks(scene: FaultContext) -> list[str]:

@@ -63,14 +63,15 @@ BARRIERS = 17
 FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(1, 8)
 FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK, FAULT_BARRIER, FAULT_FREE = range(8, 15)
 FAULT_WARPGROUP, FAULT_RESULT, FAULT_REACH = range(32, 35)
-FAULT_MASK, FAULT_DIVERGENT, FAULT_SPIN = range(40, 43)
+FAULT_MASK, FAULT_DIVERGENT, FAULT_SPIN, FAULT_STOPPED, FAULT_LOOP = range(40, 45)
 """Values of `fault_kind`. FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
 out of turn; FAULT_FAR: another block's memory, by an instruction for the own; FAULT_STUCK: no block of a cluster can
 go on; FAULT_BARRIER: a barrier that no block has, or a part of a warp to be counted there; FAULT_FREE: `free` of
 memory that is not allocated; FAULT_WARPGROUP: too few warps for wgmma; FAULT_RESULT: a result of wgmma is read in
 flight; FAULT_REACH: shared memory that no matrix descriptor reaches; FAULT_MASK: a warp operation by a lane that its
 mask leaves out; FAULT_DIVERGENT: lanes of a warp that do not meet at an aligned barrier;
-FAULT_SPIN: no resident block can go on."""
+FAULT_SPIN: no resident block can go on; FAULT_STOPPED: the launch was stopped from outside, where a block begins or its
+threads wait; FAULT_LOOP: likewise, in a loop."""
 
 LATEST, AT_ONCE, AT_ANY_WAIT = range(3)
 """Values of `arrival`: a copy arrives as late as its thread's waits allow, when it is issued, or when its thread waits
@@ -125,6 +126,7 @@ class Machine(ctypes.Structure):
     byte of local memory to its note (`checks.local_notes`).
     `left_out` is the number, from 1, of the site of the first operation whose mask leaves out the lane that executes
     it, above bit 32, and the mask; 0: there was none. `left_out_lane` is the lane.
+    Another thread of the process sets `stop` to end the launch; compiled code looks at it from time to time.
     `told_exits` has a bit for each wait, modulo 64, of which `CHECK_EXITS` has told.
     `counters` has a 64-bit number for each counter of the module's probes.
     `trace` holds (next row, end of the rows) for each traced stretch; `trace_key` is the running lane's key, made of
@@ -153,7 +155,7 @@ class Machine(ctypes.Structure):
             "trace", "trace_key", "trace_way", "trace_warp", "trace_mask", "trace_flush",
             "order", "arrival",
             "shadows", "shadow_mask", "shadows_lost", "cluster_checks", "local_notes",
-            "told_exits", "left_out", "left_out_lane",
+            "told_exits", "left_out", "left_out_lane", "stop",
         )
     ]  # fmt: skip
 

@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.analysis.dominance import Dominance
 from gpuregress.devices.cpu.analysis.lanes.branch_sides import block_ranks
 from gpuregress.devices.cpu.analysis.lanes.contested import ContestedStores
 from gpuregress.devices.cpu.analysis.liveness import AtWait
-from gpuregress.devices.cpu.builder.address_resolution import set_field
+from gpuregress.devices.cpu.builder.address_resolution import is_stopped, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import (
@@ -31,7 +31,13 @@ from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.checks import synchronization
 from gpuregress.devices.cpu.checks.analysis.departures import departures
 from gpuregress.devices.cpu.functions.kernel_body import Body
-from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, FAULT_DIVERGENT, HELD, SUSPENDED
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    FAULT_DEADLOCK,
+    FAULT_DIVERGENT,
+    FAULT_STOPPED,
+    HELD,
+    SUSPENDED,
+)
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES, PASSED
 from gpuregress.devices.cpu.schedule.divergence_check import ALIGNED, CONDITIONAL, SKIPPED, build_divergence_check
 from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
@@ -215,6 +221,9 @@ class Passes(BlockSchedule):
         live = self.live.get(b)
         b.cbranch(b.icmp_unsigned("==", live, i32(0)), after, done)
         b.position_at_end(done)
+        with b.if_then(is_stopped(b, self.view.machine), likely=False):
+            set_field(b, self.view.machine, "fault_address", i64(0))
+            self._fail(b, FAULT_STOPPED)
         if self._is_by_warp:
             b.branch(slow)
         else:

@@ -1,16 +1,16 @@
 define internal i32 @"kernel_0.body"(ptr %".1") noinline nounwind
 {
 slots:
-  %".228" = alloca i64
-  %".177" = alloca i32
-  %".161" = alloca i64
-  %".89" = alloca i64
-  %".83" = alloca i32
-  %".78" = alloca i32
-  %".63" = alloca i32
-  %".61" = alloca i32
-  %".58" = alloca i32
-  %".55" = alloca i32
+  %".246" = alloca i64
+  %".195" = alloca i32
+  %".179" = alloca i64
+  %".107" = alloca i64
+  %".101" = alloca i32
+  %".96" = alloca i32
+  %".81" = alloca i32
+  %".79" = alloca i32
+  %".76" = alloca i32
+  %".73" = alloca i32
   %".36" = alloca i32
   %".33" = alloca i32
   %".30" = alloca i32
@@ -36,45 +36,45 @@ entry:
   %".23" = load i32, ptr %".22", align 8, !range !1
   %".40" = getelementptr i8, ptr %".1", i64 144
   %".41" = load i64, ptr %".40", align 8
-  %".47" = getelementptr i8, ptr %".1", i64 112
-  %".48" = load i32, ptr %".47", align 8, !range !2
-  %".49" = getelementptr i8, ptr %".1", i64 120
-  %".50" = load i32, ptr %".49", align 8, !range !2
-  %".51" = getelementptr i8, ptr %".1", i64 128
-  %".52" = load i32, ptr %".51", align 8, !range !2
-  %".53" = mul i32 %".50", %".52"
-  %".54" = mul i32 %".48", %".53"
-  %".85" = load ptr, ptr %".1", align 8
-  %".86" = getelementptr i8, ptr %".85", i64 8
-  %".87" = load i32, ptr %".86", align 4
-  %".88" = load i64, ptr %".85", align 8
-  %".107" = getelementptr i8, ptr %".85", i64 8
-  %".108" = load i32, ptr %".107", align 4
-  %".109" = load i64, ptr %".85", align 8
-  %".125" = load i64, ptr %".85", align 1
-  %".126" = getelementptr i8, ptr %".1", i64 16
-  %".127" = load ptr, ptr %".126", align 8
-  %".128" = getelementptr i8, ptr %".1", i64 24
-  %".129" = load i64, ptr %".128", align 8
-  %".130" = lshr i64 %".125", 40
-  %".131" = mul i64 %".130", 2557247
-  %".132" = and i64 %".131", 4194303
-  %".133" = icmp ult i64 %".132", %".129"
-  %".134" = select  i1 %".133", i64 %".132", i64 0
-  %".135" = shl i64 %".134", 5
-  %".136" = getelementptr i8, ptr %".127", i64 %".135"
-  %".137" = load ptr, ptr %".136"
-  %".138" = getelementptr i8, ptr %".136", i64 8
-  %".139" = load i64, ptr %".138"
-  %".140" = getelementptr i8, ptr %".136", i64 16
-  %".141" = load i64, ptr %".140"
-  %".142" = lshr i64 %".139", 2
-  %".186" = load i64, ptr %".85", align 8
-  %".188" = getelementptr i8, ptr %".85", i64 8
-  %".189" = load i32, ptr %".188", align 4
-  %".250" = load i64, ptr %".85", align 8
-  %".252" = getelementptr i8, ptr %".85", i64 8
-  %".253" = load i32, ptr %".252", align 4
+  %".65" = getelementptr i8, ptr %".1", i64 112
+  %".66" = load i32, ptr %".65", align 8, !range !2
+  %".67" = getelementptr i8, ptr %".1", i64 120
+  %".68" = load i32, ptr %".67", align 8, !range !2
+  %".69" = getelementptr i8, ptr %".1", i64 128
+  %".70" = load i32, ptr %".69", align 8, !range !2
+  %".71" = mul i32 %".68", %".70"
+  %".72" = mul i32 %".66", %".71"
+  %".103" = load ptr, ptr %".1", align 8
+  %".104" = getelementptr i8, ptr %".103", i64 8
+  %".105" = load i32, ptr %".104", align 4
+  %".106" = load i64, ptr %".103", align 8
+  %".125" = getelementptr i8, ptr %".103", i64 8
+  %".126" = load i32, ptr %".125", align 4
+  %".127" = load i64, ptr %".103", align 8
+  %".143" = load i64, ptr %".103", align 1
+  %".144" = getelementptr i8, ptr %".1", i64 16
+  %".145" = load ptr, ptr %".144", align 8
+  %".146" = getelementptr i8, ptr %".1", i64 24
+  %".147" = load i64, ptr %".146", align 8
+  %".148" = lshr i64 %".143", 40
+  %".149" = mul i64 %".148", 2557247
+  %".150" = and i64 %".149", 4194303
+  %".151" = icmp ult i64 %".150", %".147"
+  %".152" = select  i1 %".151", i64 %".150", i64 0
+  %".153" = shl i64 %".152", 5
+  %".154" = getelementptr i8, ptr %".145", i64 %".153"
+  %".155" = load ptr, ptr %".154"
+  %".156" = getelementptr i8, ptr %".154", i64 8
+  %".157" = load i64, ptr %".156"
+  %".158" = getelementptr i8, ptr %".154", i64 16
+  %".159" = load i64, ptr %".158"
+  %".160" = lshr i64 %".157", 2
+  %".204" = load i64, ptr %".103", align 8
+  %".206" = getelementptr i8, ptr %".103", i64 8
+  %".207" = load i32, ptr %".206", align 4
+  %".268" = load i64, ptr %".103", align 8
+  %".270" = getelementptr i8, ptr %".103", i64 8
+  %".271" = load i32, ptr %".270", align 4
   br label %"first_block"
 first_block:
   store i64 %".16", ptr %".17"
@@ -99,299 +99,319 @@ block_body:
   %".44" = load i32, ptr %".30"
   %".45" = load i32, ptr %".33"
   %".46" = load i32, ptr %".36"
-  store i32 0, ptr %".55"
-  br label %"region1"
+  %".47" = getelementptr i8, ptr %".1", i64 592
+  %".48" = load atomic i64, ptr %".47" monotonic, align 8
+  %".49" = icmp ne i64 %".48", 0
+  br i1 %".49", label %"block_body.if", label %"block_body.endif", !prof !0
 end:
-  %".356" = getelementptr i8, ptr %".1", i64 248
-  %".357" = load i64, ptr %".356", align 8
-  %".358" = load i64, ptr %".13"
-  %".359" = add i64 %".357", %".358"
-  %".360" = getelementptr i8, ptr %".1", i64 248
-  store i64 %".359", ptr %".360", align 8
+  %".374" = getelementptr i8, ptr %".1", i64 248
+  %".375" = load i64, ptr %".374", align 8
+  %".376" = load i64, ptr %".13"
+  %".377" = add i64 %".375", %".376"
+  %".378" = getelementptr i8, ptr %".1", i64 248
+  store i64 %".377", ptr %".378", align 8
   store i64 0, ptr %".13"
   ret i32 0
+block_body.if:
+  %".51" = getelementptr i8, ptr %".1", i64 168
+  store i64 43, ptr %".51", align 8
+  %".53" = getelementptr i8, ptr %".1", i64 184
+  store i64 1, ptr %".53", align 8
+  %".55" = zext i32 %".44" to i64
+  %".56" = getelementptr i8, ptr %".1", i64 216
+  store i64 %".55", ptr %".56", align 8
+  %".58" = zext i32 %".45" to i64
+  %".59" = getelementptr i8, ptr %".1", i64 224
+  store i64 %".58", ptr %".59", align 8
+  %".61" = zext i32 %".46" to i64
+  %".62" = getelementptr i8, ptr %".1", i64 232
+  store i64 %".61", ptr %".62", align 8
+  ret i32 1
+block_body.endif:
+  store i32 0, ptr %".73"
+  br label %"region1"
 next_block:
-  %".335" = load i64, ptr %".17"
-  %".336" = add i64 %".335", 1
-  store i64 %".336", ptr %".17"
-  %".338" = load i32, ptr %".30"
-  %".339" = add i32 %".338", 1
-  store i32 %".339", ptr %".30"
-  %".341" = icmp eq i32 %".339", %".20"
-  br i1 %".341", label %"next_block.if", label %"next_block.endif"
+  %".353" = load i64, ptr %".17"
+  %".354" = add i64 %".353", 1
+  store i64 %".354", ptr %".17"
+  %".356" = load i32, ptr %".30"
+  %".357" = add i32 %".356", 1
+  store i32 %".357", ptr %".30"
+  %".359" = icmp eq i32 %".357", %".20"
+  br i1 %".359", label %"next_block.if", label %"next_block.endif"
 region1:
-  store i32 0, ptr %".58"
-  store i32 0, ptr %".58"
-  store i32 0, ptr %".61"
-  store i32 0, ptr %".63"
-  store i32 0, ptr %".61"
+  store i32 0, ptr %".76"
+  store i32 0, ptr %".76"
+  store i32 0, ptr %".79"
+  store i32 0, ptr %".81"
+  store i32 0, ptr %".79"
   br label %"tid_z"
 tid_z:
-  store i32 0, ptr %".63"
+  store i32 0, ptr %".81"
   br label %"tid_y"
 tid_y:
-  %".69" = load i32, ptr %".61"
-  %".70" = load i32, ptr %".63"
-  %".71" = sub i32 %".48", 1
+  %".87" = load i32, ptr %".79"
+  %".88" = load i32, ptr %".81"
+  %".89" = sub i32 %".66", 1
   store i32 0, ptr %".4"
-  store i32 %".70", ptr %".5"
-  store i32 %".69", ptr %".6"
+  store i32 %".88", ptr %".5"
+  store i32 %".87", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".44", ptr %".78"
-  %".80" = load i32, ptr %".78"
-  %".81" = mul i32 %".80", %".48"
-  %".82" = add i32 %".81", 0
-  store i32 %".82", ptr %".83"
-  store i64 %".88", ptr %".89"
-  %".91" = sext i32 %".82" to i64
-  %".92" = sext i32 4 to i64
-  %".93" = mul i64 %".91", %".92"
-  %".94" = add i64 %".88", %".93"
-  %".95" = icmp sge i32 %".82", %".87"
-  store i32 %".71", ptr %".4"
-  store i32 %".70", ptr %".5"
-  store i32 %".69", ptr %".6"
+  store i32 %".44", ptr %".96"
+  %".98" = load i32, ptr %".96"
+  %".99" = mul i32 %".98", %".66"
+  %".100" = add i32 %".99", 0
+  store i32 %".100", ptr %".101"
+  store i64 %".106", ptr %".107"
+  %".109" = sext i32 %".100" to i64
+  %".110" = sext i32 4 to i64
+  %".111" = mul i64 %".109", %".110"
+  %".112" = add i64 %".106", %".111"
+  %".113" = icmp sge i32 %".100", %".105"
+  store i32 %".89", ptr %".4"
+  store i32 %".88", ptr %".5"
+  store i32 %".87", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".44", ptr %".78"
-  %".103" = load i32, ptr %".78"
-  %".104" = mul i32 %".103", %".48"
-  %".105" = add i32 %".104", %".71"
-  store i32 %".105", ptr %".83"
-  store i64 %".109", ptr %".89"
-  %".111" = sext i32 %".105" to i64
-  %".112" = sext i32 4 to i64
-  %".113" = mul i64 %".111", %".112"
-  %".114" = add i64 %".109", %".113"
-  %".115" = icmp sge i32 %".105", %".108"
-  %".116" = zext i32 %".71" to i64
-  %".117" = icmp uge i32 %".48", 16
-  %".118" = sext i32 %".105" to i64
-  %".119" = sext i32 %".82" to i64
-  %".120" = sub i64 %".118", %".119"
-  %".121" = mul i64 %".116", 1
-  %".122" = icmp eq i64 %".120", %".121"
-  %".123" = icmp eq i1 %".95", %".115"
-  %".124" = xor i1 %".95", -1
-  %".143" = sub i64 %".94", %".141"
-  %".144" = call i64 @"llvm.fshr.i64"(i64 %".143", i64 %".143", i64 2)
-  %".145" = icmp ult i64 %".144", %".142"
-  %".146" = sub i64 %".114", %".141"
-  %".147" = call i64 @"llvm.fshr.i64"(i64 %".146", i64 %".146", i64 2)
-  %".148" = icmp ult i64 %".147", %".142"
-  %".149" = sub i64 %".94", %".141"
-  %".150" = getelementptr i8, ptr %".137", i64 %".149"
-  %".151" = and i1 1, %".117"
-  %".152" = and i1 %".151", %".122"
-  %".153" = and i1 %".152", %".123"
-  %".154" = and i1 %".153", %".124"
-  %".155" = and i1 %".154", %".145"
-  %".156" = and i1 %".155", %".148"
-  br i1 %".156", label %"proven_row", label %"checked_row"
+  store i32 %".44", ptr %".96"
+  %".121" = load i32, ptr %".96"
+  %".122" = mul i32 %".121", %".66"
+  %".123" = add i32 %".122", %".89"
+  store i32 %".123", ptr %".101"
+  store i64 %".127", ptr %".107"
+  %".129" = sext i32 %".123" to i64
+  %".130" = sext i32 4 to i64
+  %".131" = mul i64 %".129", %".130"
+  %".132" = add i64 %".127", %".131"
+  %".133" = icmp sge i32 %".123", %".126"
+  %".134" = zext i32 %".89" to i64
+  %".135" = icmp uge i32 %".66", 16
+  %".136" = sext i32 %".123" to i64
+  %".137" = sext i32 %".100" to i64
+  %".138" = sub i64 %".136", %".137"
+  %".139" = mul i64 %".134", 1
+  %".140" = icmp eq i64 %".138", %".139"
+  %".141" = icmp eq i1 %".113", %".133"
+  %".142" = xor i1 %".113", -1
+  %".161" = sub i64 %".112", %".159"
+  %".162" = call i64 @"llvm.fshr.i64"(i64 %".161", i64 %".161", i64 2)
+  %".163" = icmp ult i64 %".162", %".160"
+  %".164" = sub i64 %".132", %".159"
+  %".165" = call i64 @"llvm.fshr.i64"(i64 %".164", i64 %".164", i64 2)
+  %".166" = icmp ult i64 %".165", %".160"
+  %".167" = sub i64 %".112", %".159"
+  %".168" = getelementptr i8, ptr %".155", i64 %".167"
+  %".169" = and i1 1, %".135"
+  %".170" = and i1 %".169", %".140"
+  %".171" = and i1 %".170", %".141"
+  %".172" = and i1 %".171", %".142"
+  %".173" = and i1 %".172", %".163"
+  %".174" = and i1 %".173", %".166"
+  br i1 %".174", label %"proven_row", label %"checked_row"
 row_done:
-  %".324" = load i32, ptr %".63"
-  %".325" = add i32 %".324", 1
-  store i32 %".325", ptr %".63"
-  %".327" = icmp ult i32 %".325", %".50"
-  br i1 %".327", label %"tid_y", label %"tid_y_done"
+  %".342" = load i32, ptr %".81"
+  %".343" = add i32 %".342", 1
+  store i32 %".343", ptr %".81"
+  %".345" = icmp ult i32 %".343", %".68"
+  br i1 %".345", label %"tid_y", label %"tid_y_done"
 proven_row:
-  %".158" = load i32, ptr %".61"
-  %".159" = load i32, ptr %".63"
-  %".160" = load i32, ptr %".58"
-  store i64 0, ptr %".161"
-  store i64 0, ptr %".161"
+  %".176" = load i32, ptr %".79"
+  %".177" = load i32, ptr %".81"
+  %".178" = load i32, ptr %".76"
+  store i64 0, ptr %".179"
+  store i64 0, ptr %".179"
   br label %"thread"
 checked_row:
-  %".225" = load i32, ptr %".61"
-  %".226" = load i32, ptr %".63"
-  %".227" = load i32, ptr %".58"
-  store i64 0, ptr %".228"
-  store i64 0, ptr %".228"
+  %".243" = load i32, ptr %".79"
+  %".244" = load i32, ptr %".81"
+  %".245" = load i32, ptr %".76"
+  store i64 0, ptr %".246"
+  store i64 0, ptr %".246"
   br label %"thread.1"
 thread:
-  %".165" = load i64, ptr %".161"
-  %".166" = zext i32 %".48" to i64
-  %".167" = trunc i64 %".165" to i32
-  %".168" = add nuw nsw i32 %".160", %".167"
-  store i32 %".167", ptr %".4"
-  store i32 %".159", ptr %".5"
-  store i32 %".158", ptr %".6"
+  %".183" = load i64, ptr %".179"
+  %".184" = zext i32 %".66" to i64
+  %".185" = trunc i64 %".183" to i32
+  %".186" = add nuw nsw i32 %".178", %".185"
+  store i32 %".185", ptr %".4"
+  store i32 %".177", ptr %".5"
+  store i32 %".176", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  %".175" = mul i64 %".165", 4
-  %".176" = getelementptr i8, ptr %".150", i64 %".175"
-  store i32 0, ptr %".78"
-  store i32 0, ptr %".83"
-  store i64 0, ptr %".89"
-  store i32 0, ptr %".177"
+  %".193" = mul i64 %".183", 4
+  %".194" = getelementptr i8, ptr %".168", i64 %".193"
+  store i32 0, ptr %".96"
+  store i32 0, ptr %".101"
+  store i64 0, ptr %".107"
+  store i32 0, ptr %".195"
   br label %"b0"
 next_thread:
-  %".219" = add nuw nsw i64 %".165", 1
-  store i64 %".219", ptr %".161"
-  %".221" = add nuw nsw i32 %".168", 1
-  store i32 %".221", ptr %".58"
-  %".223" = icmp ult i64 %".219", %".166"
-  br i1 %".223", label %"thread", label %"row_done"
+  %".237" = add nuw nsw i64 %".183", 1
+  store i64 %".237", ptr %".179"
+  %".239" = add nuw nsw i32 %".186", 1
+  store i32 %".239", ptr %".76"
+  %".241" = icmp ult i64 %".237", %".184"
+  br i1 %".241", label %"thread", label %"row_done"
 b0:
-  %".183" = load i64, ptr %".13"
-  %".184" = add i64 %".183", 8
-  store i64 %".184", ptr %".13"
-  store i64 %".186", ptr %".89"
-  store i32 %".44", ptr %".177"
-  %".191" = mul i32 %".44", %".48"
-  %".192" = add i32 %".191", %".167"
-  store i32 %".192", ptr %".83"
-  %".194" = icmp sge i32 %".192", %".189"
+  %".201" = load i64, ptr %".13"
+  %".202" = add i64 %".201", 8
+  store i64 %".202", ptr %".13"
+  store i64 %".204", ptr %".107"
+  store i32 %".44", ptr %".195"
+  %".209" = mul i32 %".44", %".66"
+  %".210" = add i32 %".209", %".185"
+  store i32 %".210", ptr %".101"
+  %".212" = icmp sge i32 %".210", %".207"
   br label %"b1"
 b1:
-  %".196" = load i64, ptr %".13"
-  %".197" = add i64 %".196", 6
-  store i64 %".197", ptr %".13"
-  %".199" = load i64, ptr %".89"
-  %".200" = load i32, ptr %".83"
-  %".201" = sext i32 %".200" to i64
-  %".202" = sext i32 4 to i64
-  %".203" = mul i64 %".201", %".202"
-  %".204" = add i64 %".199", %".203"
-  %".205" = load i32, ptr %".176", align 4
-  store i32 %".205", ptr %".177"
-  %".207" = call i32 @"llvm.umin.i32"(i32 1, i32 31)
-  %".208" = shl i32 %".205", %".207"
-  %".209" = icmp ult i32 1, 32
-  %".210" = select  i1 %".209", i32 %".208", i32 0
-  store i32 %".210", ptr %".177"
-  store i32 %".210", ptr %".176", align 4
+  %".214" = load i64, ptr %".13"
+  %".215" = add i64 %".214", 6
+  store i64 %".215", ptr %".13"
+  %".217" = load i64, ptr %".107"
+  %".218" = load i32, ptr %".101"
+  %".219" = sext i32 %".218" to i64
+  %".220" = sext i32 4 to i64
+  %".221" = mul i64 %".219", %".220"
+  %".222" = add i64 %".217", %".221"
+  %".223" = load i32, ptr %".194", align 4
+  store i32 %".223", ptr %".195"
+  %".225" = call i32 @"llvm.umin.i32"(i32 1, i32 31)
+  %".226" = shl i32 %".223", %".225"
+  %".227" = icmp ult i32 1, 32
+  %".228" = select  i1 %".227", i32 %".226", i32 0
+  store i32 %".228", ptr %".195"
+  store i32 %".228", ptr %".194", align 4
   br label %"b2"
 b2:
-  %".214" = load i64, ptr %".13"
-  %".215" = add i64 %".214", 1
-  store i64 %".215", ptr %".13"
-  store i32 0, ptr %".55"
+  %".232" = load i64, ptr %".13"
+  %".233" = add i64 %".232", 1
+  store i64 %".233", ptr %".13"
+  store i32 0, ptr %".73"
   br label %"next_thread"
 thread.1:
-  %".232" = load i64, ptr %".228"
-  %".233" = zext i32 %".48" to i64
-  %".234" = trunc i64 %".232" to i32
-  %".235" = add nuw nsw i32 %".227", %".234"
-  store i32 %".234", ptr %".4"
-  store i32 %".226", ptr %".5"
-  store i32 %".225", ptr %".6"
+  %".250" = load i64, ptr %".246"
+  %".251" = zext i32 %".66" to i64
+  %".252" = trunc i64 %".250" to i32
+  %".253" = add nuw nsw i32 %".245", %".252"
+  store i32 %".252", ptr %".4"
+  store i32 %".244", ptr %".5"
+  store i32 %".243", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 0, ptr %".78"
-  store i32 0, ptr %".83"
-  store i64 0, ptr %".89"
-  store i32 0, ptr %".177"
+  store i32 0, ptr %".96"
+  store i32 0, ptr %".101"
+  store i64 0, ptr %".107"
+  store i32 0, ptr %".195"
   br label %"b0.1"
 next_thread.1:
-  %".318" = add nuw nsw i64 %".232", 1
-  store i64 %".318", ptr %".228"
-  %".320" = add nuw nsw i32 %".235", 1
-  store i32 %".320", ptr %".58"
-  %".322" = icmp ult i64 %".318", %".233"
-  br i1 %".322", label %"thread.1", label %"row_done"
+  %".336" = add nuw nsw i64 %".250", 1
+  store i64 %".336", ptr %".246"
+  %".338" = add nuw nsw i32 %".253", 1
+  store i32 %".338", ptr %".76"
+  %".340" = icmp ult i64 %".336", %".251"
+  br i1 %".340", label %"thread.1", label %"row_done"
 b0.1:
-  %".247" = load i64, ptr %".13"
-  %".248" = add i64 %".247", 8
-  store i64 %".248", ptr %".13"
-  store i64 %".250", ptr %".89"
-  store i32 %".44", ptr %".177"
-  %".255" = mul i32 %".44", %".48"
-  %".256" = add i32 %".255", %".234"
-  store i32 %".256", ptr %".83"
-  %".258" = icmp sge i32 %".256", %".253"
-  br i1 %".258", label %"b2.1", label %"b1.1"
+  %".265" = load i64, ptr %".13"
+  %".266" = add i64 %".265", 8
+  store i64 %".266", ptr %".13"
+  store i64 %".268", ptr %".107"
+  store i32 %".44", ptr %".195"
+  %".273" = mul i32 %".44", %".66"
+  %".274" = add i32 %".273", %".252"
+  store i32 %".274", ptr %".101"
+  %".276" = icmp sge i32 %".274", %".271"
+  br i1 %".276", label %"b2.1", label %"b1.1"
 b2.1:
-  %".313" = load i64, ptr %".13"
-  %".314" = add i64 %".313", 1
-  store i64 %".314", ptr %".13"
-  store i32 0, ptr %".55"
+  %".331" = load i64, ptr %".13"
+  %".332" = add i64 %".331", 1
+  store i64 %".332", ptr %".13"
+  store i32 0, ptr %".73"
   br label %"next_thread.1"
 b1.1:
-  %".260" = load i64, ptr %".13"
-  %".261" = add i64 %".260", 6
-  store i64 %".261", ptr %".13"
-  %".263" = load i64, ptr %".89"
-  %".264" = load i32, ptr %".83"
-  %".265" = sext i32 %".264" to i64
-  %".266" = sext i32 4 to i64
-  %".267" = mul i64 %".265", %".266"
-  %".268" = add i64 %".263", %".267"
-  %".269" = sub i64 %".268", %".141"
-  %".270" = call i64 @"llvm.fshr.i64"(i64 %".269", i64 %".269", i64 2)
-  %".271" = icmp ult i64 %".270", %".142"
-  br i1 %".271", label %"fast", label %"slow", !prof !3
+  %".278" = load i64, ptr %".13"
+  %".279" = add i64 %".278", 6
+  store i64 %".279", ptr %".13"
+  %".281" = load i64, ptr %".107"
+  %".282" = load i32, ptr %".101"
+  %".283" = sext i32 %".282" to i64
+  %".284" = sext i32 4 to i64
+  %".285" = mul i64 %".283", %".284"
+  %".286" = add i64 %".281", %".285"
+  %".287" = sub i64 %".286", %".159"
+  %".288" = call i64 @"llvm.fshr.i64"(i64 %".287", i64 %".287", i64 2)
+  %".289" = icmp ult i64 %".288", %".160"
+  br i1 %".289", label %"fast", label %"slow", !prof !3
 fast:
-  %".273" = getelementptr i8, ptr %".137", i64 %".269"
+  %".291" = getelementptr i8, ptr %".155", i64 %".287"
   br label %"after"
 slow:
-  %".275" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".268", i64 4, i64 0)
-  %".276" = icmp eq ptr %".275", null
-  br i1 %".276", label %"fault", label %"after", !prof !4
+  %".293" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".286", i64 4, i64 0)
+  %".294" = icmp eq ptr %".293", null
+  br i1 %".294", label %"fault", label %"after", !prof !4
 after:
-  %".303" = phi  ptr [%".273", %"fast"], [%".275", %"slow"]
-  %".304" = load i32, ptr %".303", align 4
-  store i32 %".304", ptr %".177"
-  %".306" = call i32 @"llvm.umin.i32"(i32 1, i32 31)
-  %".307" = shl i32 %".304", %".306"
-  %".308" = icmp ult i32 1, 32
-  %".309" = select  i1 %".308", i32 %".307", i32 0
-  store i32 %".309", ptr %".177"
-  store i32 %".309", ptr %".303", align 4
+  %".321" = phi  ptr [%".291", %"fast"], [%".293", %"slow"]
+  %".322" = load i32, ptr %".321", align 4
+  store i32 %".322", ptr %".195"
+  %".324" = call i32 @"llvm.umin.i32"(i32 1, i32 31)
+  %".325" = shl i32 %".322", %".324"
+  %".326" = icmp ult i32 1, 32
+  %".327" = select  i1 %".326", i32 %".325", i32 0
+  store i32 %".327", ptr %".195"
+  store i32 %".327", ptr %".321", align 4
   br label %"b2.1"
 fault:
-  %".277" = load i32, ptr %".4"
-  %".278" = zext i32 %".277" to i64
-  %".279" = getelementptr i8, ptr %".1", i64 192
-  store i64 %".278", ptr %".279", align 8
-  %".281" = load i32, ptr %".5"
-  %".282" = zext i32 %".281" to i64
-  %".283" = getelementptr i8, ptr %".1", i64 200
-  store i64 %".282", ptr %".283", align 8
-  %".285" = load i32, ptr %".6"
-  %".286" = zext i32 %".285" to i64
-  %".287" = getelementptr i8, ptr %".1", i64 208
-  store i64 %".286", ptr %".287", align 8
-  %".289" = load i32, ptr %".7"
-  %".290" = zext i32 %".289" to i64
-  %".291" = getelementptr i8, ptr %".1", i64 216
-  store i64 %".290", ptr %".291", align 8
-  %".293" = load i32, ptr %".8"
-  %".294" = zext i32 %".293" to i64
-  %".295" = getelementptr i8, ptr %".1", i64 224
-  store i64 %".294", ptr %".295", align 8
-  %".297" = load i32, ptr %".9"
-  %".298" = zext i32 %".297" to i64
-  %".299" = getelementptr i8, ptr %".1", i64 232
-  store i64 %".298", ptr %".299", align 8
+  %".295" = load i32, ptr %".4"
+  %".296" = zext i32 %".295" to i64
+  %".297" = getelementptr i8, ptr %".1", i64 192
+  store i64 %".296", ptr %".297", align 8
+  %".299" = load i32, ptr %".5"
+  %".300" = zext i32 %".299" to i64
+  %".301" = getelementptr i8, ptr %".1", i64 200
+  store i64 %".300", ptr %".301", align 8
+  %".303" = load i32, ptr %".6"
+  %".304" = zext i32 %".303" to i64
+  %".305" = getelementptr i8, ptr %".1", i64 208
+  store i64 %".304", ptr %".305", align 8
+  %".307" = load i32, ptr %".7"
+  %".308" = zext i32 %".307" to i64
+  %".309" = getelementptr i8, ptr %".1", i64 216
+  store i64 %".308", ptr %".309", align 8
+  %".311" = load i32, ptr %".8"
+  %".312" = zext i32 %".311" to i64
+  %".313" = getelementptr i8, ptr %".1", i64 224
+  store i64 %".312", ptr %".313", align 8
+  %".315" = load i32, ptr %".9"
+  %".316" = zext i32 %".315" to i64
+  %".317" = getelementptr i8, ptr %".1", i64 232
+  store i64 %".316", ptr %".317", align 8
   ret i32 1
 tid_y_done:
-  %".329" = load i32, ptr %".61"
-  %".330" = add i32 %".329", 1
-  store i32 %".330", ptr %".61"
-  %".332" = icmp ult i32 %".330", %".52"
-  br i1 %".332", label %"tid_z", label %"tid_z_done"
+  %".347" = load i32, ptr %".79"
+  %".348" = add i32 %".347", 1
+  store i32 %".348", ptr %".79"
+  %".350" = icmp ult i32 %".348", %".70"
+  br i1 %".350", label %"tid_z", label %"tid_z_done"
 tid_z_done:
   br label %"next_block"
 next_block.if:
   store i32 0, ptr %".30"
-  %".344" = load i32, ptr %".33"
-  %".345" = add i32 %".344", 1
-  store i32 %".345", ptr %".33"
-  %".347" = icmp eq i32 %".345", %".23"
-  br i1 %".347", label %"next_block.if.if", label %"next_block.if.endif"
+  %".362" = load i32, ptr %".33"
+  %".363" = add i32 %".362", 1
+  store i32 %".363", ptr %".33"
+  %".365" = icmp eq i32 %".363", %".23"
+  br i1 %".365", label %"next_block.if.if", label %"next_block.if.endif"
 next_block.endif:
   br label %"block"
 next_block.if.if:
   store i32 0, ptr %".33"
-  %".350" = load i32, ptr %".36"
-  %".351" = add i32 %".350", 1
-  store i32 %".351", ptr %".36"
+  %".368" = load i32, ptr %".36"
+  %".369" = add i32 %".368", 1
+  store i32 %".369", ptr %".36"
   br label %"next_block.if.endif"
 next_block.if.endif:
   br label %"next_block.endif"

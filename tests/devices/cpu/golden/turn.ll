@@ -1,20 +1,20 @@
 define internal i32 @"kernel_0.body"(ptr %".1") noinline nounwind
 {
 slots:
-  %".421" = alloca i64
-  %".369" = alloca i64
-  %".268" = alloca i32
-  %".266" = alloca i32
-  %".263" = alloca i32
-  %".173" = alloca i64
-  %".141" = alloca i64
-  %".125" = alloca i64
-  %".90" = alloca i32
+  %".439" = alloca i64
+  %".387" = alloca i64
+  %".286" = alloca i32
+  %".284" = alloca i32
+  %".281" = alloca i32
+  %".191" = alloca i64
+  %".159" = alloca i64
+  %".143" = alloca i64
+  %".108" = alloca i32
+  %".101" = alloca i32
+  %".85" = alloca i32
   %".83" = alloca i32
-  %".67" = alloca i32
-  %".65" = alloca i32
-  %".62" = alloca i32
-  %".59" = alloca i32
+  %".80" = alloca i32
+  %".77" = alloca i32
   %".36" = alloca i32
   %".33" = alloca i32
   %".30" = alloca i32
@@ -40,42 +40,42 @@ entry:
   %".23" = load i32, ptr %".22", align 8, !range !1
   %".40" = getelementptr i8, ptr %".1", i64 144
   %".41" = load i64, ptr %".40", align 8
-  %".47" = getelementptr i8, ptr %".1", i64 48
-  %".48" = load ptr, ptr %".47", align 8
-  %".51" = getelementptr i8, ptr %".1", i64 112
-  %".52" = load i32, ptr %".51", align 8, !range !2
-  %".53" = getelementptr i8, ptr %".1", i64 120
-  %".54" = load i32, ptr %".53", align 8, !range !2
-  %".55" = getelementptr i8, ptr %".1", i64 128
-  %".56" = load i32, ptr %".55", align 8, !range !2
-  %".57" = mul i32 %".54", %".56"
-  %".58" = mul i32 %".52", %".57"
-  %".108" = getelementptr i8, ptr %".48", i64 1024
-  %".149" = load ptr, ptr %".1", align 8
-  %".150" = load i64, ptr %".149", align 8
-  %".194" = load i64, ptr %".149", align 8
-  %".291" = load i64, ptr %".149", align 8
-  %".311" = load i64, ptr %".149", align 8
-  %".333" = load i64, ptr %".149", align 1
-  %".334" = getelementptr i8, ptr %".1", i64 16
-  %".335" = load ptr, ptr %".334", align 8
-  %".336" = getelementptr i8, ptr %".1", i64 24
-  %".337" = load i64, ptr %".336", align 8
-  %".338" = lshr i64 %".333", 40
-  %".339" = mul i64 %".338", 2557247
-  %".340" = and i64 %".339", 4194303
-  %".341" = icmp ult i64 %".340", %".337"
-  %".342" = select  i1 %".341", i64 %".340", i64 0
-  %".343" = shl i64 %".342", 5
-  %".344" = getelementptr i8, ptr %".335", i64 %".343"
-  %".345" = load ptr, ptr %".344"
-  %".346" = getelementptr i8, ptr %".344", i64 8
-  %".347" = load i64, ptr %".346"
-  %".348" = getelementptr i8, ptr %".344", i64 16
-  %".349" = load i64, ptr %".348"
-  %".350" = lshr i64 %".347", 2
-  %".396" = load i64, ptr %".149", align 8
-  %".444" = load i64, ptr %".149", align 8
+  %".65" = getelementptr i8, ptr %".1", i64 48
+  %".66" = load ptr, ptr %".65", align 8
+  %".69" = getelementptr i8, ptr %".1", i64 112
+  %".70" = load i32, ptr %".69", align 8, !range !2
+  %".71" = getelementptr i8, ptr %".1", i64 120
+  %".72" = load i32, ptr %".71", align 8, !range !2
+  %".73" = getelementptr i8, ptr %".1", i64 128
+  %".74" = load i32, ptr %".73", align 8, !range !2
+  %".75" = mul i32 %".72", %".74"
+  %".76" = mul i32 %".70", %".75"
+  %".126" = getelementptr i8, ptr %".66", i64 1024
+  %".167" = load ptr, ptr %".1", align 8
+  %".168" = load i64, ptr %".167", align 8
+  %".212" = load i64, ptr %".167", align 8
+  %".309" = load i64, ptr %".167", align 8
+  %".329" = load i64, ptr %".167", align 8
+  %".351" = load i64, ptr %".167", align 1
+  %".352" = getelementptr i8, ptr %".1", i64 16
+  %".353" = load ptr, ptr %".352", align 8
+  %".354" = getelementptr i8, ptr %".1", i64 24
+  %".355" = load i64, ptr %".354", align 8
+  %".356" = lshr i64 %".351", 40
+  %".357" = mul i64 %".356", 2557247
+  %".358" = and i64 %".357", 4194303
+  %".359" = icmp ult i64 %".358", %".355"
+  %".360" = select  i1 %".359", i64 %".358", i64 0
+  %".361" = shl i64 %".360", 5
+  %".362" = getelementptr i8, ptr %".353", i64 %".361"
+  %".363" = load ptr, ptr %".362"
+  %".364" = getelementptr i8, ptr %".362", i64 8
+  %".365" = load i64, ptr %".364"
+  %".366" = getelementptr i8, ptr %".362", i64 16
+  %".367" = load i64, ptr %".366"
+  %".368" = lshr i64 %".365", 2
+  %".414" = load i64, ptr %".167", align 8
+  %".462" = load i64, ptr %".167", align 8
   br label %"first_block"
 first_block:
   store i64 %".16", ptr %".17"
@@ -100,482 +100,502 @@ block_body:
   %".44" = load i32, ptr %".30"
   %".45" = load i32, ptr %".33"
   %".46" = load i32, ptr %".36"
-  %".49" = getelementptr i8, ptr %".48", i64 1024
-  call void @"llvm.memset.p0.i64"(ptr %".49", i8 255, i64 128, i1 0)
-  store i32 0, ptr %".59"
-  br label %"region1"
+  %".47" = getelementptr i8, ptr %".1", i64 592
+  %".48" = load atomic i64, ptr %".47" monotonic, align 8
+  %".49" = icmp ne i64 %".48", 0
+  br i1 %".49", label %"block_body.if", label %"block_body.endif", !prof !0
 end:
-  %".522" = getelementptr i8, ptr %".1", i64 248
-  %".523" = load i64, ptr %".522", align 8
-  %".524" = load i64, ptr %".13"
-  %".525" = add i64 %".523", %".524"
-  %".526" = getelementptr i8, ptr %".1", i64 248
-  store i64 %".525", ptr %".526", align 8
+  %".540" = getelementptr i8, ptr %".1", i64 248
+  %".541" = load i64, ptr %".540", align 8
+  %".542" = load i64, ptr %".13"
+  %".543" = add i64 %".541", %".542"
+  %".544" = getelementptr i8, ptr %".1", i64 248
+  store i64 %".543", ptr %".544", align 8
   store i64 0, ptr %".13"
   ret i32 0
+block_body.if:
+  %".51" = getelementptr i8, ptr %".1", i64 168
+  store i64 43, ptr %".51", align 8
+  %".53" = getelementptr i8, ptr %".1", i64 184
+  store i64 1, ptr %".53", align 8
+  %".55" = zext i32 %".44" to i64
+  %".56" = getelementptr i8, ptr %".1", i64 216
+  store i64 %".55", ptr %".56", align 8
+  %".58" = zext i32 %".45" to i64
+  %".59" = getelementptr i8, ptr %".1", i64 224
+  store i64 %".58", ptr %".59", align 8
+  %".61" = zext i32 %".46" to i64
+  %".62" = getelementptr i8, ptr %".1", i64 232
+  store i64 %".61", ptr %".62", align 8
+  ret i32 1
+block_body.endif:
+  %".67" = getelementptr i8, ptr %".66", i64 1024
+  call void @"llvm.memset.p0.i64"(ptr %".67", i8 255, i64 128, i1 0)
+  store i32 0, ptr %".77"
+  br label %"region1"
 next_block:
-  %".501" = load i64, ptr %".17"
-  %".502" = add i64 %".501", 1
-  store i64 %".502", ptr %".17"
-  %".504" = load i32, ptr %".30"
-  %".505" = add i32 %".504", 1
-  store i32 %".505", ptr %".30"
-  %".507" = icmp eq i32 %".505", %".20"
-  br i1 %".507", label %"next_block.if", label %"next_block.endif"
+  %".519" = load i64, ptr %".17"
+  %".520" = add i64 %".519", 1
+  store i64 %".520", ptr %".17"
+  %".522" = load i32, ptr %".30"
+  %".523" = add i32 %".522", 1
+  store i32 %".523", ptr %".30"
+  %".525" = icmp eq i32 %".523", %".20"
+  br i1 %".525", label %"next_block.if", label %"next_block.endif"
 region1:
-  store i32 0, ptr %".62"
-  store i32 0, ptr %".62"
-  store i32 0, ptr %".65"
-  store i32 0, ptr %".67"
-  store i32 0, ptr %".65"
+  store i32 0, ptr %".80"
+  store i32 0, ptr %".80"
+  store i32 0, ptr %".83"
+  store i32 0, ptr %".85"
+  store i32 0, ptr %".83"
   br label %"tid_z"
 tid_z:
-  store i32 0, ptr %".67"
+  store i32 0, ptr %".85"
   br label %"tid_y"
 tid_y:
-  %".73" = load i32, ptr %".65"
-  %".74" = load i32, ptr %".67"
-  %".75" = sub i32 %".52", 1
+  %".91" = load i32, ptr %".83"
+  %".92" = load i32, ptr %".85"
+  %".93" = sub i32 %".70", 1
   store i32 0, ptr %".4"
-  store i32 %".74", ptr %".5"
-  store i32 %".73", ptr %".6"
+  store i32 %".92", ptr %".5"
+  store i32 %".91", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  %".82" = trunc i64 1024 to i32
-  store i32 0, ptr %".83"
-  %".85" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".86" = shl i32 0, %".85"
-  %".87" = icmp ult i32 2, 32
-  %".88" = select  i1 %".87", i32 %".86", i32 0
-  %".89" = add i32 %".82", %".88"
-  store i32 %".89", ptr %".90"
-  store i32 %".75", ptr %".4"
-  store i32 %".74", ptr %".5"
-  store i32 %".73", ptr %".6"
+  %".100" = trunc i64 1024 to i32
+  store i32 0, ptr %".101"
+  %".103" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".104" = shl i32 0, %".103"
+  %".105" = icmp ult i32 2, 32
+  %".106" = select  i1 %".105", i32 %".104", i32 0
+  %".107" = add i32 %".100", %".106"
+  store i32 %".107", ptr %".108"
+  store i32 %".93", ptr %".4"
+  store i32 %".92", ptr %".5"
+  store i32 %".91", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  %".98" = trunc i64 1024 to i32
-  store i32 %".75", ptr %".83"
-  %".100" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".101" = shl i32 %".75", %".100"
-  %".102" = icmp ult i32 2, 32
-  %".103" = select  i1 %".102", i32 %".101", i32 0
-  %".104" = add i32 %".98", %".103"
-  store i32 %".104", ptr %".90"
-  %".106" = zext i32 %".75" to i64
-  %".107" = icmp uge i32 %".52", 16
-  %".109" = sub i32 %".89", 1024
-  %".110" = call i32 @"llvm.fshr.i32"(i32 %".109", i32 %".109", i32 2)
-  %".111" = icmp ult i32 %".110", 32
-  %".112" = sub i32 %".104", 1024
-  %".113" = call i32 @"llvm.fshr.i32"(i32 %".112", i32 %".112", i32 2)
-  %".114" = icmp ult i32 %".113", 32
-  %".115" = sub i32 %".89", 1024
-  %".116" = zext i32 %".115" to i64
-  %".117" = getelementptr i8, ptr %".108", i64 %".116"
-  %".118" = and i1 1, %".107"
-  %".119" = and i1 %".118", %".111"
-  %".120" = and i1 %".119", %".114"
-  br i1 %".120", label %"proven_row", label %"checked_row"
+  %".116" = trunc i64 1024 to i32
+  store i32 %".93", ptr %".101"
+  %".118" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".119" = shl i32 %".93", %".118"
+  %".120" = icmp ult i32 2, 32
+  %".121" = select  i1 %".120", i32 %".119", i32 0
+  %".122" = add i32 %".116", %".121"
+  store i32 %".122", ptr %".108"
+  %".124" = zext i32 %".93" to i64
+  %".125" = icmp uge i32 %".70", 16
+  %".127" = sub i32 %".107", 1024
+  %".128" = call i32 @"llvm.fshr.i32"(i32 %".127", i32 %".127", i32 2)
+  %".129" = icmp ult i32 %".128", 32
+  %".130" = sub i32 %".122", 1024
+  %".131" = call i32 @"llvm.fshr.i32"(i32 %".130", i32 %".130", i32 2)
+  %".132" = icmp ult i32 %".131", 32
+  %".133" = sub i32 %".107", 1024
+  %".134" = zext i32 %".133" to i64
+  %".135" = getelementptr i8, ptr %".126", i64 %".134"
+  %".136" = and i1 1, %".125"
+  %".137" = and i1 %".136", %".129"
+  %".138" = and i1 %".137", %".132"
+  br i1 %".138", label %"proven_row", label %"checked_row"
 row_done:
-  %".252" = load i32, ptr %".67"
-  %".253" = add i32 %".252", 1
-  store i32 %".253", ptr %".67"
-  %".255" = icmp ult i32 %".253", %".54"
-  br i1 %".255", label %"tid_y", label %"tid_y_done"
+  %".270" = load i32, ptr %".85"
+  %".271" = add i32 %".270", 1
+  store i32 %".271", ptr %".85"
+  %".273" = icmp ult i32 %".271", %".72"
+  br i1 %".273", label %"tid_y", label %"tid_y_done"
 proven_row:
-  %".122" = load i32, ptr %".65"
-  %".123" = load i32, ptr %".67"
-  %".124" = load i32, ptr %".62"
-  store i64 0, ptr %".125"
-  store i64 0, ptr %".125"
+  %".140" = load i32, ptr %".83"
+  %".141" = load i32, ptr %".85"
+  %".142" = load i32, ptr %".80"
+  store i64 0, ptr %".143"
+  store i64 0, ptr %".143"
   br label %"thread"
 checked_row:
-  %".170" = load i32, ptr %".65"
-  %".171" = load i32, ptr %".67"
-  %".172" = load i32, ptr %".62"
-  store i64 0, ptr %".173"
-  store i64 0, ptr %".173"
+  %".188" = load i32, ptr %".83"
+  %".189" = load i32, ptr %".85"
+  %".190" = load i32, ptr %".80"
+  store i64 0, ptr %".191"
+  store i64 0, ptr %".191"
   br label %"thread.1"
 thread:
-  %".129" = load i64, ptr %".125"
-  %".130" = zext i32 %".52" to i64
-  %".131" = trunc i64 %".129" to i32
-  %".132" = add nuw nsw i32 %".124", %".131"
-  store i32 %".131", ptr %".4"
-  store i32 %".123", ptr %".5"
-  store i32 %".122", ptr %".6"
+  %".147" = load i64, ptr %".143"
+  %".148" = zext i32 %".70" to i64
+  %".149" = trunc i64 %".147" to i32
+  %".150" = add nuw nsw i32 %".142", %".149"
+  store i32 %".149", ptr %".4"
+  store i32 %".141", ptr %".5"
+  store i32 %".140", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  %".139" = mul i64 %".129", 4
-  %".140" = getelementptr i8, ptr %".117", i64 %".139"
-  store i32 0, ptr %".83"
-  store i32 0, ptr %".90"
-  store i64 0, ptr %".141"
+  %".157" = mul i64 %".147", 4
+  %".158" = getelementptr i8, ptr %".135", i64 %".157"
+  store i32 0, ptr %".101"
+  store i32 0, ptr %".108"
+  store i64 0, ptr %".159"
   br label %"b0"
 next_thread:
-  %".164" = add nuw nsw i64 %".129", 1
-  store i64 %".164", ptr %".125"
-  %".166" = add nuw nsw i32 %".132", 1
-  store i32 %".166", ptr %".62"
-  %".168" = icmp ult i64 %".164", %".130"
-  br i1 %".168", label %"thread", label %"row_done"
+  %".182" = add nuw nsw i64 %".147", 1
+  store i64 %".182", ptr %".143"
+  %".184" = add nuw nsw i32 %".150", 1
+  store i32 %".184", ptr %".80"
+  %".186" = icmp ult i64 %".182", %".148"
+  br i1 %".186", label %"thread", label %"row_done"
 b0:
-  %".146" = load i64, ptr %".13"
-  %".147" = add i64 %".146", 7
-  store i64 %".147", ptr %".13"
-  store i64 %".150", ptr %".141"
-  store i32 %".131", ptr %".83"
-  %".153" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".154" = shl i32 %".131", %".153"
-  %".155" = icmp ult i32 2, 32
-  %".156" = select  i1 %".155", i32 %".154", i32 0
-  %".157" = trunc i64 1024 to i32
-  %".158" = add i32 %".157", %".156"
-  store i32 %".158", ptr %".90"
-  store i32 %".131", ptr %".140", align 4
-  store i32 2, ptr %".59"
+  %".164" = load i64, ptr %".13"
+  %".165" = add i64 %".164", 7
+  store i64 %".165", ptr %".13"
+  store i64 %".168", ptr %".159"
+  store i32 %".149", ptr %".101"
+  %".171" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".172" = shl i32 %".149", %".171"
+  %".173" = icmp ult i32 2, 32
+  %".174" = select  i1 %".173", i32 %".172", i32 0
+  %".175" = trunc i64 1024 to i32
+  %".176" = add i32 %".175", %".174"
+  store i32 %".176", ptr %".108"
+  store i32 %".149", ptr %".158", align 4
+  store i32 2, ptr %".77"
   br label %"next_thread"
 region2:
-  store i32 0, ptr %".263"
-  store i32 0, ptr %".263"
-  store i32 0, ptr %".266"
-  store i32 0, ptr %".268"
-  store i32 0, ptr %".266"
+  store i32 0, ptr %".281"
+  store i32 0, ptr %".281"
+  store i32 0, ptr %".284"
+  store i32 0, ptr %".286"
+  store i32 0, ptr %".284"
   br label %"tid_z.1"
 never:
   unreachable
 thread.1:
-  %".177" = load i64, ptr %".173"
-  %".178" = zext i32 %".52" to i64
-  %".179" = trunc i64 %".177" to i32
-  %".180" = add nuw nsw i32 %".172", %".179"
-  store i32 %".179", ptr %".4"
-  store i32 %".171", ptr %".5"
-  store i32 %".170", ptr %".6"
+  %".195" = load i64, ptr %".191"
+  %".196" = zext i32 %".70" to i64
+  %".197" = trunc i64 %".195" to i32
+  %".198" = add nuw nsw i32 %".190", %".197"
+  store i32 %".197", ptr %".4"
+  store i32 %".189", ptr %".5"
+  store i32 %".188", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 0, ptr %".83"
-  store i32 0, ptr %".90"
-  store i64 0, ptr %".141"
+  store i32 0, ptr %".101"
+  store i32 0, ptr %".108"
+  store i64 0, ptr %".159"
   br label %"b0.1"
 next_thread.1:
-  %".246" = add nuw nsw i64 %".177", 1
-  store i64 %".246", ptr %".173"
-  %".248" = add nuw nsw i32 %".180", 1
-  store i32 %".248", ptr %".62"
-  %".250" = icmp ult i64 %".246", %".178"
-  br i1 %".250", label %"thread.1", label %"row_done"
+  %".264" = add nuw nsw i64 %".195", 1
+  store i64 %".264", ptr %".191"
+  %".266" = add nuw nsw i32 %".198", 1
+  store i32 %".266", ptr %".80"
+  %".268" = icmp ult i64 %".264", %".196"
+  br i1 %".268", label %"thread.1", label %"row_done"
 b0.1:
-  %".191" = load i64, ptr %".13"
-  %".192" = add i64 %".191", 7
-  store i64 %".192", ptr %".13"
-  store i64 %".194", ptr %".141"
-  store i32 %".179", ptr %".83"
-  %".197" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".198" = shl i32 %".179", %".197"
-  %".199" = icmp ult i32 2, 32
-  %".200" = select  i1 %".199", i32 %".198", i32 0
-  %".201" = trunc i64 1024 to i32
-  %".202" = add i32 %".201", %".200"
-  store i32 %".202", ptr %".90"
-  %".204" = sub i32 %".202", 1024
-  %".205" = call i32 @"llvm.fshr.i32"(i32 %".204", i32 %".204", i32 2)
-  %".206" = icmp ult i32 %".205", 32
-  br i1 %".206", label %"fast", label %"slow", !prof !3
+  %".209" = load i64, ptr %".13"
+  %".210" = add i64 %".209", 7
+  store i64 %".210", ptr %".13"
+  store i64 %".212", ptr %".159"
+  store i32 %".197", ptr %".101"
+  %".215" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".216" = shl i32 %".197", %".215"
+  %".217" = icmp ult i32 2, 32
+  %".218" = select  i1 %".217", i32 %".216", i32 0
+  %".219" = trunc i64 1024 to i32
+  %".220" = add i32 %".219", %".218"
+  store i32 %".220", ptr %".108"
+  %".222" = sub i32 %".220", 1024
+  %".223" = call i32 @"llvm.fshr.i32"(i32 %".222", i32 %".222", i32 2)
+  %".224" = icmp ult i32 %".223", 32
+  br i1 %".224", label %"fast", label %"slow", !prof !3
 fast:
-  %".208" = zext i32 %".204" to i64
-  %".209" = getelementptr i8, ptr %".108", i64 %".208"
+  %".226" = zext i32 %".222" to i64
+  %".227" = getelementptr i8, ptr %".126", i64 %".226"
   br label %"after"
 slow:
-  %".211" = zext i32 %".202" to i64
-  %".212" = add i64 %".211", 3565187343784607744
-  %".213" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".212", i64 4, i64 0)
-  %".214" = icmp eq ptr %".213", null
-  br i1 %".214", label %"fault", label %"after", !prof !4
+  %".229" = zext i32 %".220" to i64
+  %".230" = add i64 %".229", 3565187343784607744
+  %".231" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".230", i64 4, i64 0)
+  %".232" = icmp eq ptr %".231", null
+  br i1 %".232", label %"fault", label %"after", !prof !4
 after:
-  %".241" = phi  ptr [%".209", %"fast"], [%".213", %"slow"]
-  store i32 %".179", ptr %".241", align 4
-  store i32 2, ptr %".59"
+  %".259" = phi  ptr [%".227", %"fast"], [%".231", %"slow"]
+  store i32 %".197", ptr %".259", align 4
+  store i32 2, ptr %".77"
   br label %"next_thread.1"
 fault:
-  %".215" = load i32, ptr %".4"
-  %".216" = zext i32 %".215" to i64
-  %".217" = getelementptr i8, ptr %".1", i64 192
-  store i64 %".216", ptr %".217", align 8
-  %".219" = load i32, ptr %".5"
-  %".220" = zext i32 %".219" to i64
-  %".221" = getelementptr i8, ptr %".1", i64 200
-  store i64 %".220", ptr %".221", align 8
-  %".223" = load i32, ptr %".6"
-  %".224" = zext i32 %".223" to i64
-  %".225" = getelementptr i8, ptr %".1", i64 208
-  store i64 %".224", ptr %".225", align 8
-  %".227" = load i32, ptr %".7"
-  %".228" = zext i32 %".227" to i64
-  %".229" = getelementptr i8, ptr %".1", i64 216
-  store i64 %".228", ptr %".229", align 8
-  %".231" = load i32, ptr %".8"
-  %".232" = zext i32 %".231" to i64
-  %".233" = getelementptr i8, ptr %".1", i64 224
-  store i64 %".232", ptr %".233", align 8
-  %".235" = load i32, ptr %".9"
-  %".236" = zext i32 %".235" to i64
-  %".237" = getelementptr i8, ptr %".1", i64 232
-  store i64 %".236", ptr %".237", align 8
+  %".233" = load i32, ptr %".4"
+  %".234" = zext i32 %".233" to i64
+  %".235" = getelementptr i8, ptr %".1", i64 192
+  store i64 %".234", ptr %".235", align 8
+  %".237" = load i32, ptr %".5"
+  %".238" = zext i32 %".237" to i64
+  %".239" = getelementptr i8, ptr %".1", i64 200
+  store i64 %".238", ptr %".239", align 8
+  %".241" = load i32, ptr %".6"
+  %".242" = zext i32 %".241" to i64
+  %".243" = getelementptr i8, ptr %".1", i64 208
+  store i64 %".242", ptr %".243", align 8
+  %".245" = load i32, ptr %".7"
+  %".246" = zext i32 %".245" to i64
+  %".247" = getelementptr i8, ptr %".1", i64 216
+  store i64 %".246", ptr %".247", align 8
+  %".249" = load i32, ptr %".8"
+  %".250" = zext i32 %".249" to i64
+  %".251" = getelementptr i8, ptr %".1", i64 224
+  store i64 %".250", ptr %".251", align 8
+  %".253" = load i32, ptr %".9"
+  %".254" = zext i32 %".253" to i64
+  %".255" = getelementptr i8, ptr %".1", i64 232
+  store i64 %".254", ptr %".255", align 8
   ret i32 1
 never.1:
   unreachable
 tid_y_done:
-  %".257" = load i32, ptr %".65"
-  %".258" = add i32 %".257", 1
-  store i32 %".258", ptr %".65"
-  %".260" = icmp ult i32 %".258", %".56"
-  br i1 %".260", label %"tid_z", label %"tid_z_done"
+  %".275" = load i32, ptr %".83"
+  %".276" = add i32 %".275", 1
+  store i32 %".276", ptr %".83"
+  %".278" = icmp ult i32 %".276", %".74"
+  br i1 %".278", label %"tid_z", label %"tid_z_done"
 tid_z_done:
   br label %"region2"
 tid_z.1:
-  store i32 0, ptr %".268"
+  store i32 0, ptr %".286"
   br label %"tid_y.1"
 tid_y.1:
-  %".274" = load i32, ptr %".266"
-  %".275" = load i32, ptr %".268"
-  %".276" = sub i32 %".52", 1
+  %".292" = load i32, ptr %".284"
+  %".293" = load i32, ptr %".286"
+  %".294" = sub i32 %".70", 1
   store i32 0, ptr %".4"
-  store i32 %".275", ptr %".5"
-  store i32 %".274", ptr %".6"
+  store i32 %".293", ptr %".5"
+  store i32 %".292", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 0, ptr %".83"
-  %".284" = trunc i64 1024 to i32
-  %".285" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".286" = shl i32 0, %".285"
-  %".287" = icmp ult i32 2, 32
-  %".288" = select  i1 %".287", i32 %".286", i32 0
-  %".289" = add i32 %".284", %".288"
-  store i32 %".289", ptr %".90"
-  store i64 %".291", ptr %".141"
-  %".293" = zext i32 0 to i64
-  %".294" = zext i32 4 to i64
-  %".295" = mul i64 %".293", %".294"
-  %".296" = add i64 %".291", %".295"
-  store i32 %".276", ptr %".4"
-  store i32 %".275", ptr %".5"
-  store i32 %".274", ptr %".6"
+  store i32 0, ptr %".101"
+  %".302" = trunc i64 1024 to i32
+  %".303" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".304" = shl i32 0, %".303"
+  %".305" = icmp ult i32 2, 32
+  %".306" = select  i1 %".305", i32 %".304", i32 0
+  %".307" = add i32 %".302", %".306"
+  store i32 %".307", ptr %".108"
+  store i64 %".309", ptr %".159"
+  %".311" = zext i32 0 to i64
+  %".312" = zext i32 4 to i64
+  %".313" = mul i64 %".311", %".312"
+  %".314" = add i64 %".309", %".313"
+  store i32 %".294", ptr %".4"
+  store i32 %".293", ptr %".5"
+  store i32 %".292", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".276", ptr %".83"
-  %".304" = trunc i64 1024 to i32
-  %".305" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".306" = shl i32 %".276", %".305"
-  %".307" = icmp ult i32 2, 32
-  %".308" = select  i1 %".307", i32 %".306", i32 0
-  %".309" = add i32 %".304", %".308"
-  store i32 %".309", ptr %".90"
-  store i64 %".311", ptr %".141"
-  %".313" = zext i32 %".276" to i64
-  %".314" = zext i32 4 to i64
-  %".315" = mul i64 %".313", %".314"
-  %".316" = add i64 %".311", %".315"
-  %".317" = zext i32 %".276" to i64
-  %".318" = icmp uge i32 %".52", 16
-  %".319" = zext i32 %".276" to i64
-  %".320" = zext i32 0 to i64
-  %".321" = sub i64 %".319", %".320"
-  %".322" = mul i64 %".317", 1
-  %".323" = icmp eq i64 %".321", %".322"
-  %".324" = sub i32 %".289", 1024
-  %".325" = call i32 @"llvm.fshr.i32"(i32 %".324", i32 %".324", i32 2)
-  %".326" = icmp ult i32 %".325", 32
-  %".327" = sub i32 %".309", 1024
-  %".328" = call i32 @"llvm.fshr.i32"(i32 %".327", i32 %".327", i32 2)
-  %".329" = icmp ult i32 %".328", 32
-  %".330" = sub i32 %".289", 1024
-  %".331" = zext i32 %".330" to i64
-  %".332" = getelementptr i8, ptr %".108", i64 %".331"
-  %".351" = sub i64 %".296", %".349"
-  %".352" = call i64 @"llvm.fshr.i64"(i64 %".351", i64 %".351", i64 2)
-  %".353" = icmp ult i64 %".352", %".350"
-  %".354" = sub i64 %".316", %".349"
-  %".355" = call i64 @"llvm.fshr.i64"(i64 %".354", i64 %".354", i64 2)
-  %".356" = icmp ult i64 %".355", %".350"
-  %".357" = sub i64 %".296", %".349"
-  %".358" = getelementptr i8, ptr %".345", i64 %".357"
-  %".359" = and i1 1, %".318"
-  %".360" = and i1 %".359", %".323"
-  %".361" = and i1 %".360", %".326"
-  %".362" = and i1 %".361", %".329"
-  %".363" = and i1 %".362", %".353"
-  %".364" = and i1 %".363", %".356"
-  br i1 %".364", label %"proven_row.1", label %"checked_row.1"
+  store i32 %".294", ptr %".101"
+  %".322" = trunc i64 1024 to i32
+  %".323" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".324" = shl i32 %".294", %".323"
+  %".325" = icmp ult i32 2, 32
+  %".326" = select  i1 %".325", i32 %".324", i32 0
+  %".327" = add i32 %".322", %".326"
+  store i32 %".327", ptr %".108"
+  store i64 %".329", ptr %".159"
+  %".331" = zext i32 %".294" to i64
+  %".332" = zext i32 4 to i64
+  %".333" = mul i64 %".331", %".332"
+  %".334" = add i64 %".329", %".333"
+  %".335" = zext i32 %".294" to i64
+  %".336" = icmp uge i32 %".70", 16
+  %".337" = zext i32 %".294" to i64
+  %".338" = zext i32 0 to i64
+  %".339" = sub i64 %".337", %".338"
+  %".340" = mul i64 %".335", 1
+  %".341" = icmp eq i64 %".339", %".340"
+  %".342" = sub i32 %".307", 1024
+  %".343" = call i32 @"llvm.fshr.i32"(i32 %".342", i32 %".342", i32 2)
+  %".344" = icmp ult i32 %".343", 32
+  %".345" = sub i32 %".327", 1024
+  %".346" = call i32 @"llvm.fshr.i32"(i32 %".345", i32 %".345", i32 2)
+  %".347" = icmp ult i32 %".346", 32
+  %".348" = sub i32 %".307", 1024
+  %".349" = zext i32 %".348" to i64
+  %".350" = getelementptr i8, ptr %".126", i64 %".349"
+  %".369" = sub i64 %".314", %".367"
+  %".370" = call i64 @"llvm.fshr.i64"(i64 %".369", i64 %".369", i64 2)
+  %".371" = icmp ult i64 %".370", %".368"
+  %".372" = sub i64 %".334", %".367"
+  %".373" = call i64 @"llvm.fshr.i64"(i64 %".372", i64 %".372", i64 2)
+  %".374" = icmp ult i64 %".373", %".368"
+  %".375" = sub i64 %".314", %".367"
+  %".376" = getelementptr i8, ptr %".363", i64 %".375"
+  %".377" = and i1 1, %".336"
+  %".378" = and i1 %".377", %".341"
+  %".379" = and i1 %".378", %".344"
+  %".380" = and i1 %".379", %".347"
+  %".381" = and i1 %".380", %".371"
+  %".382" = and i1 %".381", %".374"
+  br i1 %".382", label %"proven_row.1", label %"checked_row.1"
 row_done.1:
-  %".490" = load i32, ptr %".268"
-  %".491" = add i32 %".490", 1
-  store i32 %".491", ptr %".268"
-  %".493" = icmp ult i32 %".491", %".54"
-  br i1 %".493", label %"tid_y.1", label %"tid_y_done.1"
+  %".508" = load i32, ptr %".286"
+  %".509" = add i32 %".508", 1
+  store i32 %".509", ptr %".286"
+  %".511" = icmp ult i32 %".509", %".72"
+  br i1 %".511", label %"tid_y.1", label %"tid_y_done.1"
 proven_row.1:
-  %".366" = load i32, ptr %".266"
-  %".367" = load i32, ptr %".268"
-  %".368" = load i32, ptr %".263"
-  store i64 0, ptr %".369"
-  store i64 0, ptr %".369"
+  %".384" = load i32, ptr %".284"
+  %".385" = load i32, ptr %".286"
+  %".386" = load i32, ptr %".281"
+  store i64 0, ptr %".387"
+  store i64 0, ptr %".387"
   br label %"thread.2"
 checked_row.1:
-  %".418" = load i32, ptr %".266"
-  %".419" = load i32, ptr %".268"
-  %".420" = load i32, ptr %".263"
-  store i64 0, ptr %".421"
-  store i64 0, ptr %".421"
+  %".436" = load i32, ptr %".284"
+  %".437" = load i32, ptr %".286"
+  %".438" = load i32, ptr %".281"
+  store i64 0, ptr %".439"
+  store i64 0, ptr %".439"
   br label %"thread.3"
 thread.2:
-  %".373" = load i64, ptr %".369"
-  %".374" = zext i32 %".52" to i64
-  %".375" = trunc i64 %".373" to i32
-  %".376" = add nuw nsw i32 %".368", %".375"
-  store i32 %".375", ptr %".4"
-  store i32 %".367", ptr %".5"
-  store i32 %".366", ptr %".6"
+  %".391" = load i64, ptr %".387"
+  %".392" = zext i32 %".70" to i64
+  %".393" = trunc i64 %".391" to i32
+  %".394" = add nuw nsw i32 %".386", %".393"
+  store i32 %".393", ptr %".4"
+  store i32 %".385", ptr %".5"
+  store i32 %".384", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  %".383" = mul i64 %".373", 4
-  %".384" = getelementptr i8, ptr %".332", i64 %".383"
-  %".385" = mul i64 %".373", 4
-  %".386" = getelementptr i8, ptr %".358", i64 %".385"
-  store i32 %".375", ptr %".83"
-  %".389" = trunc i64 1024 to i32
-  %".390" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".391" = shl i32 %".375", %".390"
-  %".392" = icmp ult i32 2, 32
-  %".393" = select  i1 %".392", i32 %".391", i32 0
-  %".394" = add i32 %".389", %".393"
-  store i32 %".394", ptr %".90"
-  store i64 %".396", ptr %".141"
-  %".398" = load i64, ptr %".13"
-  %".399" = add i64 %".398", 6
-  store i64 %".399", ptr %".13"
-  %".401" = load i32, ptr %".83"
-  %".402" = sub i32 31, %".401"
-  %".403" = load i32, ptr %".384", align 4
-  %".404" = zext i32 %".401" to i64
-  %".405" = zext i32 4 to i64
-  %".406" = mul i64 %".404", %".405"
-  %".407" = load i64, ptr %".141"
-  %".408" = add i64 %".407", %".406"
-  store i32 %".403", ptr %".386", align 4
-  store i32 0, ptr %".59"
+  %".401" = mul i64 %".391", 4
+  %".402" = getelementptr i8, ptr %".350", i64 %".401"
+  %".403" = mul i64 %".391", 4
+  %".404" = getelementptr i8, ptr %".376", i64 %".403"
+  store i32 %".393", ptr %".101"
+  %".407" = trunc i64 1024 to i32
+  %".408" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".409" = shl i32 %".393", %".408"
+  %".410" = icmp ult i32 2, 32
+  %".411" = select  i1 %".410", i32 %".409", i32 0
+  %".412" = add i32 %".407", %".411"
+  store i32 %".412", ptr %".108"
+  store i64 %".414", ptr %".159"
+  %".416" = load i64, ptr %".13"
+  %".417" = add i64 %".416", 6
+  store i64 %".417", ptr %".13"
+  %".419" = load i32, ptr %".101"
+  %".420" = sub i32 31, %".419"
+  %".421" = load i32, ptr %".402", align 4
+  %".422" = zext i32 %".419" to i64
+  %".423" = zext i32 4 to i64
+  %".424" = mul i64 %".422", %".423"
+  %".425" = load i64, ptr %".159"
+  %".426" = add i64 %".425", %".424"
+  store i32 %".421", ptr %".404", align 4
+  store i32 0, ptr %".77"
   br label %"next_thread.2"
 next_thread.2:
-  %".412" = add nuw nsw i64 %".373", 1
-  store i64 %".412", ptr %".369"
-  %".414" = add nuw nsw i32 %".376", 1
-  store i32 %".414", ptr %".263"
-  %".416" = icmp ult i64 %".412", %".374"
-  br i1 %".416", label %"thread.2", label %"row_done.1"
+  %".430" = add nuw nsw i64 %".391", 1
+  store i64 %".430", ptr %".387"
+  %".432" = add nuw nsw i32 %".394", 1
+  store i32 %".432", ptr %".281"
+  %".434" = icmp ult i64 %".430", %".392"
+  br i1 %".434", label %"thread.2", label %"row_done.1"
 before:
   unreachable
 thread.3:
-  %".425" = load i64, ptr %".421"
-  %".426" = zext i32 %".52" to i64
-  %".427" = trunc i64 %".425" to i32
-  %".428" = add nuw nsw i32 %".420", %".427"
-  store i32 %".427", ptr %".4"
-  store i32 %".419", ptr %".5"
-  store i32 %".418", ptr %".6"
+  %".443" = load i64, ptr %".439"
+  %".444" = zext i32 %".70" to i64
+  %".445" = trunc i64 %".443" to i32
+  %".446" = add nuw nsw i32 %".438", %".445"
+  store i32 %".445", ptr %".4"
+  store i32 %".437", ptr %".5"
+  store i32 %".436", ptr %".6"
   store i32 %".44", ptr %".7"
   store i32 %".45", ptr %".8"
   store i32 %".46", ptr %".9"
-  store i32 %".427", ptr %".83"
-  %".437" = trunc i64 1024 to i32
-  %".438" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".439" = shl i32 %".427", %".438"
-  %".440" = icmp ult i32 2, 32
-  %".441" = select  i1 %".440", i32 %".439", i32 0
-  %".442" = add i32 %".437", %".441"
-  store i32 %".442", ptr %".90"
-  store i64 %".444", ptr %".141"
-  %".446" = load i64, ptr %".13"
-  %".447" = add i64 %".446", 6
-  store i64 %".447", ptr %".13"
-  %".449" = load i32, ptr %".83"
-  %".450" = sub i32 31, %".449"
-  %".451" = load i32, ptr %".90"
-  %".452" = sub i32 %".451", 1024
-  %".453" = call i32 @"llvm.fshr.i32"(i32 %".452", i32 %".452", i32 2)
-  %".454" = icmp ult i32 %".453", 32
-  br i1 %".454", label %"fast.1", label %"slow.1", !prof !3
+  store i32 %".445", ptr %".101"
+  %".455" = trunc i64 1024 to i32
+  %".456" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".457" = shl i32 %".445", %".456"
+  %".458" = icmp ult i32 2, 32
+  %".459" = select  i1 %".458", i32 %".457", i32 0
+  %".460" = add i32 %".455", %".459"
+  store i32 %".460", ptr %".108"
+  store i64 %".462", ptr %".159"
+  %".464" = load i64, ptr %".13"
+  %".465" = add i64 %".464", 6
+  store i64 %".465", ptr %".13"
+  %".467" = load i32, ptr %".101"
+  %".468" = sub i32 31, %".467"
+  %".469" = load i32, ptr %".108"
+  %".470" = sub i32 %".469", 1024
+  %".471" = call i32 @"llvm.fshr.i32"(i32 %".470", i32 %".470", i32 2)
+  %".472" = icmp ult i32 %".471", 32
+  br i1 %".472", label %"fast.1", label %"slow.1", !prof !3
 next_thread.3:
-  %".484" = add nuw nsw i64 %".425", 1
-  store i64 %".484", ptr %".421"
-  %".486" = add nuw nsw i32 %".428", 1
-  store i32 %".486", ptr %".263"
-  %".488" = icmp ult i64 %".484", %".426"
-  br i1 %".488", label %"thread.3", label %"row_done.1"
+  %".502" = add nuw nsw i64 %".443", 1
+  store i64 %".502", ptr %".439"
+  %".504" = add nuw nsw i32 %".446", 1
+  store i32 %".504", ptr %".281"
+  %".506" = icmp ult i64 %".502", %".444"
+  br i1 %".506", label %"thread.3", label %"row_done.1"
 before.1:
   unreachable
 fast.1:
-  %".456" = zext i32 %".452" to i64
-  %".457" = getelementptr i8, ptr %".108", i64 %".456"
+  %".474" = zext i32 %".470" to i64
+  %".475" = getelementptr i8, ptr %".126", i64 %".474"
   br label %"after.1"
 slow.1:
-  %".459" = zext i32 %".451" to i64
-  %".460" = add i64 %".459", 3565187343784607744
-  %".461" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".460", i64 4, i64 1)
-  %".462" = icmp eq ptr %".461", null
-  br i1 %".462", label %"fault", label %"after.1", !prof !4
+  %".477" = zext i32 %".469" to i64
+  %".478" = add i64 %".477", 3565187343784607744
+  %".479" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".478", i64 4, i64 1)
+  %".480" = icmp eq ptr %".479", null
+  br i1 %".480", label %"fault", label %"after.1", !prof !4
 after.1:
-  %".464" = phi  ptr [%".457", %"fast.1"], [%".461", %"slow.1"]
-  %".465" = load i32, ptr %".464", align 4
-  %".466" = zext i32 %".449" to i64
-  %".467" = zext i32 4 to i64
-  %".468" = mul i64 %".466", %".467"
-  %".469" = load i64, ptr %".141"
-  %".470" = add i64 %".469", %".468"
-  %".471" = sub i64 %".470", %".349"
-  %".472" = call i64 @"llvm.fshr.i64"(i64 %".471", i64 %".471", i64 2)
-  %".473" = icmp ult i64 %".472", %".350"
-  br i1 %".473", label %"fast.2", label %"slow.2", !prof !3
+  %".482" = phi  ptr [%".475", %"fast.1"], [%".479", %"slow.1"]
+  %".483" = load i32, ptr %".482", align 4
+  %".484" = zext i32 %".467" to i64
+  %".485" = zext i32 4 to i64
+  %".486" = mul i64 %".484", %".485"
+  %".487" = load i64, ptr %".159"
+  %".488" = add i64 %".487", %".486"
+  %".489" = sub i64 %".488", %".367"
+  %".490" = call i64 @"llvm.fshr.i64"(i64 %".489", i64 %".489", i64 2)
+  %".491" = icmp ult i64 %".490", %".368"
+  br i1 %".491", label %"fast.2", label %"slow.2", !prof !3
 fast.2:
-  %".475" = getelementptr i8, ptr %".345", i64 %".471"
+  %".493" = getelementptr i8, ptr %".363", i64 %".489"
   br label %"after.2"
 slow.2:
-  %".477" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".470", i64 4, i64 2)
-  %".478" = icmp eq ptr %".477", null
-  br i1 %".478", label %"fault", label %"after.2", !prof !4
+  %".495" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".488", i64 4, i64 2)
+  %".496" = icmp eq ptr %".495", null
+  br i1 %".496", label %"fault", label %"after.2", !prof !4
 after.2:
-  %".480" = phi  ptr [%".475", %"fast.2"], [%".477", %"slow.2"]
-  store i32 %".465", ptr %".480", align 4
-  store i32 0, ptr %".59"
+  %".498" = phi  ptr [%".493", %"fast.2"], [%".495", %"slow.2"]
+  store i32 %".483", ptr %".498", align 4
+  store i32 0, ptr %".77"
   br label %"next_thread.3"
 tid_y_done.1:
-  %".495" = load i32, ptr %".266"
-  %".496" = add i32 %".495", 1
-  store i32 %".496", ptr %".266"
-  %".498" = icmp ult i32 %".496", %".56"
-  br i1 %".498", label %"tid_z.1", label %"tid_z_done.1"
+  %".513" = load i32, ptr %".284"
+  %".514" = add i32 %".513", 1
+  store i32 %".514", ptr %".284"
+  %".516" = icmp ult i32 %".514", %".74"
+  br i1 %".516", label %"tid_z.1", label %"tid_z_done.1"
 tid_z_done.1:
   br label %"next_block"
 next_block.if:
   store i32 0, ptr %".30"
-  %".510" = load i32, ptr %".33"
-  %".511" = add i32 %".510", 1
-  store i32 %".511", ptr %".33"
-  %".513" = icmp eq i32 %".511", %".23"
-  br i1 %".513", label %"next_block.if.if", label %"next_block.if.endif"
+  %".528" = load i32, ptr %".33"
+  %".529" = add i32 %".528", 1
+  store i32 %".529", ptr %".33"
+  %".531" = icmp eq i32 %".529", %".23"
+  br i1 %".531", label %"next_block.if.if", label %"next_block.if.endif"
 next_block.endif:
   br label %"block"
 next_block.if.if:
   store i32 0, ptr %".33"
-  %".516" = load i32, ptr %".36"
-  %".517" = add i32 %".516", 1
-  store i32 %".517", ptr %".36"
+  %".534" = load i32, ptr %".36"
+  %".535" = add i32 %".534", 1
+  store i32 %".535", ptr %".36"
   br label %"next_block.if.endif"
 next_block.if.endif:
   br label %"next_block.endif"
