@@ -51,6 +51,8 @@ def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
         text = cursor.take().text[1:]
         if text == "align":
             given = whole(cursor, "an alignment")
+            if given <= 0 or given & (given - 1):
+                raise PtxError(f"the alignment {given} is not a power of two", cursor.here.line)
             alignment = given if pointer is None else alignment  # behind `.ptr`: of what it points to
         elif text == "attribute":
             while cursor.take().text != ")":
