@@ -102,6 +102,11 @@ def nothing_written(dump: Dump, against: str) -> Comparison:
     )
 
 
+def is_nothing_written(compared: Comparison) -> bool:
+    """Whether a comparison failed only because both sides were left as they were; see `nothing_written`."""
+    return compared.message == _NOTHING_WRITTEN
+
+
 def is_empty(outcome: Outcome, dump: Dump) -> bool:
     """Whether no element of a dump was written; two bytes or less may be a result."""
     unwritten = outcome.observations.unwritten.get(dump.buffer)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from gpuregress.escapes import one_line
 from gpuregress.frozen import dataclass
+from gpuregress.judging import write_coverage
 from gpuregress.operations.fuzzing.candidates import Candidate, Space
 from gpuregress.operations.shrinking import failure
 from gpuregress.operations.shrinking.failure import Failure
@@ -105,6 +106,12 @@ class FuzzTrials:
 
 
 def _lacks_reference(verdict: Verdict) -> bool:
-    """Whether all that failed is the computation of a reference, which may not be made for such inputs."""
+    """Whether all that failed is the computation of a reference, which may not be made for such inputs.
+
+    Where the reference, too, has nothing to write, as for a count of 0, nothing is judged either.
+    """
     wrong = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
-    return bool(wrong) and all(one.against == "reference" and not one.of and one.message for one in wrong)
+    return bool(wrong) and all(
+        write_coverage.is_nothing_written(one) or (one.against == "reference" and not one.of and one.message)
+        for one in wrong
+    )

@@ -40,11 +40,20 @@ def test_candidates_are_judged_by_the_job_itself(fake_shop: Workshop, scratch: P
     assert made.run([]) == []
 
 
-def test_a_reference_that_cannot_be_made_blames_no_kernel(fake_shop: Workshop, scratch: Path) -> None:
-    fake_shop.write("configs/r.py", "def f(inputs, case):\n    return inputs['x'][40:] * 0 + 1 / 0\n")
+@pytest.mark.parametrize(
+    ("kernel", "result", "reason"),
+    [("scale", "inputs['x'][40:] * 0 + 1 / 0", "ZeroDivisionError"), ("idle", "inputs['x'] * float('nan')", "nothing")],
+)
+def test_a_reference_without_results_blames_no_kernel(
+    fake_shop: Workshop, scratch: Path, kernel: str, result: str, reason: str
+) -> None:
+    source = fake_shop.root / "kernels/scale.cu"
+    source.write_text(source.read_text().replace("void scale(", f"void {kernel}("))
+    fake_shop.job(("kernel: scale", f"kernel: {kernel}"))
+    fake_shop.write("configs/r.py", f"def f(inputs, case):\n    return {result}\n")
     made = trials(fake_shop, scratch, "reference: {out: 'r.py:f'}\n")
     planned = made.plan(Candidate(0))
     assert planned is not None
     (found,) = made.run([planned])
     assert found.state == "not run"
-    assert "ZeroDivisionError" in found.reason
+    assert reason in found.reason
