@@ -1,4 +1,4 @@
-"""Name expressions of kernels: what the compiler is asked for so that it tells a kernel's mangled name.
+"""Expressions by which the compiler is asked for the mangled names of kernels.
 
 A name with the types of its parameters, `a::scale<float>(float*, int)`, becomes an alias of the function's type in the
 kernel's own namespace, behind the source, and a cast to it. A mangled name that is no template's needs no expression.
