@@ -14,10 +14,9 @@ from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
 from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Integer, Label, Register, Statement, Symbol
 
-_COUNTING = frozenset((
-    Arithmetic.COPY, Arithmetic.CONVERT, Arithmetic.SHIFT_RIGHT, Arithmetic.SHIFT_LEFT, Arithmetic.COMPARE,
-    Arithmetic.NOT,
-))  # fmt: skip
+_SHIFTS = frozenset((Arithmetic.SHIFT_LEFT, Arithmetic.SHIFT_RIGHT))
+_STEPS = frozenset((Arithmetic.ADD, Arithmetic.SUBTRACT)) | _SHIFTS
+_COUNTING = _SHIFTS | {Arithmetic.COPY, Arithmetic.CONVERT, Arithmetic.COMPARE, Arithmetic.NOT}
 
 
 class ControlFlowGraph:
@@ -111,7 +110,9 @@ class ControlFlowGraph:
     def _is_counted(self, loop: set[int], exit_: int) -> bool:
         """Whether a loop's exit depends on sums with constants and on comparisons alone, as with a counter."""
         found, _ = self._slice(loop, {exit_})
-        return self._is_carried(found) and all(_counts(self.statements[at]) for at in found)
+        statements = [self.statements[at] for at in found]
+        has_step = any(isinstance(item, Instruction) and info(item).arithmetic in _STEPS for item in statements)
+        return has_step and self._is_carried(found) and all(map(_counts, statements))
 
     def _statements_of(self, loop: set[int]) -> list[int]:
         return [at for index in sorted(loop) for at in range(self.blocks[index].start, self.blocks[index].end)]
