@@ -1,4 +1,4 @@
-// $Revision: 1.1 $
+// $Revision: 1.2 $
 // Kernels that go wrong, each in one way, on purpose. The jobs in configs/faults/ expect the fault; a harness that lets one
 // pass is broken. Nothing here is to be copied, but each is a mistake that somebody has made.
 
@@ -23,7 +23,7 @@ __global__ void read_misaligned(int* out, const unsigned char* bytes, int offset
     out[threadIdx.x] = *reinterpret_cast<const int*>(bytes + 4 * threadIdx.x + offset);
 }
 
-/// Waits for a flag that nobody sets, and counts its rounds: without the counter it is a deadlock on the CPU device.
+/// Waits for a flag that nobody sets, and counts its rounds. Nothing depends on the counter: a deadlock on the CPU device.
 __global__ void wait_forever(int* out, volatile int* flag)
 {
     int rounds = 0;

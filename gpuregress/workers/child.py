@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 DeviceOpener = Callable[[str], "Device"]
 _PR_SET_PDEATHSIG = 1
-_STOPPING_S = 1.5
+_STOPPING_S = 0.5
 """Time that a launch has to stop by itself; the parent sends SIGKILL after 2 seconds."""
 
 

@@ -16,7 +16,7 @@ from gpuregress.records import Fault, Observations, Outcome, ScheduleRun, Task, 
 from gpuregress.records.instrumentation.schedules import EXPLANATION
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
-from gpuregress.workers.watchdog import LAUNCHES, TRYING_S, Phase
+from gpuregress.workers.watchdog import LAUNCHES, Phase
 from gpuregress.workers.worker_process import Worker
 
 
@@ -90,7 +90,7 @@ def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = (
         why += f"; it stood here: {lines[0]}"
     elif before:
         lines = before
-        why += f"; after {TRYING_S:g} s, before its code was optimised, it stood here: {lines[0]}"
+        why += f"; before its code was optimised, it stood here: {lines[0]}"
     fault = Fault("timeout", why, lines[1:], number, _position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
 

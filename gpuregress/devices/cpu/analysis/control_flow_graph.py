@@ -12,12 +12,11 @@ from functools import cached_property
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
 from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, info
-from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Label, Register, Statement, Symbol
+from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Integer, Label, Register, Statement, Symbol
 
-_COUNTING = frozenset((
-    Arithmetic.COPY, Arithmetic.CONVERT, Arithmetic.ADD, Arithmetic.SUBTRACT, Arithmetic.SHIFT_RIGHT,
-    Arithmetic.SHIFT_LEFT, Arithmetic.COMPARE, Arithmetic.NOT,
-))  # fmt: skip
+_SHIFTS = frozenset((Arithmetic.SHIFT_LEFT, Arithmetic.SHIFT_RIGHT))
+_STEPS = frozenset((Arithmetic.ADD, Arithmetic.SUBTRACT)) | _SHIFTS
+_COUNTING = _SHIFTS | {Arithmetic.COPY, Arithmetic.CONVERT, Arithmetic.COMPARE, Arithmetic.NOT}
 
 
 class ControlFlowGraph:
@@ -109,12 +108,11 @@ class ControlFlowGraph:
         return {edge: at for edge, at in found.items() if isinstance(self.statements[at], Instruction)}
 
     def _is_counted(self, loop: set[int], exit_: int) -> bool:
-        """Whether a loop's exit depends on sums and comparisons alone, as with a counter."""
+        """Whether a loop's exit depends on sums with constants and on comparisons alone, as with a counter."""
         found, _ = self._slice(loop, {exit_})
-        steps = (
-            info(item).arithmetic for item in map(self.statements.__getitem__, found) if isinstance(item, Instruction)
-        )
-        return self._is_carried(found) and all(step in _COUNTING for step in steps)
+        statements = [self.statements[at] for at in found]
+        has_step = any(isinstance(item, Instruction) and info(item).arithmetic in _STEPS for item in statements)
+        return has_step and self._is_carried(found) and all(map(_counts, statements))
 
     def _statements_of(self, loop: set[int]) -> list[int]:
         return [at for index in sorted(loop) for at in range(self.blocks[index].start, self.blocks[index].end)]
@@ -319,6 +317,16 @@ class ControlFlowGraph:
 def _may_end(statement: Statement | None) -> bool:
     """Whether a thread may exit or return at the end of a block."""
     return isinstance(statement, Instruction) and info(statement).control is Control.LEAVE
+
+
+def _counts(statement: Statement) -> bool:
+    """Whether a statement may be a part of a counter: a step of 0 is none, and a step in a register may be 0."""
+    if not isinstance(statement, Instruction):
+        return False
+    operation = info(statement).arithmetic
+    if operation in (Arithmetic.ADD, Arithmetic.SUBTRACT):
+        return any(isinstance(item, Integer) and item.value for item in statement.operands)
+    return operation in _COUNTING
 
 
 def natural_loop(predecessors: Mapping[int, Iterable[int]], tail: int, head: int) -> set[int]:

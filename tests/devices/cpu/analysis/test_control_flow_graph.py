@@ -33,6 +33,22 @@ def test_loops_that_only_count_are_not() -> None:
     assert not _spins("red.global.add.u32 [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
 
 
+def _long(loop: str) -> bool:
+    """Whether a launch can be stopped in a loop."""
+    text = f".visible .entry k() {{ .reg .pred %p<2>; .reg .b32 %r<4>; L: {loop} @%p1 bra L; ret; }}"
+    return bool(ControlFlowGraph(function(text)).long_loops)
+
+
+def test_loops_that_no_counter_ends_are_long() -> None:
+    assert not _long("add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2;")
+    assert _long("add.s32 %r1, %r1, %r3; setp.lt.s32 %p1, %r1, %r2;"), "the step may be 0"
+    assert _long("mul.lo.s32 %r1, %r1, 3; setp.ne.s32 %p1, %r1, 1;")
+    assert _long("mov.pred %p1, %p1;")
+    assert _long(
+        "M: add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, 9; @%p1 bra M; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;"
+    )
+
+
 def _graph(text: str) -> ControlFlowGraph:
     head = ".visible .entry k(.param .u64 q) { .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<4>;"
     return ControlFlowGraph(function(f"{head} ld.param.u64 %rd1, [q]; {text} ret; }}"))
