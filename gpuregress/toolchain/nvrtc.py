@@ -121,7 +121,8 @@ def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[s
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
 
-_UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void gpuregress_unit() {{}}\n'
+UNIT = "gpuregress_unit"
+_UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void {UNIT}() {{}}\n'
 """The first external symbol of every source, which compiled code without debug information does not contain.
 
 The compiler makes the names of internal variables and functions (`static`, or of an unnamed namespace) unique by the

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import tempfile
 import warnings
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -171,7 +172,10 @@ def _compiled(text: str | bytes, name: str, arch: str) -> str:
     with tempfile.TemporaryDirectory(prefix="gpuregress-numba-") as folder:
         path = Path(folder) / f"{Path(name).stem}.cu"
         path.write_text(content, encoding="utf-8")
-        source = Source(str(path), options=("--relocatable-device-code=true",), arch=arch, host_code="keep")
+        # The symbol that `nvrtc` puts before every source is external here: each file has one of its own.
+        unit = {nvrtc.UNIT: f"{nvrtc.UNIT}_{zlib.crc32(content.encode()):08x}"}
+        options = ("--relocatable-device-code=true",)
+        source = Source(str(path), options=options, defines=unit, arch=arch, host_code="keep")
         return nvrtc.compile_source(source, content).ptx
 
 
