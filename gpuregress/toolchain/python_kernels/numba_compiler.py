@@ -142,7 +142,7 @@ def _text_of(linked: Any, arch: str) -> str:
     Raises:
         CompileError: it is neither CUDA C++ nor PTX, or does not compile.
     """
-    from numba.cuda.cudadrv.linkable_code import LinkableCode  # noqa: PLC0415 - as above
+    from numba.cuda.cudadrv.linkable_code import CUSource, LinkableCode, PTXSource  # noqa: PLC0415 - as above
 
     if isinstance(linked, str) and ".version" in linked:
         return linked
@@ -150,11 +150,12 @@ def _text_of(linked: Any, arch: str) -> str:
         code = LinkableCode.from_path_or_obj(linked)
     except OSError as error:
         raise CompileError(f"cannot read {error.filename}, which is linked: {error.strerror}") from error
-    if code.kind == "cu":
+    if isinstance(code, CUSource):
         return _compiled(code.data, code.name, arch)
-    if code.kind == "ptx":
+    if isinstance(code, PTXSource):
         return code.data if isinstance(code.data, str) else bytes(code.data).decode(errors="replace")
-    raise CompileError(f"{code.name} is linked and is a {code.kind} file: link CUDA C++ or PTX, which can be merged")
+    kind = type(code).__name__
+    raise CompileError(f"{code.name} is linked, of the kind {kind}: link CUDA C++ or PTX, which can be merged")
 
 
 def _compiled(text: str | bytes, name: str, arch: str) -> str:

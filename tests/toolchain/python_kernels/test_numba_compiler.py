@@ -99,11 +99,13 @@ def test_what_a_kernel_calls_is_linked(linking: Path) -> None:
     [
         ("y[0] = 'x'", r"kernel.py: No implementation of function .* found for signature: >>> setitem\("),
         ("y.nothing()", "kernel.py:6: Unknown attribute 'nothing'"),
+        ("y[0] = cubin(1)", "kernel.py: part is linked, of the kind Cubin: link CUDA C\\+\\+ or PTX"),
     ],
 )
 def test_an_error_has_its_reason(tmp_path: Path, body: str, message: str) -> None:
     path = tmp_path / "kernel.py"
-    path.write_text(f"from numba import cuda\n\n\n@cuda.jit\ndef kernel(y):\n    {body}\n")
+    cubin = "cubin = cuda.declare_device('c', 'int32(int32)', link=cuda.Cubin(b'', name='part'))"
+    path.write_text(f"from numba import cuda\n\n{cubin}\n@cuda.jit\ndef kernel(y):\n    {body}\n")
     python = PythonKernel("numba", "kernel", {"y": "int32[::1]"})
     with pytest.raises(CompileError, match=message):
         toolchain.compile(Source(str(path), kernels=("kernel",), python=python))
