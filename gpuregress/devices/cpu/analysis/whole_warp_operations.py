@@ -33,7 +33,16 @@ def whole_warp_operations(flow: ControlFlowGraph, parameters: set[str]) -> froze
     if not masked:
         return frozenset()
     uniformity = _WarpUniformity(flow, parameters)
-    return frozenset(index for index in masked if uniformity.is_whole(index))
+    diverged = [index for index in masked if not uniformity.is_whole(index)]
+    # Lanes may meet at two statements with one mask. Where one of the two checks it, the other must name the same lanes.
+    checked = {_form(flow.statements[index]) for index in diverged}
+    return frozenset(index for index in masked if _form(flow.statements[index]) not in checked)
+
+
+def _form(statement: Statement) -> tuple[str, ...]:
+    """The opcode and the modifiers of an operation, which all lanes that meet have in common."""
+    assert isinstance(statement, Instruction)
+    return statement.opcode, *statement.modifiers
 
 
 def _has_mask(statement: Statement) -> bool:
