@@ -9,14 +9,15 @@ from pathlib import Path
 
 from gpuregress import storage
 from gpuregress.errors import GpuregressError, Interrupted
-from gpuregress.records import FunctionArgument, Source
+from gpuregress.records import FunctionArgument, Source, TypeLayout
 from gpuregress.session.compilation import sources
-from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain import cxx_declarations, programs
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions import harness, overloads
 from gpuregress.toolchain.functions.declarations import CxxFunction, template_name
 from gpuregress.toolchain.functions.harness import CompiledType, KernelSettings
 from gpuregress.toolchain.functions.overloads import FunctionInstance
+from gpuregress.toolchain.host_programs import layouts
 
 _DTYPES = {"bool": "bool", "int": "int{}", "uint": "uint{}", "float": "float{}", "enum": "int{}"}
 _OF_A_BLOCK = re.compile(r"\b(__syncthreads\w*|__shared__|threadIdx|__syncwarp|__shfl\w*_sync|cooperative_groups)\b")
@@ -59,7 +60,9 @@ class _Writer:
         self._source = os.path.relpath(source.absolute(), target.absolute().parent)
         self._is_of_block = _OF_A_BLOCK.search(text[slice(*function.span)]) is not None
         names = {name for name, _ in self._instance.parameters}
-        self._types = self._compiled(source)
+        self._types: tuple[CompiledType, ...] | None = None
+        self._layouts: tuple[TypeLayout, ...] = ()
+        self._compile(source)
         self._count = next(name for name in ("n", "count", "elements", "number_of_calls") if name not in names)
 
     def lines(self) -> Iterator[str]:
@@ -131,25 +134,32 @@ class _Writer:
             return known, ""
         if compiled is None or compiled.size < 1:
             return "float32", f"        # {type_} is not known here: name its dtype or fields"
+        layout = self._layouts[at] if at < len(self._layouts) else None
+        fields = layouts.dtype(layout, pads=True) if layout is not None else None
+        if fields is not None:
+            return fields.replace(":", ": ").replace(",", ", "), ""
         word = "int32" if compiled.size % 4 == 0 else "uint8"
         fields = ", ".join(f"w{number}: {word}" for number in range(compiled.size // (4 if word == "int32" else 1)))
         return f"{{{fields}}}", f"        # {base} has {compiled.size} bytes: name its fields"
 
-    def _compiled(self, source: Path) -> tuple[CompiledType, ...] | None:
-        """The types that the compiler finds; None where it cannot compile a call."""
+    def _compile(self, source: Path) -> None:
+        """Ask the compiler for the types; none are known where it cannot compile a call."""
         arguments = [
             FunctionArgument(name, type_, "buffer", overloads.is_passed_each(type_))
             for name, type_ in self._instance.parameters
         ]
         text = harness.kernel_text(self._instance, arguments, KernelSettings())
+        compiled = Source(str(source.absolute()), kernels=(self._instance.name,), harness=text)
         try:
-            compiled = Source(str(source.absolute()), kernels=(self._instance.name,), harness=text)
             program = sources.compile_source(compiled)
-            return harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))
+            self._types = harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))
+            if any(one.kind not in (*_DTYPES, "void") for one in self._types):
+                typed = sources.compile_source(programs.with_debug_types(compiled))
+                self._layouts = typed.types.get(self._instance.name, ())
         except Interrupted:
             raise
         except GpuregressError:
-            return None
+            return
 
 
 def _is_filled_result(type_: str) -> bool:

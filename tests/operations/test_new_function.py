@@ -53,7 +53,7 @@ def test_the_jobs_of_all_functions_pass_check(project: Project) -> None:
     kernel_arguments.check(cases, compiled)
     found = {case.job: case for case in cases}
     assert found["half_of"].buffers["x"].dtype == "float64"
-    assert found["make"].buffers["result"].dtype == "{w0:int32,w1:int32}"
+    assert found["make"].buffers["result"].dtype == "{lo:float32,n:int32}"
     assert found["block_first"].launches[0].grid == (1000, 1, 1)
     assert found["put"].dump == ("data",)
     assert "count: [1000]" in (project.configs / "clampz.yaml").read_text()
