@@ -152,8 +152,9 @@ class _Writer:
         compiled = Source(str(source.absolute()), kernels=(self._instance.name,), harness=text)
         try:
             program = sources.compile_source(compiled)
-            self._types = harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))
-            if any(one.kind not in (*_DTYPES, "void") for one in self._types):
+            types = harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))
+            self._types = types
+            if any(one.kind not in (*_DTYPES, "void") for one in types):
                 typed = sources.compile_source(programs.with_debug_types(compiled))
                 self._layouts = typed.types.get(self._instance.name, ())
         except Interrupted:
