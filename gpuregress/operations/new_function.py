@@ -154,7 +154,7 @@ class _Writer:
             program = sources.compile_source(compiled)
             types = harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))
             self._types = types
-            if any(one.kind not in (*_DTYPES, "void") for one in types):
+            if any(one.kind not in (*_DTYPES, "void") for one in types or ()):
                 typed = sources.compile_source(programs.with_debug_types(compiled))
                 self._layouts = typed.types.get(self._instance.name, ())
         except Interrupted:
