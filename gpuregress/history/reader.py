@@ -77,6 +77,8 @@ class Reader:
         keys = self._query(_KEYS, (visible(case),))  # from the index alone: few of the rows may be asked for
         keys = [key for key in keys if not kind or series.device_kind(self._text(key[2])) == kind]
         if is_own or until:
+            own = (self._moments[run_id] for run_id, run in runs.items() if run.started == until and not run.imported)
+            until = next(own, until)
             keys = [key for key in keys if key[0] not in runs or self._counts(key[0], runs, is_own=is_own, until=until)]
         keys.sort(key=lambda key: recency.get(key[0], -1))
         found = (

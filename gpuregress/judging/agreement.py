@@ -300,9 +300,12 @@ class _BufferResults:
         left_out = self._left_out[position]
         writer = max(self._voters, key=lambda other: self._wrote(other, left_out))
         pair = BufferPair(self._members[position].case, "agree", self._dumps[writer], self._dumps[position])
-        from gpuregress.judging import diagnosis  # noqa: PLC0415 - as above
+        if writer in self._left_out:
+            compared = pair.compare_without(self._left_out[writer] & ~left_out)
+        else:
+            from gpuregress.judging import diagnosis  # noqa: PLC0415 - as above
 
-        compared = diagnosis.compare(pair, self._members[position].outcome)
+            compared = diagnosis.compare(pair, self._members[position].outcome)
         elements = left_out.any(axis=1)
         what = "never written" if left_out[elements].all() else "never written, or in part only"
         message = (

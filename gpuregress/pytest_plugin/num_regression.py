@@ -64,7 +64,8 @@ def keyword_problem(name: str, value: Any, keywords: Sequence[str]) -> str:
         return ""
     meant = known[near[0]] if near else ""
     if meant in _REMEDIES:
-        return f"{meant} is a keyword of pytest-regressions; {_REMEDIES[meant]}"
+        what = "is" if name == meant else f"is no keyword of check; {meant} is"
+        return f"{name} {what} a keyword of pytest-regressions; {_REMEDIES[meant]}"
     hint = f"; did you mean {meant}?" if meant in keywords else "."
     shown = f"{name}={_shown(value)}"
     return f"{shown} is no keyword of check{hint} Values to compare are in the mapping: check({{{name!r}: …}})"
@@ -156,12 +157,17 @@ def find(folder: Path, request: pytest.FixtureRequest, basename: str | None) -> 
     if basename is None:
         test, owner = (re.sub(r"\W", "_", name) for name in (request.node.name, getattr(request.cls, "__name__", "")))
         names = [test, f"{owner}_{test}"] if owner else [test]
-    for name in names:
+    for path in (folder / f"{name}{suffix}" for name in names for suffix in (".csv", ".npz")):
         try:
-            found.columns.update(_table(folder / f"{name}.csv"))
-            found.stored.update(_archive(folder / f"{name}.npz"))
+            if path.suffix == ".csv":
+                found.columns.update(_table(path))
+            else:
+                found.stored.update(_archive(path))
         except (OSError, ValueError, EOFError, csv.Error, zipfile.BadZipFile) as error:
-            found.problems.append(f"{name}: not readable as a baseline of pytest-regressions: {error}")
+            found.problems.append(f"{path.name}: not readable as a baseline of pytest-regressions: {error}")
+    for name in found.columns.keys() & found.stored.keys():
+        files = f"{found.columns[name][0].name} and {found.stored[name][0].name}"
+        found.problems.append(f"{name} is in two baselines of pytest-regressions, {files}: remove one of them")
     return found
 
 
@@ -170,17 +176,19 @@ def _table(path: Path) -> Mapping[str, tuple[Path, list[str]]]:
     if not path.is_file():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
-        head, *rows = csv.reader(file, strict=True)
+        head, *rows = list(csv.reader(file, strict=True)) or [[]]
     if len(head) < 2:
-        raise ValueError(f"{path.name} has no columns after its index")
+        raise ValueError("it has no columns after its index")
     if any(len(row) != len(head) for row in rows):
-        raise ValueError(f"{path.name} has lines of different lengths")
+        raise ValueError("it has lines of different lengths")
     return {name: (path, [row[column] for row in rows]) for column, name in enumerate(head) if column}
 
 
 def _archive(path: Path) -> Mapping[str, tuple[Path, Array]]:
     if not path.is_file():
         return {}
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is no archive of numpy, or was cut short")
     with np.load(path, allow_pickle=False) as archive:
         return {name: (path, archive[name]) for name in archive.files}
 

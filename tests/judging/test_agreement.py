@@ -150,6 +150,14 @@ def test_an_element_that_was_never_written_is_no_vote(
             assert one in reason
 
 
+def test_what_another_case_left_out_is_no_difference(tmp_path: Path) -> None:
+    results: list[list[Any]] = [[1.0, LEFT, 3.0], [LEFT, 2.0, 3.0], [LEFT, LEFT, 4.0]]
+    judged = agreement.verdicts([wrote(tmp_path, block, values) for block, values in enumerate(results)], 3)
+    compared = [one.buffers[0].comparisons[0] for one in judged]
+    assert [one.differing for one in compared] == [1, 1, 2]
+    assert [one.worst.index for one in compared[:2] if one.worst] == [1, 0]
+
+
 def test_a_part_of_an_element_that_was_never_written_is_no_vote(tmp_path: Path) -> None:
     results: list[list[Any]] = [[(1.0, 2.0)], [(1.0, LEFT)], [(1.0, LEFT)]]
     found = words([wrote(tmp_path, block, values, dtype="float2") for block, values in enumerate(results)])

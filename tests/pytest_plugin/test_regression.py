@@ -57,7 +57,7 @@ REFUSED = {
     "x=X, exact=None": "exact=None is no keyword of check",
     "x=X, data_index=[0, 1]": "data_index is a keyword of pytest-regressions; leave it out",
     "x=X, default_tolerance={'atol': 1}": "default_tolerance is a keyword of pytest-regressions; write rtol=…, atol=…",
-    "x=X, tolerance={'x': {'atol': 1}}": "tolerances is a keyword of pytest-regressions; write rules=",
+    "x=X, tolerance={'x': {'atol': 1}}": "tolerance is no keyword of check; tolerances is a keyword of",
     "{'x': X}, 'name'": "check takes one mapping; write basename=… and rules=… as keywords",
     "X": "the first argument is of type ndarray; expected a mapping",
     "{'x': X}, x=X": "x is given twice, in the mapping and by its name",
@@ -190,9 +190,16 @@ def test_baselines_of_pytest_regressions_are_the_first_ones(
         dump.unlink()
     code, text = inside.run(tmp_path, scratch)
     assert (code, "2 failed" in text, "Traceback" in text) == (1, True, False), text
+    why = "not readable as a baseline of pytest-regressions: it "
+    for words in ("test_table.csv: {}has no columns", "TestClass_test_archive.npz: {}is no archive of numpy"):
+        assert words.format(why) in text
     table.write_text(TABLE.replace("2.0", "2.5"))
+    np.savez(folder / "test_table.npz", on=np.array([True, False, True]))
     code, text = inside.run(tmp_path, scratch, "-k", "table")
     assert (code, "few: '2.5' is no int64" in text) == (1, True), text
+    assert "on is in two baselines of pytest-regressions, test_table.csv and test_table.npz: remove one" in text
+    table.write_text("")
+    assert f"test_table.csv: {why}has no columns" in inside.run(tmp_path, scratch, "-k", "table")[1]
 
 
 STRUCTURES = """

@@ -14,6 +14,7 @@ from gpuregress.records import (
     Fault,
     KnownFailing,
     Launch,
+    Observations,
     Outcome,
     ResourceLimits,
     Status,
@@ -90,6 +91,15 @@ def test_a_known_difference_is_that_of_its_buffer_alone() -> None:
     cases = [(failing, CASE), (both, CASE), (other, CASE), (slow, CASE), (costly, CASE), (used, wide)]
     found = [with_known_failure(one, known, "2026-05-31", case).status for one, case in cases]
     assert found == ["skip", *["differ"] * 5]
+
+
+def test_a_reference_that_fails_is_no_known_difference() -> None:
+    raised = done(observations=Observations(reference_errors={"sum": "ref.py:f raised KeyError"}))
+    failing = dataclasses.replace(_verdict("differ", "sum: reference: ref.py:f raised KeyError"), outcome=raised)
+    known = [dataclasses.replace(KNOWN, **keys) for keys in ({}, {"buffer": "sum"}, {"status": "error"})]
+    found = [with_known_failure(failing, one, "2026-05-31", CASE).status for one in known]
+    assert found == ["differ", "differ", "skip"]
+    assert KnownFailing("2026-06-01", "", "timeout", "timeout").failure == "timeout"
 
 
 def test_a_known_failure_that_passes_is_a_failure_until_its_day() -> None:

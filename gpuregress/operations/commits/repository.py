@@ -197,6 +197,8 @@ def why_unknown(project: Project, word: str) -> str:
         return text
     with contextlib.suppress(sqlite3.Error, StorageError), contextlib.closing(Reader.open(path)) as history:
         run = next((one for one in history.all_runs() if not one.imported and one.commit.startswith(prefix)), None)
+        if run is not None and not git.lacks_commit(project.root, run.commit):
+            return f"{text}: run {run.run} was of it, and this clone is shallow; `git fetch --unshallow` gets the rest"
         if run is not None:
             return f"{text}: it is gone from this repository, as after a rebase and `git gc`; run {run.run} was of it"
     return text

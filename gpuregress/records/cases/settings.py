@@ -39,7 +39,8 @@ class KnownFailing(Sparse):
     Attributes:
         until: the day from which on it fails again, ISO 8601.
         why: the reason.
-        status: `differ`, `fault`, `timeout` or `error`, which means that it does not compile; of a verdict: the case's.
+        status: `differ`, `fault`, `timeout` or `error`, of source or a function that does not compile or run; of a
+            verdict: the case's.
         fault: one of FAULT_KINDS, "" for any.
         kernel: the kernel that faults or is not finished in time, "" for any.
         buffer: the only buffer that differs, "" for any.
@@ -57,7 +58,8 @@ class KnownFailing(Sparse):
         """The known failure in words: `fault: out-of-bounds of scale`, `differ in out`."""
         of = f" of {self.kernel}" if self.kernel else ""
         where = f" in {self.buffer}" if self.buffer else ""
-        return f"{self.status}{f': {self.fault}' if self.fault else ''}{of}{where}"
+        kind = f": {self.fault}" if self.fault not in ("", self.status) else ""
+        return f"{self.status}{kind}{of}{where}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ def test_a_commit_that_git_has_no_more_is_gone(bench: Bench, monkeypatch: pytest
     assert [[one.since.gone for one in changes.still if one.since] for changes in (here, gone)] == [[False], [True]]
     text = repository.why_unknown(bench.project, f"g{lost[:8]}")
     assert text.startswith(f"git knows no commit 'g{lost[:8]}': it is gone from this repository")
+    (root / ".git/shallow").write_text(git_projects.git(root, "rev-parse", "HEAD"))
+    assert "this clone is shallow; `git fetch --unshallow`" in repository.why_unknown(bench.project, lost[:8])
     assert repository.why_unknown(bench.project, "v9") == "git knows no commit 'v9'"
 
 
