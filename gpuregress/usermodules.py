@@ -21,7 +21,6 @@ import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -206,9 +205,8 @@ class _Namespace:
             name = f"gpuregress_user_{len(self._files)}_{name}"
         return self._loaded(name, importlib.util.spec_from_file_location(name, file))
 
-    def _loaded(self, name: str, found: ModuleSpec | None) -> ModuleType:
+    def _loaded(self, name: str, spec: ModuleSpec | None) -> ModuleType:
         """Execute a module under a name."""
-        spec = _from_source(found, self._stamps)
         if spec is None or spec.loader is None:
             raise ImportError("it is not a Python file")
         module = importlib.util.module_from_spec(spec)
@@ -239,9 +237,8 @@ class _Namespace:
         process, before = os.getpid(), dict(sys.modules)
         sys.modules.update(self._modules)
         try:
-            with process_state.restored(self._patches):
+            with process_state.restored(self._patches), _compiled_from_source(self._stamps):
                 sys.path[:] = _path_with(self._folder, *self._above)
-                sys.meta_path.insert(0, _SourceFinder(self._stamps))
                 sys.dont_write_bytecode = True
                 yield
         finally:
@@ -265,56 +262,36 @@ class _Namespace:
                 del sys.modules[name]
 
 
-class _SourceFinder(MetaPathFinder):
-    """Finds what the others find, and has modules that are not installed compiled from their source text.
+@contextlib.contextmanager
+def _compiled_from_source(stamps: dict[str, str]) -> Iterator[None]:
+    """Have modules that are not installed compiled from their source text, whoever finds them.
+
+    Code of a user also loads files by `spec_from_file_location` or with a `SourceFileLoader`, which asks no finder. So
+    the loader's own method is replaced. No lines are kept of an earlier text.
 
     Args:
         stamps: file of such a module → its stamp, added when it is read.
     """
+    cached = SourceFileLoader.get_code
 
-    def __init__(self, stamps: dict[str, str]) -> None:
-        self._stamps = stamps
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Find a module."""
-        for finder in sys.meta_path:
-            # pytest keeps bytecode of its own for the modules in which it rewrites `assert`.
-            if finder is not self and not type(finder).__module__.startswith("_pytest."):
-                spec = finder.find_spec(fullname, path, target)
-                if spec is not None:
-                    return _from_source(spec, self._stamps)
-        return None
-
-
-def _from_source(spec: ModuleSpec | None, stamps: dict[str, str]) -> ModuleSpec | None:
-    if spec is not None and type(spec.loader) is SourceFileLoader and not _is_installed_file(spec.loader.path):
-        spec.loader = _SourceLoader(spec.loader.name, spec.loader.path, stamps)
-        spec.cached = None
-    return spec
-
-
-class _SourceLoader(SourceFileLoader):
-    """Loader of a module that reads no bytecode, and none of the lines that were kept of an earlier text.
-
-    Args:
-        fullname: of the module.
-        path: of its file.
-        stamps: see `_SourceFinder`.
-    """
-
-    def __init__(self, fullname: str, path: str, stamps: dict[str, str]) -> None:
-        super().__init__(fullname, path)
-        self._stamps = stamps
-
-    def get_code(self, fullname: str) -> CodeType | None:  # noqa: ARG002 - the base class's
-        """Compile the source."""
-        text = self.get_data(self.path)
-        self._stamps[self.path] = xxhash.xxh3_128_hexdigest(text)
-        linecache.cache.pop(self.path, None)
-        code: CodeType | None = self.source_to_code(text, self.path)
+    def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
+        if _is_installed_file(loader.path):
+            return cached(loader, fullname)
+        text = loader.get_data(loader.path)
+        stamps[loader.path] = xxhash.xxh3_128_hexdigest(text)
+        linecache.cache.pop(loader.path, None)
+        code: CodeType | None = loader.source_to_code(text, loader.path)
         return code
+
+    finders = sys.meta_path
+    # pytest keeps bytecode of its own for the modules in which it rewrites `assert`.
+    sys.meta_path = [finder for finder in finders if not type(finder).__module__.startswith("_pytest.")]
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        SourceFileLoader.get_code = cached  # type: ignore[method-assign]
+        sys.meta_path = finders
 
 
 def stamp(path: str) -> str:

@@ -210,8 +210,11 @@ def test_a_process_that_a_function_forks_ends_where_it_returns(tmp_path: Path) -
 
 
 def test_only_the_source_text_counts(tmp_path: Path) -> None:
-    names = "import dep, pkg.inner\ndef f(): return WHO, dep.WHO, pkg.WHO, pkg.inner.WHO\n"
-    texts = {"r": f"{names}WHO = 1", **dict.fromkeys(("dep", "pkg__in____init__", "pkg__in__inner"), "WHO = 1")}
+    names = "import dep, pkg.inner\ndef f(): return WHO, dep.WHO, pkg.WHO, pkg.inner.WHO, alone.WHO\n"
+    by_path = "import importlib.util as u\nspec = u.spec_from_file_location('x', __file__[:-4] + 'alone.py')\n"
+    by_path += "alone = u.module_from_spec(spec)\nspec.loader.exec_module(alone)\n"
+    others = ("dep", "pkg__in____init__", "pkg__in__inner", "alone")
+    texts = {"r": f"{names}{by_path}WHO = 1", **dict.fromkeys(others, "WHO = 1")}
 
     def write_at_one_time(who: int) -> None:
         write(tmp_path, **{name: text.replace("WHO = 1", f"WHO = {who}") for name, text in texts.items()})
@@ -223,9 +226,9 @@ def test_only_the_source_text_counts(tmp_path: Path) -> None:
         py_compile.compile(str(path))
     compiled = {path: path.read_bytes() for path in tmp_path.rglob("*.pyc")}
     write_at_one_time(2)
-    assert call(tmp_path) == (2, 2, 2, 2), "bytecode of other code"
+    assert call(tmp_path) == (2, 2, 2, 2, 2), "bytecode of other code"
     write_at_one_time(3)
-    assert call(tmp_path) == (3, 3, 3, 3), "modules of other code"
+    assert call(tmp_path) == (3, 3, 3, 3, 3), "modules of other code"
     shown = usermodules.call_with(f"{tmp_path}/r.py", lambda module: inspect.getsource(module.f))
     assert shown == names.splitlines(keepends=True)[1]
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.pyc")} == compiled, "bytecode was written"
