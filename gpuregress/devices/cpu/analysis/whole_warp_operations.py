@@ -34,7 +34,7 @@ def whole_warp_operations(flow: ControlFlowGraph, parameters: set[str]) -> froze
         return frozenset()
     uniformity = _WarpUniformity(flow, parameters)
     diverged = [index for index in masked if not uniformity.is_whole(index)]
-    # Lanes may meet at two statements with one mask. Where one of the two checks it, the other must name the same lanes.
+    # Lanes may meet at two statements with one mask. Where one of them checks it, the other must name the same lanes.
     checked = {_form(flow.statements[index]) for index in diverged}
     return frozenset(index for index in masked if _form(flow.statements[index]) not in checked)
 
