@@ -146,6 +146,7 @@ class _BufferResults:
     def __init__(self, members: Sequence[GroupMember], buffer: str, user: UserCodeProcess | None) -> None:
         self._members, self._buffer, self._user = members, buffer, user
         self._dumps = [member.dumps[buffer] for member in members]
+        self._rule = members[0].case.compare.get(buffer, Rule())
         self._unreadable: dict[int, GpuregressError] = {}
         positions = range(len(members))
         self._silent = {position for position in positions if self._is_silent(position)}
@@ -154,6 +155,7 @@ class _BufferResults:
         self._left_out = dict(self._elements_left_out())
         self._clusters = self._clustered()
         self._votes = sum(len(cluster.members) for cluster in self._clusters)
+        self._is_doubtful = len(self._clusters) > 1 and self._may_be_poison()
 
     def comparison(self, position: int) -> Comparison | None:
         """Compare a case with the majority of its group; without one, with the largest cluster that is not its own.
@@ -246,8 +248,7 @@ class _BufferResults:
                 clusters.append(_Cluster(alike))
             else:
                 home.members.extend(alike)
-        is_by_function = bool(self._members[0].case.compare.get(self._buffer, Rule()).verify)
-        for position in () if is_by_function else self._left_out:
+        for position in () if self._rule.verify else self._left_out:
             homes = [one for one in clusters if self._is_same(one.leader, position)]
             if not homes:
                 clusters.append(_Cluster([position]))
@@ -259,6 +260,22 @@ class _BufferResults:
         try:
             return self._compare(expected, actual, is_diagnosed=False).same
         except GpuregressError:  # reported where the case itself is compared
+            return False
+
+    def _may_be_poison(self) -> bool:
+        """Whether the largest cluster differs from another one only where it holds what may be the poison, or a result.
+
+        A few narrow integers may be either. If they are the poison, it is the larger cluster that is wrong.
+        """
+        leader, *others = (cluster.leader for cluster in self._clusters)
+        if self._rule.verify or leader in self._unwritten:
+            return False
+        one, dump = self._members[leader], self._dumps[leader]
+        pairs = (BufferPair(self._members[other].case, "agree", dump, self._dumps[other]) for other in others)
+        try:
+            mask = write_coverage.unwritten_parts(one.outcome, dump, or_by_chance=True)
+            return mask is not None and any(pair.compare_without(mask).same for pair in pairs)
+        except GpuregressError:  # as in `_is_same`
             return False
 
     # --- comparisons --------------------------------------------------------------------------------------------------
@@ -317,7 +334,7 @@ class _BufferResults:
     def _of_complete(self, position: int) -> Comparison:
         clusters, total = self._clusters, self._votes
         own = next(cluster for cluster in clusters if position in cluster.members)
-        has_majority = 2 * len(clusters[0].members) > total
+        has_majority = 2 * len(clusters[0].members) > total and not self._is_doubtful
         other = clusters[0] if has_majority else next(cluster for cluster in clusters if cluster is not own)
         compared = self._compare(other.leader, position, is_diagnosed=other is not own)
         if has_majority and compared.same:
@@ -332,4 +349,7 @@ class _BufferResults:
                 f"{compared.difference} from {label}; of {total} cases {theirs} {'has' if theirs == 1 else 'have'} "
                 f"that result and {len(own.members)} this one, so it cannot be told which is wrong"
             )
+            if self._is_doubtful:
+                poisoned = self._members[clusters[0].leader].label
+                message += f"; the elements of {poisoned} may never have been written: --poison twice tells"
         return dataclasses.replace(compared, same=False, message=message)

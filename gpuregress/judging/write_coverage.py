@@ -128,8 +128,13 @@ def is_idle(outcome: Outcome) -> bool:
     return all(dump.buffer in unchanged or is_empty(outcome, dump) for dump in outcome.dumps)
 
 
-def unwritten_parts(outcome: Outcome, dump: Dump) -> Mask | None:
+def unwritten_parts(outcome: Outcome, dump: Dump, *, or_by_chance: bool = False) -> Mask | None:
     """The parts of a dump's elements that still hold the poison; None if every part was written.
+
+    Args:
+        outcome: of the case's run; a second one under another poison tells what is chance.
+        dump: one of its dumps.
+        or_by_chance: whether the elements count that may be results, too.
 
     Returns:
         Shape (elements, parts of the element type).
@@ -139,8 +144,10 @@ def unwritten_parts(outcome: Outcome, dump: Dump) -> Mask | None:
         StorageError: it cannot be read.
     """
     observed, element = outcome.observations, dtypes.parse(dump.dtype)
-    unwritten = observed.unwritten.get(dump.buffer)
-    if unwritten and _by_chance(unwritten, element):
+    unwritten, twice = observed.unwritten.get(dump.buffer), observed.poison_twice.get(dump.buffer)
+    if unwritten and twice is not None:
+        unwritten = twice.unwritten
+    elif unwritten and not or_by_chance and _by_chance(unwritten, element):
         unwritten = None
     if not unwritten and dump.buffer not in observed.partly:
         return None

@@ -11,7 +11,17 @@ from gpuregress import dtypes
 from gpuregress.dump import writer
 from gpuregress.judging import agreement
 from gpuregress.judging.agreement import GroupMember
-from gpuregress.records import Buffer, BufferVerdict, CaseSettings, Observations, Outcome, Rule, Verdict
+from gpuregress.records import (
+    Buffer,
+    BufferVerdict,
+    CaseSettings,
+    Observations,
+    Outcome,
+    PoisonComparison,
+    Rule,
+    UnwrittenElements,
+    Verdict,
+)
 from gpuregress.runner.poison import poison, survey
 from tests import fakes
 from tests.judging.dumps import dump
@@ -170,6 +180,25 @@ def test_narrow_integers_may_hold_the_poison_by_chance(tmp_path: Path) -> None:
     results = [[*values[:60], LEFT, *values[61:]], [*values[:60], 0xFC, *values[61:]]]
     members = [wrote(tmp_path, block, some, Rule(atol=1.0), "uint8") for block, some in enumerate(results)]
     assert [status for status, _ in words(members)] == ["pass", "pass"]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_a_majority_that_may_hold_the_poison_by_chance_is_none(tmp_path: Path, dtype: str) -> None:
+    values: list[Any] = list(range(64))
+    short = [*values[:60], LEFT, *values[61:]]
+    members = [wrote(tmp_path, block, some, dtype=dtype) for block, some in enumerate([short, short, values])]
+    judged = words(members)
+    assert [status for status, _ in judged] == ["differ"] * 3
+    assert all("cannot be told which is wrong; the elements of block=0 may never have" in text for _, text in judged)
+    proven = PoisonComparison(UnwrittenElements(1, 64, ((60, 61),)), None)
+    for number, twice in enumerate((proven, proven, PoisonComparison(None, None))):
+        seen = dataclasses.replace(members[number].outcome.observations, poison_twice={"out": twice})
+        outcome = dataclasses.replace(members[number].outcome, observations=seen)
+        members[number] = dataclasses.replace(members[number], outcome=outcome)
+    assert [status for status, _ in words(members)] == ["differ", "differ", "pass"]
+    odd = wrote(tmp_path, 3, [9, *short[1:]], dtype=dtype)
+    members = [wrote(tmp_path, block, short, dtype=dtype) for block in (4, 5)]
+    assert [status for status, _ in words([*members, odd])] == ["pass", "pass", "differ"]
 
 
 def test_cases_that_change_nothing_are_no_votes(tmp_path: Path) -> None:

@@ -124,7 +124,8 @@ def _number(value: float, column: Column) -> str:
     for known, name in _NAMED.items():
         if abs(value - known) <= room * known:
             return name
-    return f"{value:.6g}"
+    digits = 6 if abs(abs(value) - 1) > 1e-5 else 10  # one that is almost 1 is not shown as 1
+    return f"{value:.{digits}g}"
 
 
 def offset(column: Column) -> Finding | None:

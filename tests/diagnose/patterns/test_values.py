@@ -89,6 +89,11 @@ def test_constant_factor(value: float, name: str, dtype: str) -> None:
     assert (pattern, message) == ("factor", f"all 300 differing elements are {name} times what they should be")
 
 
+def test_a_factor_that_is_almost_one_is_not_shown_as_one() -> None:
+    e = noise("float64", (300,))
+    assert first(e, e * (1 + 3e-7))[1] == "all 300 differing elements are 1.0000003 times what they should be"
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
 def test_constant_offset(dtype: str) -> None:
     e = np.arange(3, 103).astype(dtype)
