@@ -37,6 +37,7 @@ class ControlFlowGraph:
         spinning_blocks: all blocks of the loops of `spins`.
         spin_reads: back edge of a loop that may wait -> the statement by which it sees what other threads write.
         spin_effects: statements of such loops that change more than registers, or read a clock.
+        spin_updates: atomic operations of such loops that may leave memory as it was.
         spin_registers: the registers on which the end of such a loop, or what it does to memory, depends.
         waits: the statements at which a thread may have to wait.
     """
@@ -59,6 +60,7 @@ class ControlFlowGraph:
         self._spinning_loops: list[set[int]] = []
         self.spin_reads: dict[tuple[int, int], int] = {}
         self.spin_effects: set[int] = set()
+        self.spin_updates: set[int] = set()
         self.spin_registers: set[str] = set()
         self.spins = self._spinning_edges()
         self.waits = {index for index, statement in enumerate(self.statements) if effects.waits(statement)}
@@ -217,6 +219,7 @@ class ControlFlowGraph:
             changes = {at for at in inside if effects.changes_more_than_registers(self.statements[at])}
             self.spin_effects |= changes
             updates = {at for at in inside if effects.writes_memory(self.statements[at])}
+            self.spin_updates |= updates - changes
             branches = {self.blocks[index].end - 1 for index in loops[edge]}
             self.spin_registers |= self._slice(loops[edge], updates | changes | branches)[1]
             if polls[edge] or any(self._leaves(index, loops[edge], tainted) for index in loops[edge]):

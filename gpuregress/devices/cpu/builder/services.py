@@ -62,6 +62,9 @@ class Exits(Protocol):
     def note_effect(self, emitter: Services) -> None:
         """Note that a spinning thread has changed memory: its loop may end without another thread."""
 
+    def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
+        """Note an atomic operation of a spinning thread, which may have left memory as it was."""
+
     def last_meeting(self, emitter: Services) -> ir.Value:
         """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""
 

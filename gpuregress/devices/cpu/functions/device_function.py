@@ -87,6 +87,9 @@ class FunctionExits:
     def note_effect(self, emitter: Services) -> None:
         """Do nothing: a called function waits for nobody."""
 
+    def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
+        """Do nothing; see `note_effect`."""
+
     def last_meeting(self, emitter: Services) -> ir.Value:
         """Refuse; see `wait`."""
         _refuse(emitter)

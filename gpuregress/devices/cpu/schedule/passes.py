@@ -410,6 +410,11 @@ class Passes(BlockSchedule):
         if self.stall is not None:
             self.stall.note_change(emitter.builder)
 
+    def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
+        """Note an atomic operation of a spinning thread, which may have left memory as it was."""
+        if self.stall is not None:
+            self.stall.note_update(emitter.builder, pointer, old, new)
+
     def last_meeting(self, emitter: Services) -> ir.Value:
         """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""
         return self.fetch(emitter, "met")

@@ -110,6 +110,10 @@ class BlockSchedule(ABC):
         """Note that a spinning thread has changed memory: its loop may end without another thread."""
         del emitter
 
+    def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
+        """Note an atomic operation of a spinning thread, which may have left memory as it was."""
+        del emitter, pointer, old, new
+
     @abstractmethod
     def last_meeting(self, emitter: Services) -> ir.Value:
         """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.structured import Cell, i32
+from gpuregress.devices.cpu.builder.structured import Cell, i32, i64
 from gpuregress.devices.cpu.builder.types import I32, I64, width
 
 UNCHANGED_PASSES = 8
@@ -14,6 +14,9 @@ SPINNING_PASSES = 4096
 ENDLESS_PASSES = 1 << 20
 """The same where no other block can end the loop: it counts as endless. A loop with a bound ends long before."""
 
+_GOLDEN_RATIO = 0x9E37_79B9_7F4A_7C15
+"""An odd factor that spreads the bits of an address; see Knuth, TAOCP 3, 6.4."""
+
 
 class StallDetector:
     """The counters of one block's passes.
@@ -21,6 +24,8 @@ class StallDetector:
     A pass changes something if a thread comes to a wait outside the loops that spin, or ends; if it has changed memory
     in such a loop; or if a register that it keeps has changed since it was last there. A pass in which a thread waits
     inside such a loop, at a barrier or for its warp, is a part of an iteration: that it changes nothing says nothing.
+    What atomic operations change counts for the pass as a whole: a thread that takes a lock, looks, and gives the lock
+    back leaves memory as it was.
     A register on which neither the end of the loop nor what it writes depends, as a counter of iterations, keeps the
     block running for a while, but it does not bring it further.
 
@@ -31,6 +36,7 @@ class StallDetector:
     def __init__(self, b: ir.IRBuilder) -> None:
         self._arrived, self._changed, self._stepped, self._counted = (Cell(b, i32(0)) for _ in range(4))
         self._unchanged, self._spinning, self._advanced = (Cell(b, i32(0)) for _ in range(3))
+        self._difference = Cell(b, i64(0))
 
     def begin_pass(self, b: ir.IRBuilder) -> None:
         """Begin a pass: nothing has changed in it."""
@@ -38,6 +44,7 @@ class StallDetector:
         self._changed.set(i32(0), b)
         self._stepped.set(i32(0), b)
         self._counted.set(i32(0), b)
+        self._difference.set(i64(0), b)
 
     def note_step(self, b: ir.IRBuilder) -> None:
         """Note that a thread waits for others inside a loop that spins."""
@@ -50,6 +57,14 @@ class StallDetector:
     def note_change(self, b: ir.IRBuilder) -> None:
         """Note that a thread that spins has changed memory."""
         self._changed.set(i32(1), b)
+
+    def note_update(self, b: ir.IRBuilder, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
+        """Add what an atomic operation has changed to the pass's difference: a sum, weighted by a hash of the place."""
+        factor = b.mul(b.ptrtoint(pointer, I64), i64(_GOLDEN_RATIO))
+        weight = b.or_(b.xor(factor, b.lshr(factor, i64(32))), i64(1))
+        change = b.sub(new, old)
+        change = b.trunc(change, I64) if width(change.type) > 64 else b.zext(change, I64)
+        self._difference.set(b.add(self._difference.get(b), b.mul(change, weight)), b)
 
     def compare(self, b: ir.IRBuilder, value: ir.Value, before: ir.Value, *, matters: bool) -> None:
         """Note whether a register of a thread that spins has changed, and whether its loop depends on it."""
@@ -68,7 +83,8 @@ class StallDetector:
             pass_head: where a pass begins.
             most: passes in which threads do nothing but spin.
         """
-        moved = b.or_(self._arrived.get(b), self._changed.get(b))
+        differs = b.zext(b.icmp_unsigned("!=", self._difference.get(b), i64(0)), I32)
+        moved = b.or_(b.or_(self._arrived.get(b), self._changed.get(b)), differs)
         self._advanced.set(b.or_(self._advanced.get(b), moved), b)
         whole = b.xor(self._stepped.get(b), i32(1))
         runs = b.or_(moved, self._counted.get(b))

@@ -72,6 +72,8 @@ def _update(
             whole = emitter.builder.add(old, values[0])
             new = emitter.builder.select(_is_in_another_block(emitter, address, space), whole, new)
         emitter.builder.store(new, where, align=size(type_name))
+        if emitter.index in emitter.flow.spin_updates:
+            emitter.exits.note_update(emitter, where, old, new)
         destination = targets[index]
         if destination is not None:
             emitter.write(destination, old, type_name)

@@ -88,6 +88,17 @@ extern "C" __global__ void taken_by_one(int* flag, int* out)
     do { if (threadIdx.x == 0) seen = atomicCAS(flag, 2, 3); __syncthreads(); } while (seen != 2);
     if (threadIdx.x == 63) out[0] = 1;
 }
+extern "C" __global__ void by_turns(int* flag, int* out)
+{
+    if (blockIdx.x > 0) { while (atomicAdd(out, 0) < 20) atomicCAS(flag, 1, 0); return; }
+    while (atomicAdd(out, 0) < 20) if (atomicCAS(flag, 0, 1) == 0) atomicAdd(out, 1);
+}
+extern "C" __global__ void one_after_the_other(int* flag, int* out)
+{
+    int turn = 63 - (int)threadIdx.x;
+    while (((volatile int*)flag)[0] < 64) atomicCAS(flag, turn, turn + 1);
+    out[0] = 20;
+}
 extern "C" __global__ void vote(volatile int* flag, int* out)
 {
     if (blockIdx.x > 0) flag[0] = 1;
@@ -123,6 +134,13 @@ def test_a_thread_that_counts_while_it_spins(program: Running) -> None:
     flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
     program.launch("counting", 8, 1, flag, out)
     assert ints(out) == [1]
+
+
+@pytest.mark.parametrize(("kernel", "threads"), [("by_turns", 1), ("one_after_the_other", 64)])
+def test_threads_that_spin_and_change_memory_by_atomic_operations(program: Running, kernel: str, threads: int) -> None:
+    flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
+    program.launch(kernel, 2, threads, flag, out)
+    assert ints(out) == [20]
 
 
 @pytest.mark.parametrize("threads", [1, 32])
