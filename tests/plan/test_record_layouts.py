@@ -19,6 +19,7 @@ struct alignas(16) Wide { float x, y, z; };
 struct View { const Pair* pairs; float* out; int n; };
 struct Xy { float x, y; };
 struct Long { float v[5000]; };
+struct Pairs { Pair first; Pair more[2]; };
 namespace fixed { __constant__ Pair one; __device__ Node<int> nodes[2]; }
 __global__ void pair(Pair* p) { p->count = fixed::one.count + fixed::nodes[0].t; }
 __global__ void half_(Half* p) { p->on = true; }
@@ -28,6 +29,7 @@ __global__ void wide(Wide* p) { p->x = 0; }
 __global__ void value(Pair p, View v) { v.out[0] = p.value; }
 __global__ void xy(Xy* p) { p->x = 0; }
 __global__ void long_(Long* p) { p->v[1] = 1; }
+__global__ void pairs(Pairs* p) { p->first.count = p->more[1].count; }
 #define MADE(name, T) __global__ void name(T* p) { p->count = 0; }
 MADE(made, Pair)
 template <typename T> __global__ void any(T* p) { reinterpret_cast<Pair*>(p)->count = 0; }
@@ -51,6 +53,7 @@ GOOD = {
     "bits": ["{ab: uint32, i: int32}", "{ab: uint32, f: float32}"],
     "wide": ["{x: float32, y: float32, z: float32, pad: float32}", "float4", "float32"],
     "xy": ["{x: float32, y: float32}", "{a: float32, b: float32}", "float32", "float2"],
+    "pairs": [PAIR],
     "made": [PAIR],
     "long_": ["float32", "float2"],
     "any<float>": [PAIR, "float32"],
@@ -72,6 +75,8 @@ BAD = {
     ("wide", "float3"): "float3 has 12 bytes and Wide has 16 bytes",
     ("xy", "{y: float32, x: float32}"): "Xy has float x at 0, and the record has it at 4",
     ("long_", "{n: int32, v: float32}"): "Long has float v[0] at 0, where the record has n (int32)",
+    ("pairs", "{value: float32, count: float32}"): "has int first.count at 4, where the record has count (float32)",
+    ("pairs", "{v: float32, c: int32, w: float32, d: int32}"): "the record has 16 bytes and Pairs has 24 bytes",
     ("made", "int32"): "parameter 1 points to Pair of 8 bytes (float value at 0, int count at 4)",
 }
 BAD_ARGUMENTS = {
