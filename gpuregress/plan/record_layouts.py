@@ -213,9 +213,8 @@ def _difference(given: _Given, size: int, type_: TypeLayout, period: int) -> str
         is_bytes = len(inside) == member.size and all(one.size == 1 for one in inside)
         if is_bytes or (inside and member.kind == "opaque"):
             continue
-        if offset >= size and not given.period:
-            break  # it is too short
-        shown_piece = str(there) if there is not None else f"a part of {inside[0]}" if inside else "padding"
+        gap = "ended" if offset >= size and not given.period else "padding"
+        shown_piece = str(there) if there is not None else f"a part of {inside[0]}" if inside else gap
         return f"{name} has {_member_text(member, number, offset)}, where {given.name} has {shown_piece}"
     return None if size == period else f"{given.name} has {_bytes(size)} and {name} has {_bytes(type_.size)}"
 

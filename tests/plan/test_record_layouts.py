@@ -67,7 +67,7 @@ BAD = {
     ("pair", "{count: int32, value: float32}"): "Pair has float value at 0, where the record has count (int32)",
     ("pair", "int32"): "Pair has float value at 0, where the buffer has int32; give the buffer `dtype: " + PAIR,
     ("pair", "{value: float32, count: int32, more: int32}"): "the record has 12 bytes and Pair has 8 bytes",
-    ("half_", "{h: float16, on: bool, mode: int32}"): "Half has bool on at 8, where the record has padding",
+    ("half_", "{h: float16, on: bool, mode: int32}"): "Half has bool on at 8, where the record has ended",
     ("half_", "{h: bfloat16, mode: int32, on: bool}"): "Half has __half h at 0, where the record has h (bfloat16)",
     ("node<long>", NODE): "Node<long> has long t at 8, where the record has t (int32)",
     ("node<int>", NODE.replace("v10: float32", "v10: int32")): "float inner[1].v[0] at 28, where the record has v10",
@@ -76,7 +76,7 @@ BAD = {
     ("xy", "{y: float32, x: float32}"): "Xy has float x at 0, and the record has it at 4",
     ("long_", "{n: int32, v: float32}"): "Long has float v[0] at 0, where the record has n (int32)",
     ("pairs", "{value: float32, count: float32}"): "has int first.count at 4, where the record has count (float32)",
-    ("pairs", "{v: float32, c: int32, w: float32, d: int32}"): "the record has 16 bytes and Pairs has 24 bytes",
+    ("pairs", "{v: float32, c: int32, w: float32, d: int32}"): "Pairs has float more[1].value at 16, where the record has ended",
     ("made", "int32"): "parameter 1 points to Pair of 8 bytes (float value at 0, int count at 4)",
 }
 BAD_ARGUMENTS = {
