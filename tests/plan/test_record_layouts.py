@@ -76,7 +76,10 @@ BAD = {
     ("xy", "{y: float32, x: float32}"): "Xy has float x at 0, and the record has it at 4",
     ("long_", "{n: int32, v: float32}"): "Long has float v[0] at 0, where the record has n (int32)",
     ("pairs", "{value: float32, count: float32}"): "has int first.count at 4, where the record has count (float32)",
-    ("pairs", "{v: float32, c: int32, w: float32, d: int32}"): "Pairs has float more[1].value at 16, where the record has ended",
+    (
+        "pairs",
+        "{v: float32, c: int32, w: float32, d: int32}",
+    ): "Pairs has float more[1].value at 16, where the record has ended",
     ("made", "int32"): "parameter 1 points to Pair of 8 bytes (float value at 0, int count at 4)",
 }
 BAD_ARGUMENTS = {
