@@ -93,6 +93,8 @@ def buffer_problem(dtype: str, type_: TypeLayout) -> str | None:
     if dtype_of_type(type_.name) is not None:  # records are often loaded as vectors
         fits = element.size % type_.size == 0
         return None if fits else f"the record has {_bytes(element.size)} and {type_.name} has {_bytes(type_.size)}"
+    if element.size < type_.size and type_.size % element.size == 0:  # a structure of nothing but these records
+        return _difference(_Given(_parts(element), element.size, "the record"), type_.size, type_, type_.size)
     period = element.size if element.size % type_.size == 0 else type_.size
     given = _Given(_parts(element), 0, "the record")
     return _difference(given, element.size, type_, period) or _exchanged(given.pieces, type_)
@@ -211,7 +213,8 @@ def _difference(given: _Given, size: int, type_: TypeLayout, period: int) -> str
         is_bytes = len(inside) == member.size and all(one.size == 1 for one in inside)
         if is_bytes or (inside and member.kind == "opaque"):
             continue
-        shown_piece = str(there) if there is not None else f"a part of {inside[0]}" if inside else "padding"
+        gap = "ended" if offset >= size and not given.period else "padding"
+        shown_piece = str(there) if there is not None else f"a part of {inside[0]}" if inside else gap
         return f"{name} has {_member_text(member, number, offset)}, where {given.name} has {shown_piece}"
     return None if size == period else f"{given.name} has {_bytes(size)} and {name} has {_bytes(type_.size)}"
 

@@ -249,6 +249,9 @@ def _template_name(text: str) -> str:
     return words[-1] if words else text
 
 
+_QUALIFIERS = ("const", "volatile")
+
+
 class _Scanner:
     """Walks a source's words once, keeping the namespaces it is in."""
 
@@ -359,7 +362,7 @@ def parameter(words: list[str]) -> CxxParameter:
     words = [
         word
         for word in words
-        if word not in ("__restrict__", "__restrict", "restrict", "__grid_constant__", "volatile", "struct", "register")
+        if word not in ("__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "register")
     ]
     array = "[" in words
     if array:
@@ -369,8 +372,8 @@ def parameter(words: list[str]) -> CxxParameter:
         name, words = words[-1], words[:-1]
     pointer = array or "*" in words
     const = "const" in (_pointee([*words, "*"] if array else words) if pointer else words)
-    kept = words if pointer else [word for word in words if word != "const"]
-    if pointer and kept[-1:] == ["const"]:
+    kept = words if pointer else [word for word in words if word not in _QUALIFIERS]
+    while pointer and kept[-1] in _QUALIFIERS:
         kept = kept[:-1]
     return CxxParameter(name, spelled([*kept, "*"] if array else kept), pointer, const, default)
 

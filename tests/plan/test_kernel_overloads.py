@@ -16,7 +16,7 @@ typedef float real;
 __global__ void norm(float* y, int n) { y[0] = n; }
 namespace s {
 struct Own { int a; };
-__global__ void scale(real* y, const int* by) { y[0] = 10 * by[0]; }
+__global__ void scale(real* volatile y, const volatile int* by) { y[0] = 10 * by[0]; }
 __global__ void scale(real* y, int by) { y[0] = 20 * by; }
 __global__ void scale(double* y, int by) { y[0] = 30 * by; }
 __global__ void scale(Pair* y, int by);
@@ -46,17 +46,17 @@ CHOSEN = {
 }
 REFUSED = {
     ("s::scale", "f, by, by"): (
-        "k.cu: 's::scale' is overloaded, and not one alone fits; it has s::scale(real*, const int*), "
+        "k.cu: 's::scale' is overloaded, and not one alone fits; it has s::scale(real*, const volatile int*), "
         "s::scale(real*, int), s::scale(double*, int), s::scale(Pair*, int), s::scale(Own*): "
-        "name it with the types of its parameters, as `kernel: s::scale(real*, const int*)`"
+        "name it with the types of its parameters, as `kernel: s::scale(real*, const volatile int*)`"
     ),
     (
         "s::scale(char*, char)",
         "i, {int8: 1}",
-    ): "k.cu has no kernel 's::scale(char*, char)'; it has s::scale(real*, const int*), ",
+    ): "k.cu has no kernel 's::scale(char*, char)'; it has s::scale(real*, const volatile int*), ",
     ("s::scale(Unknown*)", "i"): "k.cu has no kernel 's::scale(Unknown*)'; it has",
     ("_ZN1s5scaleEPc", "i"): "k.cu has no kernel '_ZN1s5scaleEPc'; it has",
-    ("_Z3oddPc", "i"): "k.cu has no kernel '_Z3oddPc'; it has norm, s::scale(real*, const int*), ",
+    ("_Z3oddPc", "i"): "k.cu has no kernel '_Z3oddPc'; it has norm, s::scale(real*, const volatile int*), ",
     ("s::scale(float*, int)", "d, {int32: 1}"): "the buffer b0 holds float64 and parameter 1 points to float32: give",
 }
 PTX = """\

@@ -19,6 +19,7 @@ struct alignas(16) Wide { float x, y, z; };
 struct View { const Pair* pairs; float* out; int n; };
 struct Xy { float x, y; };
 struct Long { float v[5000]; };
+struct Pairs { Pair first; Pair more[2]; };
 namespace fixed { __constant__ Pair one; __device__ Node<int> nodes[2]; }
 __global__ void pair(Pair* p) { p->count = fixed::one.count + fixed::nodes[0].t; }
 __global__ void half_(Half* p) { p->on = true; }
@@ -28,6 +29,7 @@ __global__ void wide(Wide* p) { p->x = 0; }
 __global__ void value(Pair p, View v) { v.out[0] = p.value; }
 __global__ void xy(Xy* p) { p->x = 0; }
 __global__ void long_(Long* p) { p->v[1] = 1; }
+__global__ void pairs(Pairs* p) { p->first.count = p->more[1].count; }
 #define MADE(name, T) __global__ void name(T* p) { p->count = 0; }
 MADE(made, Pair)
 template <typename T> __global__ void any(T* p) { reinterpret_cast<Pair*>(p)->count = 0; }
@@ -51,6 +53,7 @@ GOOD = {
     "bits": ["{ab: uint32, i: int32}", "{ab: uint32, f: float32}"],
     "wide": ["{x: float32, y: float32, z: float32, pad: float32}", "float4", "float32"],
     "xy": ["{x: float32, y: float32}", "{a: float32, b: float32}", "float32", "float2"],
+    "pairs": [PAIR],
     "made": [PAIR],
     "long_": ["float32", "float2"],
     "any<float>": [PAIR, "float32"],
@@ -64,7 +67,7 @@ BAD = {
     ("pair", "{count: int32, value: float32}"): "Pair has float value at 0, where the record has count (int32)",
     ("pair", "int32"): "Pair has float value at 0, where the buffer has int32; give the buffer `dtype: " + PAIR,
     ("pair", "{value: float32, count: int32, more: int32}"): "the record has 12 bytes and Pair has 8 bytes",
-    ("half_", "{h: float16, on: bool, mode: int32}"): "Half has bool on at 8, where the record has padding",
+    ("half_", "{h: float16, on: bool, mode: int32}"): "Half has bool on at 8, where the record has ended",
     ("half_", "{h: bfloat16, mode: int32, on: bool}"): "Half has __half h at 0, where the record has h (bfloat16)",
     ("node<long>", NODE): "Node<long> has long t at 8, where the record has t (int32)",
     ("node<int>", NODE.replace("v10: float32", "v10: int32")): "float inner[1].v[0] at 28, where the record has v10",
@@ -72,6 +75,11 @@ BAD = {
     ("wide", "float3"): "float3 has 12 bytes and Wide has 16 bytes",
     ("xy", "{y: float32, x: float32}"): "Xy has float x at 0, and the record has it at 4",
     ("long_", "{n: int32, v: float32}"): "Long has float v[0] at 0, where the record has n (int32)",
+    ("pairs", "{value: float32, count: float32}"): "has int first.count at 4, where the record has count (float32)",
+    (
+        "pairs",
+        "{v: float32, c: int32, w: float32, d: int32}",
+    ): "Pairs has float more[1].value at 16, where the record has ended",
     ("made", "int32"): "parameter 1 points to Pair of 8 bytes (float value at 0, int count at 4)",
 }
 BAD_ARGUMENTS = {

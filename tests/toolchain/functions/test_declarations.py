@@ -52,7 +52,7 @@ def test_every_device_function_is_found_and_nothing_else() -> None:
         "a::v1::clampz<T>(T, const T&, T)",
         "a::v1::clampz(float, float)",
         "a::V::sq(float)",
-        "a::V::two(int (&)[3], int*)",
+        "a::V::two(int (&)[3], volatile int*)",
         "put(float&, const float*, unsigned long long)",
         "ext(float)",
         "poly<N, T>(T, T*)",
