@@ -69,11 +69,13 @@ class CheckResult:
         message: "" if the property holds.
         broken: mask of the elements that break it; None if the property is of the whole buffer.
         worst: the element that breaks it most, if the property has degrees.
+        unanswered: whether the user's function raised, or returned no bool.
     """
 
     message: str = ""
     broken: Mask | None = None
     worst: int | None = None
+    unanswered: bool = False
 
 
 @float_environment.default()
@@ -117,6 +119,7 @@ def run(
         worst=None if result.worst is None else _element(subject, result.worst),
         first=_first(subject, result.broken),
         message=f"{check.name}: {result.message}" if result.message else "",
+        unanswered=result.unanswered,
     )
 
 
@@ -371,10 +374,12 @@ def _python(subject: CheckedBuffer, setting: str) -> CheckResult:
     try:
         function = user_functions.load(setting)
     except UsageError as error:
-        return CheckResult(str(error))
+        return CheckResult(str(error), unanswered=True)
     shaped = user_functions.for_user(subject.array.reshape(subject.shape), subject.element_type)
-    good, message = user_functions.answer(function, shaped, subject.case)
-    return CheckResult() if good else CheckResult(message or "says no")
+    answer = user_functions.answer(function, shaped, subject.case)
+    if answer.is_good:
+        return CheckResult()
+    return CheckResult(answer.message or "says no", unanswered=not answer.is_given)
 
 
 CHECKS: dict[str, Callable[[CheckedBuffer, Any], CheckResult]] = {

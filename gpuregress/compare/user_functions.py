@@ -17,10 +17,26 @@ from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import UsageError
+from gpuregress.frozen import dataclass
 from gpuregress.numeric.ordinals import Array
 from gpuregress.records import Comparison
 
 Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a predicate of the user says.
+
+    Attributes:
+        is_good: its answer.
+        message: its message, "" for none.
+        is_given: whether it came to an answer; not where it raised, or returned something else.
+    """
+
+    is_good: bool
+    message: str
+    is_given: bool = True
 
 
 def load(path: str) -> Function:
@@ -46,7 +62,7 @@ def for_user(array: Array, element_type: ElementType) -> Array:
     return np.array(array)
 
 
-def answer(function: Function, *arguments: Any, **named: Any) -> tuple[bool, str]:
+def answer(function: Function, *arguments: Any, **named: Any) -> Answer:
     """Call a predicate of the user.
 
     Args:
@@ -54,18 +70,17 @@ def answer(function: Function, *arguments: Any, **named: Any) -> tuple[bool, str
         arguments: of the call, by position.
         named: of the call, by name.
 
-    Returns:
-        Its answer and its message ("" for none); False with a message for an error or another result.
     """
     try:
         returned = function(*arguments, **named)
     except Exception as wrong:  # noqa: BLE001 - whatever the user's code raises is their failure
-        return False, f"{_name(function)} raised {usermodules.describe_error(wrong)}"
+        return Answer(False, f"{_name(function)} raised {usermodules.describe_error(wrong)}", is_given=False)
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | np.bool_):
-        return bool(returned[0]), str(returned[1])
+        return Answer(bool(returned[0]), str(returned[1]))
     if isinstance(returned, bool | np.bool_):
-        return bool(returned), "" if returned else f"{_name(function)} says no"
-    return False, f"{_name(function)} returned {_describe(returned)}, not a bool or (bool, message)"
+        return Answer(bool(returned), "" if returned else f"{_name(function)} says no")
+    message = f"{_name(function)} returned {_describe(returned)}, not a bool or (bool, message)"
+    return Answer(False, message, is_given=False)
 
 
 def _name(function: Function) -> str:
@@ -96,16 +111,17 @@ def verify(
     """
     kind = request.element_type
     own, own_kind = unconverted or (actual, kind)
-    same, message = _verified(request, (expected.reshape(request.shape), kind), (own.reshape(request.shape), own_kind))
+    verified = _verified(request, (expected.reshape(request.shape), kind), (own.reshape(request.shape), own_kind))
     changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
-        same=same,
+        same=verified.is_good,
         rule=description.rule(request.rule),
         identical=changed == 0,
         changed=changed,
-        differing=0 if same else changed,
+        differing=0 if verified.is_good else changed,
         multiset_same=multiset_same,
-        message=message,
+        message=verified.message,
+        unanswered=not verified.is_given,
     )
 
 
@@ -118,15 +134,19 @@ def verify_unlike(request: ComparisonRequest, expected: Array, expected_type: El
         expected_type: of its elements.
         actual: in its own shape.
     """
-    same, message = _verified(request, (expected, expected_type), (actual, request.element_type))
+    verified = _verified(request, (expected, expected_type), (actual, request.element_type))
     return request.result(
-        same=same, rule=description.rule(request.rule), differing=0 if same else request.total, message=message
+        same=verified.is_good,
+        rule=description.rule(request.rule),
+        differing=0 if verified.is_good else request.total,
+        message=verified.message,
+        unanswered=not verified.is_given,
     )
 
 
 def _verified(
     request: ComparisonRequest, expected: tuple[Array, ElementType], actual: tuple[Array, ElementType]
-) -> tuple[bool, str]:
+) -> Answer:
     """Ask the user's function, with the arguments that it declares."""
     sides = [for_user(*side) for side in (expected, actual)]
     given = {
@@ -138,9 +158,9 @@ def _verified(
     try:
         function = load(str(request.rule.verify))
     except UsageError as error:
-        return False, str(error)
+        return Answer(False, str(error), is_given=False)
     parameters = verify_parameters.of_function(function)
     wrong = verify_parameters.problem(_name(function), parameters)
     if wrong:
-        return False, wrong
+        return Answer(False, wrong, is_given=False)
     return answer(function, *sides, **{name: given[key] for name, key in verify_parameters.chosen(parameters).items()})

@@ -92,7 +92,9 @@ class UserCodeProcess:
         """
         rule, actual = pair.request.rule, pair.actual
         request = UserCodeRequest(pair.case, actual, None, pair.against, pair.expected, rule)
-        failed = Comparison(actual.buffer, pair.against, "verify", same=False, identical=False, of=actual.count)
+        failed = Comparison(
+            actual.buffer, pair.against, "verify", same=False, identical=False, of=actual.count, unanswered=True
+        )
         return self._call(request, str(rule.verify), failed)
 
     def check(self, check: Check, case: Case, actual: Dump) -> Comparison:
@@ -102,7 +104,9 @@ class UserCodeProcess:
             HarnessError: the process was killed from outside.
             Interrupted: the user asked to stop.
         """
-        failed = Comparison(actual.buffer, "check", check.name, same=False, identical=False, of=actual.count)
+        failed = Comparison(
+            actual.buffer, "check", check.name, same=False, identical=False, of=actual.count, unanswered=True
+        )
         return self._call(UserCodeRequest(case, actual, check), str(check.setting), failed)
 
     def _call(self, request: UserCodeRequest, function: str, failed: Comparison) -> Comparison:

@@ -97,6 +97,7 @@ class Comparison:
         first_wrong: the launch after which it first differed, None where that is not known.
         tolerance_share: the largest part of its tolerance that an element used, over 1 where one broke it; None without
             a tolerance, and where an element broke it by no finite part (a NaN, an error where none is allowed).
+        unanswered: whether the user's function that decides raised, died or returned no bool, so that nothing is known.
     """
 
     buffer: str
@@ -118,6 +119,7 @@ class Comparison:
     accuracy: AccuracyReport | None = None
     first_wrong: FirstWrong | None = None
     tolerance_share: float | None = None
+    unanswered: bool = False
 
     @property
     def difference(self) -> str:

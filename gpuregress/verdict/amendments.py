@@ -91,13 +91,19 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str, case: 
     return dataclasses.replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)
 
 
+def _is_undecided(decided: Verdict) -> bool:
+    """Whether a function of the user did not run to its end, so that a buffer was compared with nothing."""
+    references_failed = decided.outcome is not None and bool(decided.outcome.observations.reference_errors)
+    return references_failed or any(one.unanswered for buffer in decided.buffers for one in buffer.comparisons)
+
+
 def _is_known(decided: Verdict, known: KnownFailing, case: Case) -> bool:
     """Whether a failure is the known one, with nothing else beside it that fails the case."""
     outcome = decided.outcome
     if known.fault and outcome is not None:  # a GPU calls a deadlock a timeout
         is_kind = decided.status in ("fault", "timeout") and is_fault_kind(outcome, known.fault)
-    elif decided.status == "differ" and outcome is not None and outcome.observations.reference_errors:
-        is_kind = known.status == "error"  # a reference did not run, so its buffer was compared with nothing
+    elif decided.status == "differ" and _is_undecided(decided):
+        is_kind = known.status == "error"
     else:
         is_kind = decided.status == known.status and known.fault in ("", decided.status)
     if not is_kind:

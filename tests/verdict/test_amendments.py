@@ -9,6 +9,7 @@ import pytest
 from gpuregress.records import (
     BufferVerdict,
     CaseSettings,
+    Comparison,
     CostComparison,
     DeviceInfo,
     Fault,
@@ -99,6 +100,10 @@ def test_a_reference_that_fails_is_no_known_difference() -> None:
     known = [dataclasses.replace(KNOWN, **keys) for keys in ({}, {"buffer": "sum"}, {"status": "error"})]
     found = [with_known_failure(failing, one, "2026-05-31", CASE).status for one in known]
     assert found == ["differ", "differ", "skip"]
+    unanswered = Comparison("sum", "check", "python", same=False, identical=False, of=4, unanswered=True)
+    judged = BufferVerdict("sum", "differ", comparisons=(unanswered,))
+    failing = dataclasses.replace(_verdict("differ", "sum: python: f raised KeyError"), buffers=(judged,))
+    assert [with_known_failure(failing, one, "2026-05-31", CASE).status for one in known] == found
     assert KnownFailing("2026-06-01", "", "timeout", "timeout").failure == "timeout"
 
 
