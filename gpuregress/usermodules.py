@@ -132,7 +132,9 @@ def describe_error(wrong: BaseException, file: str = "") -> str:
         last = max((at for at, frame in enumerate(frames) if frame.filename.startswith(ours)), default=-1)
         theirs = frames[last + 1 :]
     where = f" (line {theirs[-1].lineno} of {Path(theirs[-1].filename).name})" if theirs else ""
-    text = first_words(str(wrong))
+    text = ""
+    with contextlib.suppress(Exception):  # their __str__ may raise
+        text = first_words(str(wrong))
     return f"{type(wrong).__name__}{': ' + text if text else ''}{where}"
 
 

@@ -241,11 +241,13 @@ def test_only_the_source_text_counts(tmp_path: Path) -> None:
         ("r.py:g", "has no function 'g'; it has: f"),
         ("broken.py:f", r"cannot be imported: ZeroDivisionError: .*line 2 of broken.py"),
         ("leaves.py:f", "cannot be imported: SystemExit"),
+        ("silent.py:f", r"cannot be imported: E \(line 3 of silent.py\)"),
         ("r.py", "names no function"),
     ],
 )
 def test_what_cannot_be_loaded_is_said(tmp_path: Path, function: str, message: str) -> None:
-    write(tmp_path, r="def f(): pass", broken="\n1 / 0", leaves="raise SystemExit(3)")
+    silent = "class E(Exception):\n    def __str__(self): raise ValueError\nraise E"
+    write(tmp_path, r="def f(): pass", broken="\n1 / 0", leaves="raise SystemExit(3)", silent=silent)
     with pytest.raises(UserModuleError, match=message):
         load(f"{tmp_path}/{function}")
 

@@ -113,7 +113,8 @@ def draft_kernels(
         if len(paths) == 1:
             _refuse_existing(paths[0])
         raise UsageError(f"the jobs of all {len(paths)} kernels are already there and are left as they are")
-    others = tuple(str(one) for one in declared if one not in chosen)
+    listed = zip(declared, cxx_declarations.listed(declared), strict=True)
+    others = tuple(name for one, name in listed if one not in chosen)
     named = tuple(map(str, functions))
     made = [
         Draft(path, str(one), others, named, is_kept=True)
@@ -297,5 +298,5 @@ def _choose(declared: Sequence[Declaration], kernel: str | None, source: Path) -
     for one in declared:
         if kernel in (one.name, str(one), one.name.rpartition("::")[2], one.signature()):
             return one
-    there = ", ".join(map(str, declared)) or "none, but device functions (--function NAME)"
+    there = ", ".join(cxx_declarations.listed(declared)) or "none, but device functions (--function NAME)"
     raise UsageError(f"{source} has no kernel {kernel!r}; it has: {there}")

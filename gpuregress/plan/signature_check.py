@@ -440,7 +440,7 @@ def _fits(own: ElementType, pointee: ElementType) -> bool:
     if any(len(one) != 1 for one in scalars):
         return True  # a record, which the compiled types are compared with
     (one,), (other,) = scalars
-    if one.holds(other) or 1 in (one.size, other.size):
+    if one.holds(other) or one.size == 1 or (other.size == 1 and other.name != "bool"):
         return True
     return one.size == other.size == 2 and one.is_float != other.is_float  # bits of a half are often kept as uint16
 

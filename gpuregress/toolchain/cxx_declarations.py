@@ -100,6 +100,12 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     return tuple(declared.values())
 
 
+def listed(declared: Sequence[Declaration]) -> list[str]:
+    """Write kernels for a message: one that shares its name with another one has the types of its parameters."""
+    names = Counter(one.name for one in declared)
+    return [one.signature() if names[one.name] > 1 else str(one) for one in declared]
+
+
 def name_parameters(entry: Entry, kernel: str, declared: Iterable[Declaration]) -> Entry:
     """Complete an entry with the names and kinds of parameters from the source.
 

@@ -302,7 +302,11 @@ def test_what_the_host_code_sets_to_nothing_is_told_and_overloads_are_told_apart
     assert any(one.startswith(told) for one in first.remarks)
     assert first.needed[0] == "y: its contents"
     jobs = [yaml.safe_load(one.path.read_text()) for one in (first, second)]
-    assert [job["launches"][0]["kernel"] for job in jobs] == ["add(int*, const int*)", "add(double*, const int*)"]
+    kernels = ["add(int*, const int*)", "add(double*, const int*)"]
+    assert [job["launches"][0]["kernel"] for job in jobs] == kernels
+    path, target = project.root / "kernels/mine.cu", project.configs / "third.yaml"
+    third = new.draft_kernels(project, path, kernel=kernels[0], target=target)
+    assert third[0].others == (kernels[1],)
     assert "fill" not in jobs[0]["buffers"]["y"]
     assert jobs[0]["buffers"]["x"]["fill"] == {"value": 3}
     assert [jobs[0]["buffers"][name]["symbol"] for name in ("table", "hits")] == ["table", "hits"]

@@ -67,9 +67,9 @@ def test_buffers_against_what_pointers_point_to(tmp_path: Path) -> None:
     assert "launches[0].args[0]: the buffer x holds float64 and parameter 'x' points to float32 (real*)" in message
     assert "`dtype: float32`, or write {pointer: x} to pass its memory as it is" in message
     assert pointer_errors(tmp_path, "scaled<float>", "{pointer: x}") == ""
-    assert "the buffer y holds float32 and parameter 'y' points to int32 (T*)" in pointer_errors(
-        tmp_path, "scaled<int>"
-    )
+    for type_, dtype in (("int", "int32"), ("bool", "bool")):
+        message = pointer_errors(tmp_path, f"scaled<{type_}>")
+        assert f"the buffer y holds float32 and parameter 'y' points to {dtype} (T*)" in message
 
 
 def test_an_integer_is_no_float_of_its_size(tmp_path: Path) -> None:

@@ -75,9 +75,7 @@ def _other_name(name: str, kernels: Sequence[Declaration], where: str, text: str
     source = CxxText(text)
     views = declarations.views(source, Macros([source.macros]))
     found = [one for view in views for one in view.declarations if wanted in one.names]
-    names = [kernel.name for kernel in kernels]
-    shown = [one.signature() if names.count(one.name) > 1 else str(one) for one in kernels]
-    there = _there(name, shown, "no __global__ function")
+    there = _there(name, cxx_declarations.listed(kernels), "no __global__ function")
     for one in found:
         line = text.count("\n", 0, one.start) + 1
         if one.kind in ("function", "prototype") and not one.is_device:
