@@ -133,13 +133,11 @@ class ControlFlowGraph:
     def _slice(self, loop: set[int], criteria: set[int]) -> tuple[set[int], set[str]]:
         """Return the statements of a loop that some of its statements depend on, and the registers that those read."""
         inside = self._statements_of(loop)
-        used = {name for at in criteria for name in effects.reads(self.statements[at])}
+        used = {name for at in criteria for name in _reads(self.statements[at])}
         found: set[int] = set()
-        while more := {
-            at for at in inside if at not in found and not used.isdisjoint(effects.sets(self.statements[at]))
-        }:
+        while more := {at for at in inside if at not in found and not used.isdisjoint(_sets(self.statements[at]))}:
             found |= more
-            used |= {name for at in more for name in effects.reads(self.statements[at])}
+            used |= {name for at in more for name in _reads(self.statements[at])}
         return found, used
 
     def targets(self, instruction: Instruction) -> tuple[str, ...]:
@@ -245,8 +243,8 @@ class ControlFlowGraph:
         """Whether a register that some statements of a loop set depends on itself."""
         needs: dict[str, set[str]] = {}
         for at in statements:
-            for name in effects.sets(self.statements[at]):
-                needs.setdefault(name, set()).update(effects.reads(self.statements[at]))
+            for name in _sets(self.statements[at]):
+                needs.setdefault(name, set()).update(_reads(self.statements[at]))
         for name in needs:
             seen, pending = set[str](), [name]
             while pending:
@@ -277,8 +275,8 @@ class ControlFlowGraph:
             before = len(tainted)
             is_shared = False
             for statement in self.statements:
-                if not tainted.isdisjoint(effects.reads(statement)):
-                    tainted.update(effects.sets(statement))
+                if not tainted.isdisjoint(_reads(statement)):
+                    tainted.update(_sets(statement))
                     is_shared = is_shared or effects.is_shared_access(statement, MemoryEffect.WRITE)
             # One thread of a block looks, and tells the others through shared memory.
             if is_shared:
@@ -320,6 +318,20 @@ class ControlFlowGraph:
 def _may_end(statement: Statement | None) -> bool:
     """Whether a thread may exit or return at the end of a block."""
     return isinstance(statement, Instruction) and info(statement).control is Control.LEAVE
+
+
+def _reads(statement: Statement) -> tuple[str, ...]:
+    """The registers that a statement uses, and the argument of an inlined call."""
+    is_read = isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.READ
+    name = effects.argument(statement) if is_read else ""
+    return (*effects.reads(statement), name) if name else effects.reads(statement)
+
+
+def _sets(statement: Statement) -> tuple[str, ...]:
+    """The registers that a statement defines, and the argument of an inlined call."""
+    is_written = isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.WRITE
+    name = effects.argument(statement) if is_written else ""
+    return (*effects.sets(statement), name) if name else effects.sets(statement)
 
 
 def _counts(statement: Statement) -> bool:

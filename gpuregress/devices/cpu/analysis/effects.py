@@ -17,6 +17,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Register,
     Selected,
     Statement,
+    Symbol,
     TextureAddress,
     Vector,
 )
@@ -154,6 +155,8 @@ def changes_more_than_registers(statement: Statement) -> bool:
     if isinstance(statement, Call) or any("clock" in name or "timer" in name for name in reads(statement)):
         return True
     effect = info(statement).memory
+    if argument(statement):
+        return False
     if effect is MemoryEffect.UPDATE:
         value = statement.operands[-1] if statement.operands else None
         keeps = "cas" in statement.modifiers or isinstance(value, Integer)
@@ -171,7 +174,18 @@ def writes_memory(statement: Statement) -> bool:
 def stores(statement: Statement) -> bool:
     """Whether a statement writes memory, or calls a function; an atomic operation is no store."""
     is_update = isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.UPDATE
-    return writes_memory(statement) and not is_update
+    return writes_memory(statement) and not is_update and not argument(statement)
+
+
+def argument(statement: Statement) -> str:
+    """The name of the argument or result of an inlined call that a statement reads or writes; "" for others.
+
+    The thread alone has it, and each iteration of a loop writes it before it reads it: it is like a register.
+    """
+    if not isinstance(statement, Instruction) or space_of(statement) != "param":
+        return ""
+    addresses = (item.base for item in statement.operands if isinstance(item, Address))
+    return next((base.name for base in addresses if isinstance(base, Symbol)), "")
 
 
 def is_coherent_read(statement: Statement) -> bool:

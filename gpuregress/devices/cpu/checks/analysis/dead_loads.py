@@ -185,7 +185,8 @@ class _Loads:
             return condition
         made = self._definition[condition.register]
         is_equal = made.opcode == "setp" and made.modifiers[0] == ("ne" if condition.negated else "eq")
-        if not (self._is_row and is_equal and len(made.operands) == 3 and isinstance(made.operands[2], Integer)):
+        is_single = len(made.operands) == 3 and isinstance(made.operands[0], Register)  # not `setp.eq %p|%q`
+        if not (self._is_row and is_equal and is_single and isinstance(made.operands[2], Integer)):
             return None
         masked, mask = made.operands[1], -1
         source = self._definition.get(masked.name) if isinstance(masked, Register) else None

@@ -221,7 +221,7 @@ class _Block:
             self.far[thread] = fence
             woken += self.narrow.pop(thread, [])
         for seen in woken:
-            self._activate(thread, stamp, _Seen(seen.place, seen.first, seen.end, seen.is_far or is_far))
+            self._activate(thread, stamp, _Seen(seen.place, seen.first, seen.end, is_far))
 
     def _activate(self, thread: int, stamp: int, seen: _Seen) -> None:
         for reads, number in ((self.of_threads, thread), (self.of_warps, thread // 32)):

@@ -54,6 +54,7 @@ LIVE = {
     "branch": f"setp.gt.u32 %p1, %v, 99; @%p1 bra over; st.global.u32 [%a+128], %t; over: {STORE}",
     "address": f"mul.wide.u32 %rd2, %v, 0; add.s64 %rd3, %a, %rd2; ld.global.u32 %r2, [%rd3+128]; {STORE}",
     "shuffled_to_some": SHUFFLE + "@%k st.global.u32 [%a], %v;",
+    "opposite": f"{SHUFFLE} setp.eq.u32 %p1|%p2, %t, 0; @%p2 st.global.u32 [%a+128], %v; @%p st.global.u32 [%a], %t;",
     "guard_set_twice": f"setp.eq.u32 %p1, %t, 99; @%k setp.eq.u32 %p1, %t, %t; @%p1 st.global.u32 [%a], %v; {STORE}",
     "vote": f"setp.gt.u32 %p1, %v, 9; vote.sync.any.pred %p2, %p1, -1; @%p2 st.global.u32 [%a+128], %t; {STORE}",
 }

@@ -99,6 +99,12 @@ extern "C" __global__ void one_after_the_other(int* flag, int* out)
     while (((volatile int*)flag)[0] < 64) atomicCAS(flag, turn, turn + 1);
     out[0] = 20;
 }
+__noinline__ __device__ int look(volatile int* flag) { return *flag; }
+extern "C" __global__ void by_a_call(int* flag, int* out)
+{
+    if (blockIdx.x > 0) { if (threadIdx.x == 0) atomicExch(flag, 1); return; }
+    if (threadIdx.x == 0) { while (!look(flag)) {} out[0] = 20; }
+}
 extern "C" __global__ void vote(volatile int* flag, int* out)
 {
     if (blockIdx.x > 0) flag[0] = 1;
@@ -136,8 +142,8 @@ def test_a_thread_that_counts_while_it_spins(program: Running) -> None:
     assert ints(out) == [1]
 
 
-@pytest.mark.parametrize(("kernel", "threads"), [("by_turns", 1), ("one_after_the_other", 64)])
-def test_threads_that_spin_and_change_memory_by_atomic_operations(program: Running, kernel: str, threads: int) -> None:
+@pytest.mark.parametrize(("kernel", "threads"), [("by_turns", 1), ("one_after_the_other", 64), ("by_a_call", 64)])
+def test_threads_that_spin_by_atomic_operations_or_calls(program: Running, kernel: str, threads: int) -> None:
     flag, out = program.put("flag", np.zeros(1, np.int32)), program.put("out", np.zeros(1, np.int32))
     program.launch(kernel, 2, threads, flag, out)
     assert ints(out) == [20]

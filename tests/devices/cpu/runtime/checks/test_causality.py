@@ -41,6 +41,7 @@ BODIES = {
     "flag": PASS.format("__threadfence();", WAIT, "__threadfence();"),
     "flag_unfenced_racy": PASS.format("", WAIT, "__threadfence();"),
     "flag_narrow_racy": PASS.format("__threadfence_block();", WAIT, "__threadfence();"),
+    "flag_narrow_behind_racy": PASS.format("__threadfence();", WAIT, "__threadfence_block();"),
     "lock": LOCK.format("__threadfence();", "__threadfence();"),
     "lock_unfenced_racy": LOCK.format("", ""),
     "last_block": LAST.format("__threadfence();"),
