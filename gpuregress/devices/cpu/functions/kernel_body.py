@@ -44,7 +44,9 @@ class Body:
         self.emitter = FunctionEmitter(unit, function, self.view, self.thread)
         self.slots = Slots(clustered=self.clustered)
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
-        self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
+        stack = STACK_BYTES if self.has_calls else 0
+        self.local_bytes = self.emitter.frame.local_bytes + stack
+        self.declared_local_bytes = self.emitter.frame.declared_local_bytes + stack
         spins_globally = any(space_of(item) != "shared" for item in self._spin_reads())
         self.number: Cell
         """The running block; set when the loop over blocks is built."""
