@@ -26,6 +26,8 @@ _GAP = 64
 """Bytes. A multiple of the usual alignments, so that a gap moves all that follows by this and no more."""
 _MOST_ALIGNED = 16
 """Bytes that the compiler aligns an array to, where the source does not ask for more."""
+_ROUNDS = 3
+"""Statements that an address is followed through: the sum with an index, the access, what becomes of the value."""
 _MARK, _FLAG = "gpuregress_array", "gpuregress_flag"
 _NOT_LOCAL = re.compile(r"\b(?:static|extern|constexpr|typedef|thread_local|__\w+__)\b")
 
@@ -106,6 +108,15 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement without the numbers of its registers, those, and the offset in the depot that it names."""
+
+    shape: str
+    registers: tuple[str, ...]
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Array:
     """A local array: its first byte in the depot with gaps, and its bytes."""
 
@@ -152,7 +163,7 @@ def _edits(function: list[_Line], padded: list[_Line]) -> list[LineEdit]:
     """The edits of one function; none where the padded one differs by more than its gaps and the order."""
     depots = [(line, match) for line in function if (match := _DEPOT.fullmatch(line.text))]
     gaps, arrays = _layout(padded)
-    places = _places(function, padded)
+    places = _places(function, padded, arrays)
     if len(depots) != 1 or not arrays or places is None:
         return []
     (line, depot) = depots[0]
@@ -202,48 +213,84 @@ def _layout(padded: list[_Line]) -> tuple[list[int], list[_Array]]:
     return sorted(gaps), sorted(arrays, key=attrgetter("start"))
 
 
-def _places(function: list[_Line], padded: list[_Line]) -> dict[int, int] | None:
+def _places(function: list[_Line], padded: list[_Line], arrays: Sequence[_Array]) -> dict[int, int] | None:
     """The offsets of a function in its depot → those in the padded one; None where the functions differ otherwise.
 
-    The compiler may order the statements of a block in another way.
+    The compiler may order the statements of a block, and the arrays, in another way. So offsets are paired that are
+    used alike; where several are, they must be of arrays of one size.
+
+    Args:
+        function: the function.
+        padded: the one with gaps.
+        arrays: those between gaps.
     """
-    own, own_offsets = _statements(function)
-    others, other_offsets = _statements(padded)
-    if own != others or len(own_offsets) != len(other_offsets):
+    own, others = _statements(function), _statements(padded)
+    if Counter(statement.shape for statement in own) != Counter(statement.shape for statement in others):
         return None
+    uses, other_uses = _uses(own), _uses(others)
     found: dict[int, int] = {}
-    for offset, other in zip(sorted(own_offsets), sorted(other_offsets), strict=True):
-        if found.setdefault(offset, other) != other:  # the end of an array and the start of the next one
+    for use, offsets in uses.items():
+        alike = other_uses.get(use, ())
+        if len(offsets) != len(alike) or len({_size_at(place, arrays) for place in alike}) > 1:
             return None
-    return found
+        for offset, place in zip(sorted(offsets), sorted(alike), strict=True):
+            if found.setdefault(offset, place) != place:  # the end of an array and the start of the next one
+                return None
+    return found if len(set(found.values())) == len(found) else None
 
 
-def _statements(function: list[_Line]) -> tuple[Counter[str], list[int]]:
-    """The statements of a function but for those of its gaps, without names of registers and labels.
+def _size_at(place: int, arrays: Sequence[_Array]) -> int:
+    """The bytes of the array that an offset lies in; 0 where it lies in none."""
+    return next((one.size for one in arrays if one.start <= place < one.start + one.size), 0)
+
+
+def _uses(statements: list[_Statement]) -> dict[int, set[int]]:
+    """Group the offsets in the depot by how they are used: which statements the values made of them go through.
+
+    Color refinement of the graph of statements and registers (Weisfeiler and Leman). Registers that hold no addresses
+    have no colors: a constant that is made anew would change them.
+    """
+    colors: dict[str, int] = {}
+    for _ in range(_ROUNDS):
+        neighbours: dict[str, list[int]] = {}
+        for statement in statements:
+            own = tuple(colors.get(register, 0) for register in statement.registers)
+            for position, register in enumerate(statement.registers):
+                if not register.startswith("%rd"):
+                    continue
+                neighbours.setdefault(register, []).append(hash((statement.shape, position, own)))
+        colors = {register: hash(tuple(sorted(found))) for register, found in neighbours.items()}
+    uses: dict[int, set[int]] = {}
+    for statement in statements:
+        if statement.offset is not None:
+            use = hash((statement.shape, *(colors.get(register, 0) for register in statement.registers)))
+            uses.setdefault(use, set()).add(statement.offset)
+    return uses
+
+
+def _statements(function: list[_Line]) -> list[_Statement]:
+    """The statements of a function but for those of its gaps.
 
     Moves are left out: how often a block makes a constant or an address anew depends on the order of its statements.
-
-    Returns:
-        the statements, and the offsets in the depot that they name.
     """
     of_gaps = {
         register for line in function if (match := _ARRAY.fullmatch(line.text)) for register in match.group(2, 3)
     }
-    statements: Counter[str] = Counter()
-    offsets: list[int] = []
+    statements: list[_Statement] = []
     for line in function:
         text = _explicit(line.text)
         if _NO_STATEMENT.match(text) or _DEPOT.fullmatch(text):
             continue
-        register = _REGISTER.search(text)
+        registers = tuple(match[0] for match in _REGISTER.finditer(text))
         if _FLAG in text:
-            of_gaps |= {match[0] for match in _REGISTER.finditer(text)}
+            of_gaps |= set(registers)
         elif (match := _TEST.fullmatch(text)) is not None and match[2] in of_gaps:
             of_gaps.add(match[1])
-        elif register is None or register[0] not in of_gaps:
-            offsets += [int(match[2]) for match in _PLACE.finditer(text)]
-            statements[_LABEL.sub("$L", _REGISTER.sub(r"\1", _PLACE.sub(r"\1", text)))] += 1
-    return statements, offsets
+        elif not registers or registers[0] not in of_gaps:
+            place = _PLACE.search(text)
+            shape = _LABEL.sub("$L", _REGISTER.sub(r"\1", _PLACE.sub(r"\1", text)))
+            statements.append(_Statement(shape, registers, int(place[2]) if place is not None else None))
+    return statements
 
 
 def _explicit(text: str) -> str:
@@ -276,8 +323,10 @@ def _starts(places: Mapping[int, int], gaps: Sequence[int], arrays: Sequence[_Ar
     if spans[0][0] < 0 or spans[-1][1] > size:
         return {}
     for offset, place in others:
-        if place - offset in found:  # outside of its array by a constant
-            continue
+        if (array := found.get(place - offset)) is not None:
+            if array.start - _GAP <= place < array.start + array.size + _GAP:  # outside by a constant
+                continue
+            return {}
         is_gap = any(gap <= place < gap + _GAP for gap in gaps)
         is_near = any(abs(place - offset - moved) < _MOST_ALIGNED for moved in found)
         if is_gap or is_near or any(start <= offset < end for start, end in spans):
