@@ -2,9 +2,9 @@
 
 NVVM lays the local arrays of a function out as one variable, `__local_depot0`, in which the end of an array and the
 start of the next one are the same number: PTX alone does not tell which array an address was made of. So the source is
-compiled once more, with a gap on either side of each array. Where that PTX is the normal one but for the gaps, a number
-belongs to the array whose gaps moved it by as much, and the lines of the normal PTX can be edited: each array becomes a
-variable. Where it is not, nothing is changed.
+compiled once more, with a gap on either side of each array, whose place the PTX tells. Where both make and use the same
+addresses of local memory, but for the offsets, these tell the array, and the lines of the normal PTX can be edited:
+each array becomes a variable. Where they do not, nothing is changed. PTX with gaps is never executed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _GAP = 64
-"""Bytes. A multiple of the usual alignments, so that a gap moves all that follows by this and no more."""
+"""Bytes: more than the compiler aligns arrays to, so that no two arrays are moved by the same distance."""
 _MOST_ALIGNED = 16
 """Bytes that the compiler aligns an array to, where the source does not ask for more."""
 _ROUNDS = 3
@@ -31,16 +31,15 @@ _ROUNDS = 3
 _MARK, _FLAG = "gpuregress_array", "gpuregress_flag"
 _NOT_LOCAL = re.compile(r"\b(?:static|extern|constexpr|typedef|thread_local|__\w+__)\b")
 
-
 _FUNCTION = re.compile(r"(?:\.(?:visible|weak)\s+)?\.(?:entry|func)\b")
 _DEPOT = re.compile(r"\.local \.align (\d+) \.b8 (__local_depot\d+)\[(\d+)\];")
 _SUM = re.compile(r"add\.[su]64 (%rd\d+), (%SPL?), (-?\d+);")
 _PLACE = re.compile(r"(?<=%SP)(L?(?:, |\+))(-?\d+)")
-_REGISTER = re.compile(r"(%[a-z]+)\d+\b")
-_TEST = re.compile(r"setp\.\w+\.\w+ (%p\d+), (%r\d+), 0;")
-_LABEL = re.compile(r"\$L_\w+")
+_REGISTER = re.compile(r"%[a-z]+\d+\b")
+_NUMBER = re.compile(r"(?<=%[a-z])\d+\b|(?<=%[a-z]{2})\d+\b|(?<=\$L_)\w+")
+_MADE = re.compile(r"(?:@!?%p\d+ )?(?:add|sub|mov|selp|cvta|mad|or)\.[\w.]+ (%rd\d+),")
 _ARRAY = re.compile(rf"// {_MARK} (\w+) (%rd\d+) (%rd\d+) (\d+)")
-_NO_STATEMENT = re.compile(r"mov\.|cvta\.|//|\.(?:loc|file|reg)\b|\$L_\w+:|[{}]?$")
+_NO_STATEMENT = re.compile(r"mov\.\w+ %SPL, |cvta\.local\.\w+ %SP, |//|\.(?:loc|file|reg)\b|\$L_\w+:|[{}]?$")
 
 
 def with_gaps(text: str) -> str:
@@ -109,7 +108,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement without the numbers of its registers, those, and the offset in the depot that it names."""
+    """A statement without the numbers of its registers, those that hold addresses, and the offset that it names."""
 
     shape: str
     registers: tuple[str, ...]
@@ -160,7 +159,9 @@ def _functions(ptx: str) -> Iterator[list[_Line]]:
 
 
 def _edits(function: list[_Line], padded: list[_Line]) -> list[LineEdit]:
-    """The edits of one function; none where the padded one differs by more than its gaps and the order."""
+    """The edits of one function; none where local memory is used otherwise in the padded one."""
+    if not _is_plain(function):
+        return []
     depots = [(line, match) for line in function if (match := _DEPOT.fullmatch(line.text))]
     gaps, arrays = _layout(padded)
     places = _places(function, padded, arrays)
@@ -187,6 +188,23 @@ def _edits(function: list[_Line], padded: list[_Line]) -> list[LineEdit]:
         return []
     declared = (variables[first] for first in sorted(variables))
     return [LineEdit(line.number, line.whole, " ".join((line.text, *declared))), *changed]
+
+
+def _is_plain(function: list[_Line]) -> bool:
+    """Whether each address in the depot is made by an offset that is named, and the function cannot recur.
+
+    The stack of a recursive function would grow by its arrays, which the depot holds, too.
+    """
+    is_called = ".func" in function[0].text
+    for line in function:
+        if _NO_STATEMENT.match(line.text) or _DEPOT.fullmatch(line.text):
+            continue
+        names_base = "%SP" in line.text and _PLACE.search(_explicit(line.text)) is None
+        if names_base or "__local_depot" in line.text:
+            return False
+        if is_called and "call" in line.text:
+            return False
+    return True
 
 
 def _layout(padded: list[_Line]) -> tuple[list[int], list[_Array]]:
@@ -247,8 +265,7 @@ def _size_at(place: int, arrays: Sequence[_Array]) -> int:
 def _uses(statements: list[_Statement]) -> dict[int, set[int]]:
     """Group the offsets in the depot by how they are used: which statements the values made of them go through.
 
-    Color refinement of the graph of statements and registers (Weisfeiler and Leman). Registers that hold no addresses
-    have no colors: a constant that is made anew would change them.
+    Color refinement of the graph of statements and registers (Weisfeiler and Leman).
     """
     colors: dict[str, int] = {}
     for _ in range(_ROUNDS):
@@ -256,9 +273,8 @@ def _uses(statements: list[_Statement]) -> dict[int, set[int]]:
         for statement in statements:
             own = tuple(colors.get(register, 0) for register in statement.registers)
             for position, register in enumerate(statement.registers):
-                if not register.startswith("%rd"):
-                    continue
-                neighbours.setdefault(register, []).append(hash((statement.shape, position, own)))
+                if register:
+                    neighbours.setdefault(register, []).append(hash((statement.shape, position, own)))
         colors = {register: hash(tuple(sorted(found))) for register, found in neighbours.items()}
     uses: dict[int, set[int]] = {}
     for statement in statements:
@@ -269,28 +285,38 @@ def _uses(statements: list[_Statement]) -> dict[int, set[int]]:
 
 
 def _statements(function: list[_Line]) -> list[_Statement]:
-    """The statements of a function but for those of its gaps.
+    """The statements of a function that make or use addresses in its depot, but for those of its gaps.
 
-    Moves are left out: how often a block makes a constant or an address anew depends on the order of its statements.
+    What else there is may differ: a value that is computed anew in each block, accesses that are joined.
     """
     of_gaps = {
         register for line in function if (match := _ARRAY.fullmatch(line.text)) for register in match.group(2, 3)
     }
+    texts = [_explicit(line.text) for line in function if not _NO_STATEMENT.match(line.text)]
+    addresses = _addresses(texts)
     statements: list[_Statement] = []
-    for line in function:
-        text = _explicit(line.text)
-        if _NO_STATEMENT.match(text) or _DEPOT.fullmatch(text):
-            continue
-        registers = tuple(match[0] for match in _REGISTER.finditer(text))
-        if _FLAG in text:
-            of_gaps |= set(registers)
-        elif (match := _TEST.fullmatch(text)) is not None and match[2] in of_gaps:
-            of_gaps.add(match[1])
-        elif not registers or registers[0] not in of_gaps:
-            place = _PLACE.search(text)
-            shape = _LABEL.sub("$L", _REGISTER.sub(r"\1", _PLACE.sub(r"\1", text)))
-            statements.append(_Statement(shape, registers, int(place[2]) if place is not None else None))
+    for text in texts:
+        registers = _REGISTER.findall(text)
+        place = _PLACE.search(text)
+        is_of_depot = place is not None or not addresses.isdisjoint(registers)
+        if is_of_depot and registers[0] not in of_gaps:
+            shape = _NUMBER.sub("", _PLACE.sub(r"\1", text))
+            own = tuple(register if register in addresses else "" for register in registers)
+            statements.append(_Statement(shape, own, int(place[2]) if place is not None else None))
     return statements
+
+
+def _addresses(texts: Sequence[str]) -> set[str]:
+    """The registers that hold addresses in the depot: its offsets, and what is computed of them."""
+    found: set[str] = set()
+    size = -1
+    while len(found) > size:
+        size = len(found)
+        for text in texts:
+            match = _MADE.match(text)
+            if match is not None and (_PLACE.search(text) or not found.isdisjoint(_REGISTER.findall(text))):
+                found.add(match[1])
+    return found
 
 
 def _explicit(text: str) -> str:
