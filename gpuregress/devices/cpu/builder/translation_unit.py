@@ -41,8 +41,8 @@ asynchronous copies, and LLVM's time grows faster than the code."""
 
 
 def has_local_gaps(function: Function) -> bool:
-    """Whether a function has gaps between its local variables: a kernel whose threads may leave one for another."""
-    return function.is_entry and sum(item.space == "local" for item in function.variables) > 1
+    """Whether a function has gaps behind its local variables: a kernel that has any."""
+    return function.is_entry and any(item.space == "local" for item in function.variables)
 
 
 def byte_size(variable: Variable) -> int:

@@ -118,15 +118,18 @@ class _KernelBuilder:
         )
 
     def _locals(self) -> tuple[LocalVariable, ...]:
-        """The local variables, where there are gaps between them."""
+        """The local variables, and the stack of called functions behind them."""
         if not has_local_gaps(self.function):
             return ()
         offsets = self.emitter.frame.local_offsets
-        return tuple(
+        found = [
             LocalVariable(item.name, offsets[item.name], byte_size(item))
             for item in self.function.variables
             if item.space == "local"
-        )
+        ]
+        start = self.body.stack_start
+        found.append(LocalVariable("", start, self.body.local_bytes - start))
+        return tuple(found)
 
     def _functions(self) -> list[Function]:
         """The kernel, and the functions that it may call."""

@@ -416,14 +416,15 @@ def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
 
 
 def _local(scene: FaultContext, site: Site, offset: int) -> _Target:
-    """The variable of a kernel in local memory that an address is nearest to; all of it where that has no name."""
-    variables = scene.kernel.locals
+    """The local variable of a kernel that an address is nearest to."""
+    variables = [item for item in scene.kernel.locals if item.name]
+    if not variables:
+        return _Target("local memory", scene.kernel.local_bytes, 1, offset)
     named = [item for item in variables if item.name == site.buffer]
-    nearest = (named or sorted(variables, key=lambda item: _distance(offset, item.start, item.size)))[:1]
-    if not nearest or _DEPOT.search(nearest[0].name):
-        return _Target("local memory", scene.kernel.declared_local, 1, offset)
-    (variable,) = nearest
-    return _Target(plain(variable.name), variable.size, _element_bytes(site), offset - variable.start)
+    variable = (named or sorted(variables, key=lambda item: _distance(offset, item.start, item.size)))[0]
+    is_depot = _DEPOT.search(variable.name) is not None
+    name, itemsize = ("local memory", 1) if is_depot else (plain(variable.name), _element_bytes(site))
+    return _Target(name, variable.size, itemsize, offset - variable.start)
 
 
 def _element_bytes(site: Site) -> int:

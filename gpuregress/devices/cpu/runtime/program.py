@@ -107,7 +107,7 @@ class StoredFootprint:
 
 @dataclass(frozen=True, slots=True)
 class LocalVariable:
-    """A variable in the local memory of a kernel's threads: its name, first byte and bytes."""
+    """A variable in the local memory of a kernel's threads: its name, first byte in a thread's memory, and bytes."""
 
     name: str
     start: int
@@ -142,7 +142,7 @@ class KernelFacts:
         unwatched: what it accesses that dynamic checks cannot watch, in words.
         written: first bytes of the parameters, and variables, that it may write global memory through; None: it may
             write anywhere, or nothing is checked.
-        locals: its local variables, where there are gaps between them; addresses from the start of the thread's memory.
+        locals: its local variables, which have gaps between them, and the stack of called functions, without a name.
         declared_local: bytes of local memory that its PTX declares, without gaps.
     """
 
