@@ -109,6 +109,7 @@ from gpuregress.records.programs import DeviceInfo as DeviceInfo
 from gpuregress.records.programs import Entry as Entry
 from gpuregress.records.programs import FunctionArgument as FunctionArgument
 from gpuregress.records.programs import FunctionCall as FunctionCall
+from gpuregress.records.programs import LineEdit as LineEdit
 from gpuregress.records.programs import Parameter as Parameter
 from gpuregress.records.programs import Program as Program
 from gpuregress.records.programs import PythonKernel as PythonKernel

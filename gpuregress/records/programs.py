@@ -156,6 +156,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class LineEdit:
+    """A line of a text, from 1, as it is and as it is to be."""
+
+    line: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A compiled source, on disk.
 
@@ -172,6 +181,7 @@ class Program:
         card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
         types: the C++ name of a kernel → its parameters' types, and that of a variable → its type; of a program with
             debug information.
+        local_arrays: edits of the PTX that make local arrays variables of their own, for a device that checks accesses.
     """
 
     key: str
@@ -185,6 +195,7 @@ class Program:
     unknown: str = ""
     card: str = ""
     types: Mapping[str, tuple[TypeLayout, ...]] = field(default_factory=dict)
+    local_arrays: tuple[LineEdit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any
 from gpuregress import read_log
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, Source
-from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_names, kernel_text
+from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
+from gpuregress.toolchain import (
+    compiler_messages,
+    cxx_declarations,
+    include_scanner,
+    kernel_names,
+    kernel_text,
+    local_arrays,
+)
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.kernel_names import NameExpressions
@@ -34,6 +41,7 @@ class NvrtcResult:
         compiler: `nvrtc 13.5.37`, the release that the PTX itself names.
         warnings: the compiler's own words, "" if it had none.
         shows_folder: whether the PTX depends on the folder of the project, as through `__FILE__` in a header.
+        local_arrays: edits of the PTX that make local arrays variables of their own.
     """
 
     ptx: str
@@ -42,6 +50,7 @@ class NvrtcResult:
     compiler: str
     warnings: str
     shows_folder: bool = False
+    local_arrays: tuple[LineEdit, ...] = ()
 
 
 _GIVEN = frozenset(["-lineinfo", "--generate-line-info", "-device-int128", "--device-int128"])
@@ -206,11 +215,23 @@ def _compile_text(source: Source, text: str) -> NvrtcResult:
     attempts = _attempts(source, text)
     first, last = attempts[0], attempts[-1]
     if last.result is not None:
-        return last.result
+        return replace(last.result, local_arrays=_local_arrays(source, last.unit, last.result.ptx))
     folders = search_folders(source)
     own = compiler_messages.error_places(first.log, source, folders)
     is_genuine = bool(own & compiler_messages.error_places(last.log, source, folders))
     raise _failure(source, text, last.log if is_genuine else first.log, folders)
+
+
+def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
+    """Find the edits that make local arrays variables of their own; few programs need a second compilation for it."""
+    if not local_arrays.has_several_offsets(ptx):
+        return ()
+    texts = {path: local_arrays.with_gaps(text) for path, text in unit.headers.items()}
+    padded = replace(unit, text=local_arrays.with_gaps(unit.text), headers=texts)
+    if padded == unit:
+        return ()
+    result = _attempt(_bindings(), source, padded, search_folders(source)).result
+    return () if result is None else local_arrays.edits(ptx, result.ptx)
 
 
 def _attempts(source: Source, text: str) -> list[_Attempt]:

@@ -223,6 +223,7 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
         source.arch,
         files.unknown,
         types=_types(source, ptx, {**compiled.kernels, **compiled.symbols}),
+        local_arrays=compiled.local_arrays,
     )
     return program, ptx, compiled.warnings
 

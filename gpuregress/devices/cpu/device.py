@@ -302,6 +302,8 @@ class CpuDevice(base.Device):
             local=arena.local.ctypes.data,
             local_size=facts.local_bytes,
             local_notes=local_size(facts, math.prod(launch.block)),
+            local_gaps=arena.local_gaps.ctypes.data,
+            local_gap_count=len(arena.local_gaps),
             context=arena.context.ctypes.data,
             textures=self._textures.table.ctypes.data,
             texture_count=len(self._textures.objects),

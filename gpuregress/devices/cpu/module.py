@@ -19,7 +19,7 @@ from gpuregress.devices.cpu.runtime.special_function_tables import table
 from gpuregress.devices.cpu.runtime.variables import allocate_variables
 from gpuregress.devices.parameters import pack
 from gpuregress.errors import DeviceError, UnsupportedError
-from gpuregress.records import SM_90, Dim3, Program
+from gpuregress.records import SM_90, Dim3, LineEdit, Program
 from gpuregress.toolchain import cache
 
 
@@ -73,7 +73,7 @@ class CpuModule(base.DeviceModule):
         return KernelInfo(
             name,
             shared=facts.static_shared,
-            local=facts.local_bytes,
+            local=facts.declared_local,
             constant=self.module_facts.constant_bytes,
             max_threads=facts.max_threads,
             cluster=facts.cluster,
@@ -126,10 +126,20 @@ def _built(program: Program, kernels: tuple[str, ...], schedule: Schedule) -> Co
         text = Path(program.ptx).read_text(encoding="utf-8")
     except OSError as error:
         raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
-    built = compiled(text, kernels, schedule)
+    built = compiled(edited(text, program.local_arrays), kernels, schedule)
     if built.seconds:
         cache.note_stages(program.key, built.seconds)
     return built
+
+
+def edited(text: str, edits: tuple[LineEdit, ...]) -> str:
+    """A text with lines replaced, unless one of them is another one: then it is not the text that the edits are of."""
+    lines = text.split("\n")
+    for edit in edits:
+        if edit.line > len(lines) or lines[edit.line - 1] != edit.before:
+            return text
+        lines[edit.line - 1] = edit.after
+    return "\n".join(lines)
 
 
 def warp_width(block: Dim3) -> int:

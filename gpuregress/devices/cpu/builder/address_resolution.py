@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.heap.records import held_memory
-from gpuregress.devices.cpu.builder.structured import at, i64
+from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i64
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
 from gpuregress.devices.cpu.runtime.machine_layout import (
     CLUSTER_SHIFT,
@@ -50,7 +50,12 @@ def region_row(builder: ir.IRBuilder, address: ir.Value, table: ir.Value, count:
 
 
 def build_resolve(
-    module: ir.Module, shared: list[tuple[int, int]], dynamic_start: int, *, clustered: bool = False
+    module: ir.Module,
+    shared: list[tuple[int, int]],
+    dynamic_start: int,
+    *,
+    clustered: bool = False,
+    has_local_gaps: bool = False,
 ) -> ir.Function:
     """Build `resolve(machine, local, address, size, site) → host pointer or null`.
 
@@ -61,6 +66,7 @@ def build_resolve(
         shared: each shared variable's (address, bytes).
         dynamic_start: where the dynamic shared memory starts.
         clustered: look in the other blocks' shared memory, too.
+        has_local_gaps: whether a kernel has gaps between its local variables.
     """
     function = _declared(module, "resolve")
     machine, local, address, size, _ = function.args
@@ -73,7 +79,10 @@ def build_resolve(
         for start, count in shared:
             search.window(SHARED_WINDOW, i64(start), i64(count), shared_host)
         search.window(SHARED_WINDOW, i64(dynamic_start), field(builder, machine, "dynamic_size"), shared_host)
-    search.window(LOCAL_WINDOW, i64(LOCAL_START), field(builder, machine, "local_size"), local)
+    if has_local_gaps:
+        search.local(machine, local)
+    else:
+        search.window(LOCAL_WINDOW, i64(LOCAL_START), field(builder, machine, "local_size"), local)
     params = builder.inttoptr(field(builder, machine, "params"), POINTER)
     search.window(PARAM_WINDOW, i64(0), field(builder, machine, "params_size"), params)
     search.table(machine)
@@ -146,6 +155,21 @@ class _Search:
         """Return the host pointer if the access lies within `count` bytes from `start` of a window."""
         offset = self._builder.sub(self._address, i64(base))
         self._return_if_inside(self._builder.sub(offset, start), count, at(self._builder, host, offset))
+
+    def local(self, machine: ir.Value, local: ir.Value) -> None:
+        """Return the host pointer if the access lies in local memory, and not between two variables of the kernel."""
+        builder = self._builder
+        first = builder.sub(self._address, i64(LOCAL_WINDOW))
+        end = builder.add(first, self._size)
+        table = builder.inttoptr(field(builder, machine, "local_gaps"), POINTER)
+        is_in_gap = Cell(builder, ir.Constant(I1, 0))
+        with counted(builder, field(builder, machine, "local_gap_count")) as number:
+            row = at(builder, table, builder.shl(number, i64(4)))
+            is_behind_start = builder.icmp_unsigned(">", end, builder.load(row, typ=I64))
+            is_before_end = builder.icmp_unsigned("<", first, builder.load(at(builder, row, 8), typ=I64))
+            is_in_gap.set(builder.or_(is_in_gap.get(), builder.and_(is_behind_start, is_before_end)))
+        with builder.if_then(builder.not_(is_in_gap.get())):
+            self.window(LOCAL_WINDOW, i64(LOCAL_START), field(builder, machine, "local_size"), local)
 
     def cluster(self, machine: ir.Value, shared: list[tuple[int, int]], dynamic_start: int) -> None:
         """Return the host pointer if the access lies in a shared variable of a block that is there."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import entry_alloca
-from gpuregress.devices.cpu.builder.translation_unit import byte_size
+from gpuregress.devices.cpu.builder.translation_unit import byte_size, has_local_gaps
 from gpuregress.devices.cpu.builder.types import I8
 from gpuregress.devices.cpu.ptx.tree import Function, Variable
+from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_GAP
+
+_PART = re.compile(r"__local_depot\d+\$")
+"""In the name of a local array that is a part of the function's depot (`toolchain.local_arrays`)."""
 
 
 class Frame:
@@ -26,8 +32,10 @@ class Frame:
         self.parameters = {item.name: item for item in function.parameters}
         self.parameter_offsets, self.parameter_bytes = lay_out(function.parameters)
         locals_ = tuple(item for item in function.variables if item.space == "local")
-        self.local_offsets, size = lay_out(locals_)
+        self.local_offsets, size = lay_out(locals_, LOCAL_GAP if has_local_gaps(function) else 0)
         self.local_bytes = -(-size // 16) * 16
+        _, declared = lay_out(tuple(item for item in locals_ if not _PART.search(item.name)))
+        self.declared_local_bytes = -(-declared // 16) * 16
 
     def param_memory(self, name: str) -> ir.Value | None:
         """A pointer to a `.param` variable of the body, or to a device function's own; None for a kernel's."""
@@ -41,8 +49,12 @@ class Frame:
         return self._variables.get(name)
 
 
-def lay_out(variables: tuple[Variable, ...]) -> tuple[dict[str, int], int]:
+def lay_out(variables: tuple[Variable, ...], gap: int = 0) -> tuple[dict[str, int], int]:
     """Lay variables out one behind the other, each aligned.
+
+    Args:
+        variables: in their order.
+        gap: bytes between two of them.
 
     Returns:
         name → first byte, and the bytes of all.
@@ -52,5 +64,5 @@ def lay_out(variables: tuple[Variable, ...]) -> tuple[dict[str, int], int]:
     for item in variables:
         position = -(-position // item.alignment) * item.alignment
         offsets[item.name] = position
-        position += byte_size(item)
-    return offsets, position
+        position += byte_size(item) + gap
+    return offsets, position - gap if variables else 0

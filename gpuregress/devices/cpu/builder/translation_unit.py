@@ -17,6 +17,7 @@ from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import (
     Call,
+    Function,
     Instruction,
     Integer,
     MaskedSymbol,
@@ -37,6 +38,11 @@ ProbeKey = tuple[str, str, int]
 _MANY_CALLS, _LARGE = 16, 60
 """Calls of a subroutine, and LLVM instructions in it, from which on it is not inlined: an unrolled loop has hundreds of
 asynchronous copies, and LLVM's time grows faster than the code."""
+
+
+def has_local_gaps(function: Function) -> bool:
+    """Whether a function has gaps behind its local variables: a kernel that has any."""
+    return function.is_entry and any(item.space == "local" for item in function.variables)
 
 
 def byte_size(variable: Variable) -> int:
@@ -94,7 +100,13 @@ class Unit:
         self._resolve_in: dict[str, ir.Function] = {}
         self.clustered = any(is_clustered(item) for item in self.functions.values())
         self._place_shared()
-        self.resolve = build_resolve(self.module, self.shared_ranges(), self.dynamic_start, clustered=self.clustered)
+        self.resolve = build_resolve(
+            self.module,
+            self.shared_ranges(),
+            self.dynamic_start,
+            clustered=self.clustered,
+            has_local_gaps=any(has_local_gaps(item) for item in self.functions.values()),
+        )
 
     def resolve_in(self, space: str) -> ir.Function:
         """As `resolve`, for accesses that name their state space; "" for generic ones."""

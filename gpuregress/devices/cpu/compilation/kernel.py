@@ -23,7 +23,7 @@ from gpuregress.devices.cpu.builder.python_calls import raw_call
 from gpuregress.devices.cpu.builder.services import Watched
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
-from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
+from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, has_local_gaps, where
 from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.checks.analysis.granules import meets_in_part
 from gpuregress.devices.cpu.checks.analysis.unwatched import unwatched
@@ -41,7 +41,7 @@ from gpuregress.devices.cpu.runtime.machine_layout import (
     SHARED_START,
     local_stride,
 )
-from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
+from gpuregress.devices.cpu.runtime.program import KernelFacts, LocalVariable, StoredFootprint
 from gpuregress.devices.cpu.runtime.record_codec import encode
 from gpuregress.devices.cpu.schedule.guarded_barriers import with_branches_around_barriers
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep
@@ -113,7 +113,23 @@ class _KernelBuilder:
             granules=() if self.unit.granules is None else (self.unit.granules["shared"], self.unit.granules["global"]),
             unwatched=() if self.unit.granules is None else unwatched(self._functions()),
             written=self._written(),
+            locals=self._locals(),
+            declared_local=self.body.declared_local_bytes,
         )
+
+    def _locals(self) -> tuple[LocalVariable, ...]:
+        """The local variables, and the stack of called functions behind them."""
+        if not has_local_gaps(self.function):
+            return ()
+        offsets = self.emitter.frame.local_offsets
+        found = [
+            LocalVariable(item.name, offsets[item.name], byte_size(item))
+            for item in self.function.variables
+            if item.space == "local"
+        ]
+        start = self.body.stack_start
+        found.append(LocalVariable("", start, self.body.local_bytes - start))
+        return tuple(found)
 
     def _functions(self) -> list[Function]:
         """The kernel, and the functions that it may call."""

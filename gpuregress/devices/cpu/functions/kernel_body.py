@@ -11,13 +11,13 @@ from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.structured import Cell, at, entry_alloca, i64, open_function
 from gpuregress.devices.cpu.builder.thread_context import Slots
 from gpuregress.devices.cpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread
-from gpuregress.devices.cpu.builder.translation_unit import Unit
+from gpuregress.devices.cpu.builder.translation_unit import Unit, has_local_gaps
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.checks.access_notes import begin_epoch
 from gpuregress.devices.cpu.functions.function_lowering import FunctionEmitter
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction
-from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_START, local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_GAP, LOCAL_START, local_stride
 
 STACK_BYTES = 64 * 1024
 """Local memory for the device functions that a kernel calls."""
@@ -44,7 +44,12 @@ class Body:
         self.emitter = FunctionEmitter(unit, function, self.view, self.thread)
         self.slots = Slots(clustered=self.clustered)
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
-        self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
+        stack = STACK_BYTES if self.has_calls else 0
+        gap = LOCAL_GAP if self.has_calls and has_local_gaps(function) else 0
+        self.stack_start = self.emitter.frame.local_bytes + gap
+        """Where the frames of called functions begin in local memory."""
+        self.local_bytes = self.stack_start + stack
+        self.declared_local_bytes = self.emitter.frame.declared_local_bytes + stack
         spins_globally = any(space_of(item) != "shared" for item in self._spin_reads())
         self.number: Cell
         """The running block; set when the loop over blocks is built."""
@@ -76,7 +81,7 @@ class Body:
             self._record_thread(b)
         self.emitter.begin_counting(b)
         if self.has_calls:
-            self.thread.fill_handle(b, i64(LOCAL_START + self.emitter.frame.local_bytes))
+            self.thread.fill_handle(b, i64(LOCAL_START + self.stack_start))
 
     def record_fault(self, b: ir.IRBuilder) -> None:
         """Record the running thread as that of a fault."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.cpu.runtime.bulk.queue_layout import QUEUE_BYTES
 from gpuregress.devices.cpu.runtime.checks.shadow_memory import BlockState
-from gpuregress.devices.cpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCHANGE_SHIFT, local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCHANGE_SHIFT, LOCAL_START, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.devices.cpu.runtime.thread_context import ROWS
 
@@ -29,6 +31,8 @@ class Arena:
         self.checks = BlockState()
         self.alone = np.zeros(1, np.uint64)
         """Where the shared memories are of a cluster of this one block."""
+        self.local_gaps = np.zeros((0, 2), np.uint64)
+        """First and last addresses (exclusive) of the gaps between the kernel's local variables, in their window."""
 
     def prepare(self, parameters: bytes, shared_bytes: int, facts: KernelFacts, threads: int) -> None:
         """Make room for one launch.
@@ -53,6 +57,9 @@ class Arena:
         if facts.granules:
             self.checks.prepare(len(self.shared), facts.granules[0])
         self.exchanges = _aligned(EXCHANGE_ENTRIES << EXCHANGE_SHIFT if facts.watches_exchanges else 0)
+        spans = [(item.start, item.start + item.size) for item in facts.locals]
+        gaps = [(LOCAL_START + end, LOCAL_START + start) for (_, end), (start, _) in pairwise(spans)]
+        self.local_gaps = np.array(gaps, np.uint64).reshape(-1, 2)
         needed = local_size(facts, threads) * (2 if facts.granules else 1)
         self.local = self.local if len(self.local) >= needed else _aligned(needed)
 

@@ -31,6 +31,8 @@ _OUT_OF_REACH = (
 )
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>[\w$]+)")
 _TYPE = re.compile(r"\.[a-z]+(?P<bits>8|16|32|64|128)(?P<pair>x2)?$")
+_DEPOT = re.compile(r"__local_depot\d+$")
+_PART_OF_DEPOT = re.compile(r".*__local_depot\d+\$\d+\$(?P<name>\w+)")
 _SOURCE_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
 _MISUSES = (
     machine_layout.FAULT_DIVERGENT,
@@ -353,8 +355,7 @@ def _target(scene: FaultContext, site: Site, address: int) -> _Target | None:
     if window == machine_layout.SHARED_WINDOW or site.space == "shared":
         return _shared(scene, site, address - machine_layout.SHARED_WINDOW)
     if window == machine_layout.LOCAL_WINDOW or site.space == "local":
-        offset = address - machine_layout.LOCAL_WINDOW - machine_layout.LOCAL_START
-        return _Target("local memory", scene.kernel.local_bytes, 1, offset)
+        return _local(scene, site, address - machine_layout.LOCAL_WINDOW - machine_layout.LOCAL_START)
     if window == machine_layout.PARAM_WINDOW:
         return _Target("the parameters", len(scene.parameters), 1, address - machine_layout.PARAM_WINDOW)
     if (found := scene.space.heap.find(address)) is not None:
@@ -414,6 +415,18 @@ def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
     return _Target(plain(name), size, itemsize, offset - start, rank)
 
 
+def _local(scene: FaultContext, site: Site, offset: int) -> _Target:
+    """The local variable of a kernel that an address is nearest to."""
+    variables = [item for item in scene.kernel.locals if item.name]
+    if not variables:
+        return _Target("local memory", scene.kernel.local_bytes, 1, offset)
+    named = [item for item in variables if item.name == site.buffer]
+    variable = (named or sorted(variables, key=lambda item: _distance(offset, item.start, item.size)))[0]
+    is_depot = _DEPOT.search(variable.name) is not None
+    name, itemsize = ("local memory", 1) if is_depot else (plain(variable.name), _element_bytes(site))
+    return _Target(name, variable.size, itemsize, offset - variable.start)
+
+
 def _element_bytes(site: Site) -> int:
     """The bytes of an element of memory that has no type in PTX, by the type of an access; a vector has several."""
     match = _TYPE.search(site.mnemonic)
@@ -443,8 +456,10 @@ def plain(name: str) -> str:
     """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay.
 
     A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name. `put~2.buf` is
-    the variable `buf` of the second call that was inlined, of `put`.
+    the variable `buf` of the second call that was inlined, of `put`. `__local_depot0$20$set` is the array `set`.
     """
+    if (part := _PART_OF_DEPOT.fullmatch(name)) is not None:
+        return part["name"]
     name = name[name.rfind("~") + 1 :].partition(".")[2] if "~" in name else name
     match = _LOCAL_NAME.fullmatch(name)
     if match is not None:

@@ -52,6 +52,8 @@ SHARED_START = 1024
 SHARED_GAP = 4096 + 192
 """Bytes between shared variables: catches overruns; not a multiple of a page, which would slow the caches."""
 LOCAL_START = 4096
+LOCAL_GAP = 256
+"""Bytes between the local variables of a kernel: less than between shared ones, because each thread has them."""
 FUNCTION_STEP = 16
 
 MAX_THREADS = 1024
@@ -155,7 +157,7 @@ class Machine(ctypes.Structure):
             "trace", "trace_key", "trace_way", "trace_warp", "trace_mask", "trace_flush",
             "order", "arrival",
             "shadows", "shadow_mask", "shadows_lost", "cluster_checks", "local_notes",
-            "told_exits", "left_out", "left_out_lane", "stop",
+            "told_exits", "left_out", "left_out_lane", "stop", "local_gaps", "local_gap_count",
         )
     ]  # fmt: skip
 

@@ -106,6 +106,15 @@ class StoredFootprint:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalVariable:
+    """A variable in the local memory of a kernel's threads: its name, first byte in a thread's memory, and bytes."""
+
+    name: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFacts:
     """The facts of a compiled kernel.
 
@@ -133,6 +142,8 @@ class KernelFacts:
         unwatched: what it accesses that dynamic checks cannot watch, in words.
         written: first bytes of the parameters, and variables, that it may write global memory through; None: it may
             write anywhere, or nothing is checked.
+        locals: its local variables, which have gaps between them, and the stack of called functions, without a name.
+        declared_local: bytes of local memory that its PTX declares, without gaps.
     """
 
     symbol: str
@@ -155,6 +166,8 @@ class KernelFacts:
     granules: tuple[int, ...] = ()
     unwatched: tuple[str, ...] = ()
     written: tuple[int | str, ...] | None = None
+    locals: tuple[LocalVariable, ...] = ()
+    declared_local: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +264,16 @@ class CompiledModule:
 _TRACES = (ProbeSite, Stretch, TracedInstruction, TracedAccess)
 CLASSES = {
     item.__name__: item
-    for item in (Site, StoredFootprint, KernelFacts, Relocation, VariableFacts, SharedVariable, ModuleFacts, *_TRACES)
+    for item in (
+        Site,
+        StoredFootprint,
+        LocalVariable,
+        KernelFacts,
+        Relocation,
+        VariableFacts,
+        SharedVariable,
+        ModuleFacts,
+        *_TRACES,
+    )
 }
 """Name of each class of facts -> the class; for `record_codec.decode`."""

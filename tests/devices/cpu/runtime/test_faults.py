@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -177,9 +179,80 @@ def test_local_memory(program: Running) -> None:
     y = program.put("y", np.zeros(32, np.int32))
     program.launch("local_at", 1, 32, y, np.int32(2), np.int32(2))
     assert ints(y) == [7] * 32
-    fault = _fault(program, "local_at", y, np.int32(1000), np.int32(2))
-    assert fault.kind == "out-of-bounds"
-    assert "local memory" in str(fault)
+    for index in (4, 1000):
+        fault = _fault(program, "local_at", y, np.int32(index), np.int32(2))
+        assert f"out-of-bounds write of 4 bytes at local memory[{4 * index}] (local memory has 16)" in str(fault)
+
+
+LOCAL_ARRAYS = """
+__device__ int last(const int* set, int size) { return set[size - 1]; }
+extern "C" __global__ void between(int* y, int size, int n) {
+  int before[5], set[5], after[5];
+  for (int k = 0; k < 5; ++k) { before[k] = 100 + y[k]; set[k] = y[k]; after[k] = 200 + set[k]; }
+  y[threadIdx.x] = last(set, size) * 1000 + before[(n + 1) % 5] + after[(n + 2) % 5];
+}
+extern "C" __global__ void reordered(int* y, int i, int n) {
+  unsigned char key[7]; short half[3]; double wide[2]; long long sum[3] = {};
+  for (int k = 0; k < 7; ++k) key[k] = y[k];
+  for (int k = 0; k < 3; ++k) half[k] = y[k];
+  for (int k = 0; k < 2; ++k) wide[k] = y[k];
+  for (int k = 0; k < n; ++k) { key[k % 7] ^= half[k % 3]; wide[k & 1] += key[k % 7]; sum[k % 3] += wide[k & 1]; }
+  y[threadIdx.x] = key[n % 7] + half[i] + wide[n & 1] + sum[i];
+}
+"""
+
+
+LOCAL_VARIABLES = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 y, .param .s32 offset) {
+  .local .align 4 .b8 first[16];
+  .local .align 4 .b8 second[16];
+  .local .align 4 .b8 third[16];
+  .reg .b64 %rd<6>; .reg .b32 %r<3>;
+  ld.param.u64 %rd1, [y]; ld.param.s32 %r1, [offset]; cvt.s64.s32 %rd2, %r1;
+  mov.u64 %rd3, second; add.s64 %rd4, %rd3, %rd2;
+  st.local.u32 [%rd4], 7; ld.local.u32 %r2, [second+12];
+  st.global.u32 [%rd1], %r2; ret;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def local_arrays(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    return Running(tmp_path_factory.mktemp("local_arrays"), LOCAL_ARRAYS, is_small=True)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "index", "name"),
+    [
+        ("between", 0, "set[-1] (set has 5), thread (0,0,0) of block (0,0,0), k.cu:2, called at k.cu:6"),
+        ("between", 6, "set[5] (set has 5)"),
+        ("reordered", -1, "half[-1] (half has 3)"),
+        ("reordered", 3, "half[3] (half has 3)"),
+    ],
+)
+def test_an_index_beyond_a_local_array(local_arrays: Running, kernel: str, index: int, name: str) -> None:
+    y = local_arrays.put("y", np.arange(32, dtype=np.int32))
+    assert name in str(_fault(local_arrays, kernel, y, np.int32(index), np.int32(3)))
+
+
+def test_all_elements_of_local_arrays(local_arrays: Running) -> None:
+    y = local_arrays.put("y", np.arange(32, dtype=np.int32))
+    local_arrays.launch("between", 1, 1, y, np.int32(5), np.int32(3))
+    assert ints(y)[0] == 4000 + 104 + 200
+    for index in range(3):
+        local_arrays.launch("reordered", 1, 1, y, np.int32(index), np.int32(0))
+
+
+def test_local_variables_of_ptx_have_gaps_between(tmp_path: Path) -> None:
+    program = Running(tmp_path, LOCAL_VARIABLES, is_small=True)
+    y = program.put("y", np.zeros(1, np.int32))
+    program.launch("k", 1, 1, y, np.int32(12))
+    assert ints(y) == [7]
+    for index in (-4, 16):
+        assert f"second[{index // 4}] (second has 4)" in str(_fault(program, "k", y, np.int32(index), block=1))
+    assert program.module.kernel("k").local == 48
 
 
 def test_trap_says_who(program: Running) -> None:

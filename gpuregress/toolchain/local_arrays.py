@@ -1,0 +1,365 @@
+"""Local arrays as variables of their own, for a device that checks accesses.
+
+NVVM lays the local arrays of a function out as one variable, `__local_depot0`, in which the end of an array and the
+start of the next one are the same number: PTX alone does not tell which array an address was made of. So the source is
+compiled once more, with a gap on either side of each array, whose place the PTX tells. Where both make and use the same
+addresses of local memory, but for the offsets, these tell the array, and the lines of the normal PTX can be edited:
+each array becomes a variable. Where they do not, nothing is changed. PTX with gaps is never executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from gpuregress.frozen import dataclass
+from gpuregress.records import LineEdit
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_GAP = 64
+"""Bytes: more than the compiler aligns arrays to, so that no two arrays are moved by the same distance."""
+_MOST_ALIGNED = 16
+"""Bytes that the compiler aligns an array to, where the source does not ask for more."""
+_ROUNDS = 3
+"""Statements that an address is followed through: the sum with an index, the access, what becomes of the value."""
+_MARK, _FLAG = "gpuregress_array", "gpuregress_flag"
+_NOT_LOCAL = re.compile(r"\b(?:static|extern|constexpr|typedef|thread_local|__\w+__)\b")
+
+_FUNCTION = re.compile(r"(?:\.(?:visible|weak)\s+)?\.(?:entry|func)\b")
+_DEPOT = re.compile(r"\.local \.align (\d+) \.b8 (__local_depot\d+)\[(\d+)\];")
+_SUM = re.compile(r"add\.[su]64 (%rd\d+), (%SPL?), (-?\d+);")
+_PLACE = re.compile(r"(?<=%SP)(L?(?:, |\+))(-?\d+)")
+_REGISTER = re.compile(r"%[a-z]+\d+\b")
+_NUMBER = re.compile(r"(?<=%[a-z])\d+\b|(?<=%[a-z]{2})\d+\b|(?<=\$L_)\w+")
+_MADE = re.compile(r"(?:@!?%p\d+ )?(?:add|sub|mov|selp|cvta|mad|or)\.[\w.]+ (%rd\d+),")
+_ARRAY = re.compile(rf"// {_MARK} (\w+) (%rd\d+) (%rd\d+) (\d+)")
+_NO_STATEMENT = re.compile(r"mov\.\w+ %SPL, |cvta\.local\.\w+ %SP, |//|\.(?:loc|file|reg)\b|\$L_\w+:|[{}]?$")
+
+
+def with_gaps(text: str) -> str:
+    """Return a C++ text with gaps around its local arrays; all lines stay. Without such arrays it is the same."""
+    from gpuregress.toolchain.host_code import grammar  # noqa: PLC0415 - a grammar: not for cached programs
+
+    root = grammar.root(re.sub(r"[^\x00-\x7f]", "?", text))
+    pieces: list[str] = []
+    position = 0
+    for node in grammar.everywhere(root, "declaration"):
+        declarators = node.children_by_field_name("declarator")
+        is_statement = node.parent is not None and node.parent.type == "compound_statement"
+        if not is_statement or node.has_error or node.start_byte < position or not any(map(_name, declarators)):
+            continue
+        specifiers = text[node.start_byte : declarators[0].start_byte]
+        if _NOT_LOCAL.search(specifiers) or "{" in specifiers:
+            continue
+        pieces += [text[position : node.start_byte], *_separated(text, declarators, specifiers)]
+        position = declarators[-1].end_byte
+    if not position:
+        return text
+    flags = re.findall(rf"{_FLAG}_\d+", "".join(pieces))
+    return "".join((f"__device__ volatile unsigned {', '.join(flags)};\n#line 1\n", *pieces, text[position:]))
+
+
+def _separated(text: str, declarators: Sequence[Node], specifiers: str) -> Iterator[str]:
+    """Yield a declaration for each declarator, those of arrays between gaps; the last semicolon is left out."""
+    for number, declarator in enumerate(declarators):
+        if number:
+            yield text[declarators[number - 1].end_byte : declarator.start_byte].replace(",", ";", 1)
+        name = _name(declarator)
+        first, last = (f"gpuregress_gap_{declarator.start_byte}_{side}" for side in (1, 2))
+        gap = f"struct {{ char bytes[{_GAP}]; }}"  # a plain array of characters would be aligned to 16 bytes
+        if name:
+            yield f"{gap} {first}; "
+        yield specifiers if not number else " ".join(specifiers.split()) + " "
+        yield text[declarator.start_byte : declarator.end_byte]
+        if name:
+            # In a block of its own: where the first block of a function used them, the gaps would be laid out apart,
+            # and among the other statements it would keep accesses from being joined.
+            operands = f'"l"(&{first}), "l"(&{last}), "n"(sizeof({name}))'
+            condition = f"{_FLAG}_{declarator.start_byte}"
+            yield f'; {gap} {last}; if ({condition}) asm volatile("// {_MARK} {name} %0 %1 %2" :: {operands})'
+
+
+def _name(declarator: Node) -> str:
+    """The name of the array that a declarator declares; "" where it declares none."""
+    node: Node | None = declarator
+    if declarator.type == "init_declarator":
+        node = declarator.child_by_field_name("declarator")
+    if node is None or node.type != "array_declarator":
+        return ""
+    while node is not None and node.type == "array_declarator":
+        node = node.child_by_field_name("declarator")
+    return (node.text or b"").decode("ascii") if node is not None and node.type == "identifier" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of PTX: its number, from 1, as it is, and with single spaces."""
+
+    number: int
+    whole: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement without the numbers of its registers, those that hold addresses, and the offset that it names."""
+
+    shape: str
+    registers: tuple[str, ...]
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """A local array: its first byte in the depot with gaps, and its bytes."""
+
+    name: str
+    start: int
+    size: int
+
+
+def has_several_offsets(ptx: str) -> bool:
+    """Tell whether a function of a module uses its local memory at more than one offset."""
+    return any(
+        len({match[3] for line in function if (match := _SUM.fullmatch(line.text))}) > 1 for function in _functions(ptx)
+    )
+
+
+def edits(ptx: str, padded: str) -> tuple[LineEdit, ...]:
+    """Return the lines of a PTX module that change so that local arrays are variables of their own.
+
+    Args:
+        ptx: the module.
+        padded: PTX of the same source with gaps.
+    """
+    functions, others = list(_functions(ptx)), list(_functions(padded))
+    if len(functions) != len(others):
+        return ()
+    pairs = zip(functions, others, strict=True)
+    return tuple(edit for function, other in pairs for edit in _edits(function, other))
+
+
+def _functions(ptx: str) -> Iterator[list[_Line]]:
+    """Yield the lines of each function that has a body."""
+    function: list[_Line] = []
+    for number, whole in enumerate(ptx.splitlines(), 1):
+        line = _Line(number, whole, " ".join(whole.split()))
+        if _FUNCTION.match(line.text):
+            function = []
+        function.append(line)
+        if line.text == "}" and _FUNCTION.match(function[0].text):
+            yield function
+            function = []
+
+
+def _edits(function: list[_Line], padded: list[_Line]) -> list[LineEdit]:
+    """The edits of one function; none where local memory is used otherwise in the padded one."""
+    if not _is_plain(function):
+        return []
+    depots = [(line, match) for line in function if (match := _DEPOT.fullmatch(line.text))]
+    gaps, arrays = _layout(padded)
+    places = _places(function, padded, arrays)
+    if len(depots) != 1 or not arrays or places is None:
+        return []
+    (line, depot) = depots[0]
+    starts = _starts(places, gaps, arrays, int(depot[3]))
+    variables: dict[int, str] = {}
+    changed: list[LineEdit] = []
+    for own in function:
+        for match in _PLACE.finditer(_explicit(own.text)):
+            offset = int(match[2])
+            array = starts.get(places[offset] - offset)
+            if array is None:
+                continue
+            if (made := _SUM.fullmatch(own.text)) is None:
+                return []
+            first = array.start - places[offset] + offset
+            name = f"{depot[2]}${first}${array.name}"
+            variables[first] = f".local .align {_alignment(first, int(depot[1]))} .b8 {name}[{array.size}];"
+            operation = "mov.u64" if made[2] == "%SPL" else "cvta.local.u64"
+            changed.append(LineEdit(own.number, own.whole, f"{operation} {made[1]}, {name}+{offset - first};"))
+    if not variables:
+        return []
+    declared = (variables[first] for first in sorted(variables))
+    return [LineEdit(line.number, line.whole, " ".join((line.text, *declared))), *changed]
+
+
+def _is_plain(function: list[_Line]) -> bool:
+    """Whether each address in the depot is made by an offset that is named, and the function cannot recur.
+
+    The stack of a recursive function would grow by its arrays, which the depot holds, too.
+    """
+    is_called = ".func" in function[0].text
+    for line in function:
+        if _NO_STATEMENT.match(line.text) or _DEPOT.fullmatch(line.text):
+            continue
+        names_base = "%SP" in line.text and _PLACE.search(_explicit(line.text)) is None
+        if names_base or "__local_depot" in line.text:
+            return False
+        if is_called and "call" in line.text:
+            return False
+    return True
+
+
+def _layout(padded: list[_Line]) -> tuple[list[int], list[_Array]]:
+    """The offsets of the gaps, and the arrays between them; nothing where they are not where they should be."""
+    sums = {match[1]: int(match[3]) for line in padded if (match := _SUM.fullmatch(line.text))}
+    gaps: set[int] = set()
+    arrays: set[_Array] = set()
+    for line in padded:
+        if (match := _ARRAY.fullmatch(line.text)) is None:
+            continue
+        name, before, behind, size = match.groups()
+        if before not in sums or behind not in sums:
+            return [], []
+        gaps |= {sums[before], sums[behind]}
+        first, start, end = sums[before] + _GAP, sums[behind] - int(size), sums[behind]
+        if end == first:  # the array is in registers, or elsewhere with another one
+            continue
+        if not first <= start < first + _MOST_ALIGNED or start - first >= (start & -start):
+            return [], []
+        arrays.add(_Array(name, start, int(size)))
+    spans = sorted([*((gap, gap + _GAP) for gap in gaps), *((one.start, one.start + one.size) for one in arrays)])
+    if any(behind[0] < before[1] for before, behind in pairwise(spans)):  # lifetimes were found to be disjoint
+        return [], []
+    return sorted(gaps), sorted(arrays, key=attrgetter("start"))
+
+
+def _places(function: list[_Line], padded: list[_Line], arrays: Sequence[_Array]) -> dict[int, int] | None:
+    """The offsets of a function in its depot → those in the padded one; None where the functions differ otherwise.
+
+    The compiler may order the statements of a block, and the arrays, in another way. So offsets are paired that are
+    used alike; where several are, they must be of arrays of one size.
+
+    Args:
+        function: the function.
+        padded: the one with gaps.
+        arrays: those between gaps.
+    """
+    own, others = _statements(function), _statements(padded)
+    if Counter(statement.shape for statement in own) != Counter(statement.shape for statement in others):
+        return None
+    uses, other_uses = _uses(own), _uses(others)
+    found: dict[int, int] = {}
+    for use, offsets in uses.items():
+        alike = other_uses.get(use, ())
+        if len(offsets) != len(alike) or len({_size_at(place, arrays) for place in alike}) > 1:
+            return None
+        for offset, place in zip(sorted(offsets), sorted(alike), strict=True):
+            if found.setdefault(offset, place) != place:  # the end of an array and the start of the next one
+                return None
+    return found if len(set(found.values())) == len(found) else None
+
+
+def _size_at(place: int, arrays: Sequence[_Array]) -> int:
+    """The bytes of the array that an offset lies in; 0 where it lies in none."""
+    return next((one.size for one in arrays if one.start <= place < one.start + one.size), 0)
+
+
+def _uses(statements: list[_Statement]) -> dict[int, set[int]]:
+    """Group the offsets in the depot by how they are used: which statements the values made of them go through.
+
+    Color refinement of the graph of statements and registers (Weisfeiler and Leman).
+    """
+    colors: dict[str, int] = {}
+    for _ in range(_ROUNDS):
+        neighbours: dict[str, list[int]] = {}
+        for statement in statements:
+            own = tuple(colors.get(register, 0) for register in statement.registers)
+            for position, register in enumerate(statement.registers):
+                if register:
+                    neighbours.setdefault(register, []).append(hash((statement.shape, position, own)))
+        colors = {register: hash(tuple(sorted(found))) for register, found in neighbours.items()}
+    uses: dict[int, set[int]] = {}
+    for statement in statements:
+        if statement.offset is not None:
+            use = hash((statement.shape, *(colors.get(register, 0) for register in statement.registers)))
+            uses.setdefault(use, set()).add(statement.offset)
+    return uses
+
+
+def _statements(function: list[_Line]) -> list[_Statement]:
+    """The statements of a function that make or use addresses in its depot, but for those of its gaps.
+
+    What else there is may differ: a value that is computed anew in each block, accesses that are joined.
+    """
+    of_gaps = {
+        register for line in function if (match := _ARRAY.fullmatch(line.text)) for register in match.group(2, 3)
+    }
+    texts = [_explicit(line.text) for line in function if not _NO_STATEMENT.match(line.text)]
+    addresses = _addresses(texts)
+    statements: list[_Statement] = []
+    for text in texts:
+        registers = _REGISTER.findall(text)
+        place = _PLACE.search(text)
+        is_of_depot = place is not None or not addresses.isdisjoint(registers)
+        if is_of_depot and registers[0] not in of_gaps:
+            shape = _NUMBER.sub("", _PLACE.sub(r"\1", text))
+            own = tuple(register if register in addresses else "" for register in registers)
+            statements.append(_Statement(shape, own, int(place[2]) if place is not None else None))
+    return statements
+
+
+def _addresses(texts: Sequence[str]) -> set[str]:
+    """The registers that hold addresses in the depot: its offsets, and what is computed of them."""
+    found: set[str] = set()
+    size = -1
+    while len(found) > size:
+        size = len(found)
+        for text in texts:
+            match = _MADE.match(text)
+            if match is not None and (_PLACE.search(text) or not found.isdisjoint(_REGISTER.findall(text))):
+                found.add(match[1])
+    return found
+
+
+def _explicit(text: str) -> str:
+    """A statement with the offset of each operand in the depot."""
+    return text.replace("[%SP]", "[%SP+0]").replace("[%SPL]", "[%SPL+0]")
+
+
+def _starts(places: Mapping[int, int], gaps: Sequence[int], arrays: Sequence[_Array], size: int) -> dict[int, _Array]:
+    """The bytes by which each array was moved; nothing where they do not tell it from what else is in the depot.
+
+    Args:
+        places: offsets in the depot → those in the padded one.
+        gaps: the offsets of the gaps.
+        arrays: those between gaps.
+        size: of the depot.
+    """
+    found: dict[int, _Array] = {}
+    others: list[tuple[int, int]] = []
+    for offset, place in places.items():
+        array = next((one for one in arrays if one.start <= place < one.start + one.size), None)
+        if array is None:
+            others.append((offset, place))
+        elif found.setdefault(place - offset, array) != array:
+            return {}
+    if len(set(found.values())) != len(found):
+        return {}
+    spans = sorted((array.start - moved, array.start + array.size - moved) for moved, array in found.items())
+    if any(behind[0] < before[1] for before, behind in pairwise(spans)) or not spans:
+        return {}
+    if spans[0][0] < 0 or spans[-1][1] > size:
+        return {}
+    for offset, place in others:
+        if (array := found.get(place - offset)) is not None:
+            if array.start - _GAP <= place < array.start + array.size + _GAP:  # outside by a constant
+                continue
+            return {}
+        is_gap = any(gap <= place < gap + _GAP for gap in gaps)
+        is_near = any(abs(place - offset - moved) < _MOST_ALIGNED for moved in found)
+        if is_gap or is_near or any(start <= offset < end for start, end in spans):
+            return {}
+    return found
+
+
+def _alignment(offset: int, most: int) -> int:
+    """The alignment of an offset in a variable with an alignment."""
+    return min(most, offset & -offset) if offset else most
