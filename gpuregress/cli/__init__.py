@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from gpuregress import __version__
 from gpuregress.workers import early_start
 
 for _name, _value in early_start.LIBRARIES.items():
@@ -122,7 +123,7 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: gpuregress run configs/reduce.yaml",
 )
-@click.version_option(package_name="gpuregress", prog_name="gpuregress")
+@click.version_option(__version__, prog_name="gpuregress")
 @click.option(
     "-C",
     "--directory",

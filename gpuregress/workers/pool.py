@@ -20,7 +20,7 @@ from gpuregress.devices import slow_programs
 from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.frozen import dataclass
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Outcome, Task, from_json
+from gpuregress.records import Case, DeviceInfo, Outcome, Task, from_json
 from gpuregress.workers import launch_limits, unfinished_cases
 from gpuregress.workers.channel import Message
 from gpuregress.workers.watchdog import LAUNCHES, Phase, Step
@@ -304,6 +304,7 @@ class WorkerPool:
         now = time.monotonic()
         if message["say"] == "ready":
             worker.ready, state.failed_starts, state.suspect = True, 0, False
+            worker.device = from_json(DeviceInfo, message["device"])
             worker.watch.enter(Phase.PREPARING if worker.task else Phase.IDLE, now)
         elif message["say"] == "refused":
             worker.refusal = message["message"]
@@ -375,6 +376,7 @@ class WorkerPool:
                 if late is not None
                 else unfinished_cases.crashed(worker, task)
             )
+            outcome = dataclasses.replace(outcome, device=worker.device)
             yield (
                 unfinished_cases.under_schedule(worker.interim, task, outcome)
                 if worker.interim is not None

@@ -20,7 +20,7 @@ from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
 
 if TYPE_CHECKING:
-    from gpuregress.records import Task  # records, which the first worker is started without
+    from gpuregress.records import DeviceInfo, Task  # records, which the first worker is started without
 
 _TAIL_BYTES = 16_384
 _TAIL_LINES = 20
@@ -69,6 +69,7 @@ class Worker:
 
     Attributes:
         user_folders: the folders of the user's code that it has run.
+        device: what it has opened; None until it is ready.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Worker:
         self.slot = slot
         self.task: Task | None = None
         self.user_folders: frozenset[str] = frozenset()
+        self.device: DeviceInfo | None = None
         self.interim: Message | None = None
         self.stopped: tuple[str, ...] = ()
         self.watch = Watch(Phase.STARTING)
