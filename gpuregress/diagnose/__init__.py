@@ -6,10 +6,9 @@ from gpuregress.diagnose.buffer_image import value_layers as image_values
 from gpuregress.diagnose.difference_sample import DifferenceSample
 from gpuregress.diagnose.error_bins import ErrorBins, heat_map, strip
 from gpuregress.diagnose.evidence import Evidence
-from gpuregress.diagnose.pattern_table import PLACES, diagnose, thread_label
+from gpuregress.diagnose.pattern_table import diagnose, thread_label
 
 __all__ = [
-    "PLACES",
     "DifferenceSample",
     "ErrorBins",
     "Evidence",

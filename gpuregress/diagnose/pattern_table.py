@@ -37,14 +37,6 @@ PATTERNS: dict[str, Pattern] = {
     "stride": positions.stride,
     "stretch": positions.stretch,
 }
-PLACES = {
-    **dict.fromkeys(("tail", "blocks", "stretch", "row", "tile"), "contiguous"),
-    **dict.fromkeys(("thread", "lane", "warp", "column", "stride"), "periodic"),
-    **dict.fromkeys(("border", "interior"), "border"),
-    "diagonal": "diagonal",
-}
-"""Patterns that say where a buffer differs, and not how → their kind: one mistake has another pattern in another shape,
-and the last column of a matrix is one lane of each warp where a row has as many elements as a block has threads."""
 MOST_FINDINGS = 5
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from gpuregress.diagnose import PLACES
-from gpuregress.records import Case, Comparison, ErrorFigures, Extent, Fault, Verdict
+from gpuregress.records import PLACES, Case, Comparison, ErrorFigures, Extent, Fault, Verdict
 
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _LINE = re.compile(r"\b([\w.-]+\.(?:cuh?|ptx|h|hpp|cpp|yaml|py)):(\d+)")

@@ -149,6 +149,7 @@ from gpuregress.records.trends.nights import NightChanges as NightChanges
 from gpuregress.records.trends.nights import NightFailure as NightFailure
 from gpuregress.records.trends.nights import NightRemark as NightRemark
 from gpuregress.records.trends.nights import Since as Since
+from gpuregress.records.verdicts import PLACES as PLACES
 from gpuregress.records.verdicts import Accuracy as Accuracy
 from gpuregress.records.verdicts import AccuracyReport as AccuracyReport
 from gpuregress.records.verdicts import BufferVerdict as BufferVerdict

@@ -125,4 +125,4 @@ def test_an_address_without_a_folder_is_refused(fake_shop: Workshop, address: st
     """Else `s3:` would be a folder below the one in which the command is given."""
     path = fake_shop.write("gpuregress.yaml", f"folders:\n  dumps: {address}\n")
     message = fake_shop.fails(2, *RUN, "scale")
-    assert f"{path}:2: folders.dumps: names no folder: expected an address such as s3://bucket/prefix" in message
+    assert f"{path}:2: folders.dumps: names no folder; expected an address such as s3://bucket/prefix" in message

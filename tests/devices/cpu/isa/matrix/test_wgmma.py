@@ -111,7 +111,7 @@ def test_single_bits_are_counted_where_both_have_them(tmp_path: Path) -> None:
 def test_a_descriptor_beyond_shared_memory_is_a_fault(tmp_path: Path) -> None:
     text = wgmma_kernel("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", 4, signs=", 1, 1, 0")
     words = np.zeros((1, 128, 4), np.uint32)
-    with pytest.raises(KernelFault, match=r"out-of-bounds read of 16 bytes at tile\[2048\] .*PTX line"):
+    with pytest.raises(KernelFault, match=r"out-of-bounds read of 16 bytes at tile\[16384\] .*PTX line"):
         run(tmp_path, text, (words, words, np.zeros((1, 8192), np.uint32)), [(1, 0, descriptor(32768, 128, 256))], 4)
 
 

@@ -428,7 +428,7 @@ _OUT = "out-of-bounds"
         (2, _OUT, r"at box\[0\] of block rank 4: the cluster has 4 blocks, thread \(0,0,0\) of block \(3,0,0\)"),
         (3, _OUT, r"at box\[0\] of block rank 63: the cluster has 4 blocks"),
         (4, _OUT, r"write of 4 bytes at box\[0\] of block rank 2 \(box has 32; only \.shared::cluster reaches it\)"),
-        (5, "misaligned", r"misaligned read of 8 bytes at box\[0\] \+ 4 bytes of block rank 2"),
+        (5, "misaligned", r"misaligned read of 8 bytes at box\[1\] of block rank 2"),
         (6, "deadlock", r"3 blocks, \(0,0,0\) to \(1,0,0\), \(3,0,0\): threads 0-31 .*block \(2,0,0\): threads 7-31"),
         (7, "illegal-instruction", r"barrier\.cluster\.wait by a thread that has not arrived .*thread \(9,0,0\)"),
         (8, "illegal-access", r"at box\[0\] of block rank 3, which has not begun"),
