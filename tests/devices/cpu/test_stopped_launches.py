@@ -70,8 +70,10 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
         # At the barrier, or on the way to it.
         (
             "meets",
-            r"block \(0,0,0\): threads 0-31 wait at bar\.sync, k\.cu:16"
-            r"|thread \(\d+,0,0\) of block \(0,0,0\) in a loop whose condition is at k\.cu:17",
+            (
+                r"block \(0,0,0\): threads 0-31 wait at bar\.sync, k\.cu:16"
+                r"|thread \(\d+,0,0\) of block \(0,0,0\) in a loop whose condition is at k\.cu:17"
+            ),
         ),
     ],
 )
