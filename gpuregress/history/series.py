@@ -23,14 +23,19 @@ def moments(runs: Iterable[tuple[int, str, bool]]) -> dict[int, str]:
     by_number = sorted(runs)
     own = [(number, started) for number, started, is_imported in by_number if not is_imported]
     found = {number: started for number, started, is_imported in by_number if is_imported}
-    right = _longest_in_order([started for _, started in own])
-    moment = own[next(iter(right))][1] if right else ""
+    in_order = _longest_in_order([started for _, started in own])
+    if not in_order:
+        return found
+    moment = own[in_order[0]][1]  # that of runs before the first one in order
+    kept = set(in_order)
     for place, (number, started) in enumerate(own):
-        moment = found[number] = started if place in right else moment
+        if place in kept:
+            moment = started
+        found[number] = moment
     return found
 
 
-def _longest_in_order(texts: Sequence[str]) -> dict[int, None]:
+def _longest_in_order(texts: Sequence[str]) -> list[int]:
     """The places of the longest series of texts none of which is less than the one before it, in their order."""
     ends: list[int] = []  # of the series of each length the place where it ends, with the least text possible
     before: list[int | None] = []
@@ -43,7 +48,7 @@ def _longest_in_order(texts: Sequence[str]) -> dict[int, None]:
     while at is not None:
         series.append(at)
         at = before[at]
-    return dict.fromkeys(reversed(series))
+    return series[::-1]
 
 
 def device_kind(device: str) -> str:

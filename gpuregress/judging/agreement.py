@@ -209,9 +209,7 @@ class _BufferResults:
         """Yield the cases that left out what another one wrote, each with a mask of these parts."""
         if not self._unwritten:
             return
-        never = next(iter(self._unwritten.values())).copy()
-        for position in self._voters:
-            never &= self._unwritten.get(position, False)
+        never = self._left_out_by(self._voters)
         for position, mask in self._unwritten.items():
             left_out = mask & ~never
             if left_out.any():
@@ -219,11 +217,17 @@ class _BufferResults:
 
     def _written_alone(self, position: int) -> int:
         """Count the elements of which this case alone wrote a part that others left out."""
-        alone = next(iter(self._left_out.values())).copy()
-        for other in self._voters:
-            if other != position:
-                alone &= self._unwritten.get(other, False)
+        others = [other for other in self._voters if other != position]
+        alone = self._left_out_by(others) & ~self._left_out_by([position])
         return int(alone.any(axis=1).sum())
+
+    def _left_out_by(self, positions: Sequence[int]) -> Mask:
+        """The parts that none of these cases wrote. Some case of the group has left parts out."""
+        some_mask = next(iter(self._unwritten.values()))
+        left_out = some_mask | True  # every part; numpy is loaded only where there is a mask
+        for position in positions:
+            left_out = left_out & self._unwritten.get(position, False)
+        return left_out
 
     def _wrote(self, position: int, parts: Mask) -> int:
         """Count those of these parts that a case wrote."""

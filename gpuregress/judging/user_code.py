@@ -146,7 +146,8 @@ class UserCodeProcess:
             self._processes[folders] = process  # last: that of the earliest call is ended first
         else:
             if len(self._processes) == MOST_PROCESSES:
-                self._end(next(iter(self._processes)))
+                longest_unused = next(iter(self._processes))
+                self._end(longest_unused)
             self._scratch = self._scratch or self._held.enter_context(storage.scratch())
             self._count += 1
             printed = self._scratch / f"printed-{self._count}.txt"

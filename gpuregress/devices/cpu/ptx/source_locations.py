@@ -6,16 +6,22 @@ PTX ISA manual, 11.5 "Debugging Directives".
 from __future__ import annotations
 
 import re
+import sysconfig
 from collections.abc import Sequence
-from pathlib import PurePath
+from functools import lru_cache
+from pathlib import Path, PurePath
 
 from gpuregress.devices.cpu.ptx.cursor import Cursor
-from gpuregress.devices.cpu.ptx.library_files import is_library_file
 from gpuregress.devices.cpu.ptx.tree import SourceLine
 from gpuregress.records import HARNESS_FILE
+from gpuregress.toolchain.headers import virtual_headers
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _Location = tuple[int, int, int]
+_NVRTC_HEADER = "__nv_nvrtc_builtin_header.h"
+"""NVRTC's own header, which is no file; its path begins with the working folder."""
+_GIVEN_HEADERS = frozenset(map(Path, (virtual_headers.PRELUDE, *virtual_headers.HEADERS)))
+"""Headers that NVRTC is given as text."""
 
 
 class Locations:
@@ -79,7 +85,7 @@ class Locations:
         self.current = SourceLine(file, line, tuple(calls), tuple(self._lines(library)), inner)
 
     def _is_library(self, location: _Location) -> bool:
-        return is_library_file(self._paths[location[0]])
+        return _is_library_file(self._paths[location[0]])
 
     def _lines(self, chain: Sequence[_Location]) -> Sequence[tuple[str, int]]:
         """The lines of a chain of calls; a lambda's own line and that of its call may be the same one."""
@@ -96,3 +102,17 @@ def _traps_of_source(text: str) -> frozenset[int]:
         elif is_own and "trap;" in line:
             lines.add(number)
     return frozenset(lines)
+
+
+@lru_cache(maxsize=1024)
+def _is_library_file(name: str) -> bool:
+    """Tell whether a file of a `.file` directive belongs to a library: CUDA's and CCCL's headers, Triton's functions.
+
+    Args:
+        name: relative to the folder in which the compiler found it (`compiler_messages.portable_paths`), or absolute
+            in PTX of another compiler, which has CUDA's headers in a folder `include`.
+    """
+    path = Path(name.rpartition("/include/")[2] if name.startswith("/") else name)
+    folders = (*virtual_headers.cuda_folders(), Path(sysconfig.get_path("purelib")))
+    is_given = path in _GIVEN_HEADERS or path.name == _NVRTC_HEADER
+    return is_given or any((folder / path).is_file() for folder in folders)

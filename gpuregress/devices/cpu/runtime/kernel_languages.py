@@ -1,4 +1,4 @@
-"""Languages of kernels, as far as messages need them: how each calls the barriers."""
+"""Names of barriers in CUDA C++, Numba and Triton, for messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpuregress.devices.cpu.runtime.program import Site
 
 @dataclass(frozen=True, slots=True)
 class KernelLanguage:
-    """A language of kernels.
+    """A kernel language and its names of barriers.
 
     Attributes:
         warp_barrier: what orders the lanes of a warp; Triton has a barrier of the block only.

@@ -40,7 +40,7 @@ def build_divergence_check(module: ir.Module, *, masked: bool = False) -> ir.Fun
     declared: ir.Function | None = module.globals.get(name)
     if declared is not None:
         return declared
-    machine = (POINTER,) * masked
+    machine = [POINTER] if masked else []
     function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, POINTER, I32, I32, *machine)), name)
     of_warp = ir.FunctionType(I32, (POINTER, POINTER, POINTER, I32, I32, I32, *machine))
     comparison = ir.Function(module, of_warp, f"{name}.warp")

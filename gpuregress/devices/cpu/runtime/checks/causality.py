@@ -443,7 +443,8 @@ class Causality:
             whose = self._shadow.block_at(layout.epoch_stamp(others[0]))
             found = _Search(others, whose, self._block(whose).far)
             if len(self._searches) >= _SEARCHES:
-                del self._searches[next(iter(self._searches))]
+                oldest = next(iter(self._searches))
+                del self._searches[oldest]
         self._searches[others] = found
         return found
 
