@@ -72,6 +72,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
             "meets",
             (
                 r"block \(0,0,0\): threads 0-31 wait at bar\.sync, k\.cu:16"
+                r"|block \(0,0,0\): threads 0-31 are running, k\.cu:15"
                 r"|thread \(\d+,0,0\) of block \(0,0,0\) in a loop whose condition is at k\.cu:17"
             ),
         ),

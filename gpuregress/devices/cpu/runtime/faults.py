@@ -687,6 +687,8 @@ def _stand(threads: np.ndarray[Any, np.dtype[np.int64]], state: int, scene: Faul
         return f"{_thread_ranges(threads)} {'have' if several else 'has'} exited{after}"
     site = _wait_site(scene, state)
     what = f"{'wait' if several else 'waits'} at {site.mnemonic}"
+    if site.mnemonic == _STEP:
+        what = f"{'are' if several else 'is'} running"
     if site.action == "spin":
         what = f"{'spin' if several else 'spins'} on {_variable(scene, site) or site.mnemonic}"
     return f"{_thread_ranges(threads)} {what}, {site.where}"
@@ -700,6 +702,10 @@ def _variable(scene: FaultContext, site: Site) -> str:
         return ""
     region = scene.space.find(int.from_bytes(scene.parameters[site.buffer : site.buffer + 8], "little"))
     return "" if region is None else plain(region.name)
+
+
+_STEP = "bar.warp.step"
+"""The compiler's own wait between accesses of one warp, at which the threads meet and go on."""
 
 
 def _thread_ranges(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> str:
