@@ -18,10 +18,11 @@ import polars as pl
 import xxhash
 
 from benchmarks.rows import Row, median_seconds, missing
-from gpuregress import compare, dtypes
-from gpuregress.dump import line_diff, reader, writer
-from gpuregress.records import Comparison, Rule
-from gpuregress.storage import digest_file
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.records import Comparison, Rule
+from gpuregress.foundation.storage import digest_file
+from gpuregress.judge import compare
+from gpuregress.store.dumps import line_diff, reader, writer
 
 COUNT = 5_000_000
 LARGE = 100_000_000

@@ -12,14 +12,14 @@ from pathlib import Path
 from benchmarks.rows import Row
 from benchmarks.virtual_gpu import KERNELS
 from gpuregress import toolchain
-from gpuregress.records import Source
+from gpuregress.foundation.records import Source
 
 PROGRAMS = {"mixed": Path(__file__).with_name("compiling.cu"), "nearest_neighbour": KERNELS / "nearest.cu"}
 _INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?[a-z][\w.:]*[^;:]*;", re.MULTILINE)
 _COMPILE = """
 import sys, time
 from pathlib import Path
-from gpuregress.devices.cpu.compilation import object_cache, translate
+from gpuregress.virtual_gpu.compilation import object_cache, translate
 text = Path(sys.argv[1]).read_text()
 translate.compile_module(Path(sys.argv[2]).read_text(), ())
 start, cpu = time.perf_counter(), time.process_time()

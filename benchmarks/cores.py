@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks import host, virtual_gpu
 from benchmarks.rows import Row, missing
 from benchmarks.virtual_gpu import KERNELS, Launch, Program
-from gpuregress.devices.cpu.parallel import partition
-from gpuregress.devices.cpu.parallel.cores import available
-from gpuregress.devices.cpu.runtime.machine_layout import Machine
+from gpuregress.virtual_gpu.parallel import partition
+from gpuregress.virtual_gpu.parallel.cores import available
+from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 
 GOAL = 1.7
 N = 1 << 22

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuregress import dtypes
-from gpuregress.dump import line_diff, reader, writer
-from gpuregress.storage import digest_file
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.storage import digest_file
+from gpuregress.store.dumps import line_diff, reader, writer
 
 FLOAT = dtypes.parse("float32")
 PEER_SHARE = 10

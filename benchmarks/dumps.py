@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.dump import FLOAT, rate
 from benchmarks.rows import Row
-from gpuregress.dump import reader, writer
+from gpuregress.store.dumps import reader, writer
 
 COUNT = 5_000_000
 FEW = COUNT // 10

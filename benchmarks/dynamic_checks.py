@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.rows import Row
 from gpuregress import toolchain
-from gpuregress.devices.cpu.device import CpuDevice
-from gpuregress.devices.textures import TextureDescription
-from gpuregress.records import CHECKS, Dim3, Instruments, LaunchShape, Program, Source, Texture
+from gpuregress.foundation.records import CHECKS, Dim3, Instruments, LaunchShape, Program, Source, Texture
+from gpuregress.gpu.textures import TextureDescription
+from gpuregress.virtual_gpu.device import CpuDevice
 
 COUNT = 1 << 20
 RUNS = 3

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from gpuregress import toolchain
-from gpuregress.devices import registry
-from gpuregress.devices.cuda import driver
-from gpuregress.devices.cuda.memory import CudaMemory
-from gpuregress.records import Source
+from gpuregress.execution import device_registry as registry
+from gpuregress.execution.cuda import driver
+from gpuregress.execution.cuda.memory import CudaMemory
+from gpuregress.foundation.records import Source
 
 KERNEL = """// $Revision: 1.0 $
 extern "C" __global__ void triad(float* y, const float* x, float a, int n, int rounds)

@@ -16,13 +16,13 @@ import numpy as np
 from benchmarks.rows import Row
 from benchmarks.virtual_gpu import KERNELS, Array, Launch, Program
 from gpuregress import toolchain
-from gpuregress.devices.base import DeviceModule
-from gpuregress.devices.cpu import device as cpu
-from gpuregress.devices.cpu import module as cpu_module
-from gpuregress.devices.cpu.compilation.object_cache import compiled
-from gpuregress.devices.cpu.parallel import cores
-from gpuregress.devices.cpu.runtime.program import CompiledModule, Schedule
-from gpuregress.records import LaunchShape, Source
+from gpuregress.foundation.records import LaunchShape, Source
+from gpuregress.gpu.base import DeviceModule
+from gpuregress.virtual_gpu import device as cpu
+from gpuregress.virtual_gpu import module as cpu_module
+from gpuregress.virtual_gpu.compilation.object_cache import compiled
+from gpuregress.virtual_gpu.parallel import cores
+from gpuregress.virtual_gpu.runtime.program import CompiledModule, Schedule
 
 LIMIT = 1.03
 """The count is on in every run as long as it costs less."""

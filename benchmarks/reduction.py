@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks import host, virtual_gpu
 from benchmarks.rows import Row, missing
-from gpuregress.devices.cpu.parallel.cores import available
+from gpuregress.virtual_gpu.parallel.cores import available
 
 N = 1 << 20
 BLOCK = 256

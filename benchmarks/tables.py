@@ -8,11 +8,11 @@ import sys
 import tempfile
 
 from benchmarks.rows import Row
-from gpuregress.devices.cpu.runtime.special_function_tables import DIGESTS
+from gpuregress.virtual_gpu.runtime.special_function_tables import DIGESTS
 
 _LOAD = """
 import sys, time
-from gpuregress.devices.cpu.runtime.special_function_tables import table
+from gpuregress.virtual_gpu.runtime.special_function_tables import table
 start, cpu = time.perf_counter(), time.process_time()
 table(sys.argv[1])
 print(1000 * (time.perf_counter() - start), 1000 * (time.process_time() - cpu))

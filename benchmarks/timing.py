@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmarks.rows import Row
 from gpuregress import toolchain
-from gpuregress.devices import registry
-from gpuregress.judging.timing import comparison
-from gpuregress.records import AcceptedTiming, LaunchShape, MadeOf, Source, Timing
+from gpuregress.execution import device_registry as registry
+from gpuregress.foundation.records import AcceptedTiming, LaunchShape, MadeOf, Source, Timing
+from gpuregress.judge.timing import comparison
 
 N = 1 << 18
 _LOOPS = 121

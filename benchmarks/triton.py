@@ -24,9 +24,9 @@ import numpy.typing as npt
 from benchmarks.rows import Row, missing
 from benchmarks.virtual_gpu import KERNELS
 from gpuregress import toolchain
-from gpuregress.devices import registry
-from gpuregress.devices.cpu.parallel import cores
-from gpuregress.records import LaunchShape, PythonKernel, Source
+from gpuregress.execution import device_registry as registry
+from gpuregress.foundation.records import LaunchShape, PythonKernel, Source
+from gpuregress.virtual_gpu.parallel import cores
 
 SCRIPT = Path(__file__).with_name("triton_peer.py")
 GOAL = 3.0

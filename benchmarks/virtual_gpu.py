@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import toolchain
-from gpuregress.devices import registry
-from gpuregress.devices.cpu.parallel import cores
-from gpuregress.records import LaunchShape, Source
+from gpuregress.execution import device_registry as registry
+from gpuregress.foundation.records import LaunchShape, Source
+from gpuregress.virtual_gpu.parallel import cores
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 Array = npt.NDArray[Any]

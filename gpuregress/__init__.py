@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpuregress.api.jobs import CaseResult, Job, Results, load_job, run
     from gpuregress.api.kernel import Kernel
-    from gpuregress.api.kernel_tuner.conversion import from_kernel_tuner
-    from gpuregress.errors import (
+    from gpuregress.execution.workers.direct.messages import LaunchResult
+    from gpuregress.foundation.errors import (
         CompileError,
         DeviceError,
         GpuregressError,
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
-    from gpuregress.records import Case
-    from gpuregress.workers.direct.messages import LaunchResult
+    from gpuregress.foundation.records import Case
+    from gpuregress.lab.kernel_tuner.conversion import from_kernel_tuner
 
 __version__ = "0.1.0"
 
@@ -49,12 +49,12 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("CaseResult", "Job", "Results", "load_job", "run"), "gpuregress.api.jobs"),
-    "Case": "gpuregress.records",
+    "Case": "gpuregress.foundation.records",
     "Kernel": "gpuregress.api.kernel",
-    "from_kernel_tuner": "gpuregress.api.kernel_tuner.conversion",
-    "LaunchResult": "gpuregress.workers.direct.messages",
+    "from_kernel_tuner": "gpuregress.lab.kernel_tuner.conversion",
+    "LaunchResult": "gpuregress.execution.workers.direct.messages",
 }
-"""Public name → the module that has it; the errors are in `gpuregress.errors`."""
+"""Public name → the module that has it; the errors are in `gpuregress.foundation.errors`."""
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for one that is there
@@ -63,7 +63,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one that is ther
         """Load a public name when it is first used: the import of the package alone loads nothing else."""
         if name not in __all__:
             raise AttributeError(f"module 'gpuregress' has no attribute {name!r}")
-        value = getattr(importlib.import_module(_HOMES.get(name, "gpuregress.errors")), name)
+        value = getattr(importlib.import_module(_HOMES.get(name, "gpuregress.foundation.errors")), name)
         globals()[name] = value
         return value
 

@@ -10,7 +10,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from gpuregress.workers import early_start
+from gpuregress.execution.workers import early_start
 
 INTERRUPTED = 130
 COLLECT_EVERY = 50_000

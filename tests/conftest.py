@@ -19,9 +19,9 @@ from _pytest.assertion.rewrite import AssertionRewritingHook
 from hypothesis import HealthCheck, settings
 
 from gpuregress.__main__ import COLLECT_EVERY
-from gpuregress.devices import registry
-from gpuregress.project import Project, Settings
+from gpuregress.execution import device_registry as registry
 from gpuregress.session.run_request import Machinery
+from gpuregress.store.project import Project, Settings
 from tests import preloaded, workshop
 from tests.session.bench import Bench
 

@@ -13,6 +13,6 @@ if __name__ == "__main__":
     command = (sys.executable, "-m", "tests.fake_worker")
     with (
         mock.patch("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command)),
-        mock.patch("gpuregress.workers.early_start.begin"),
+        mock.patch("gpuregress.execution.workers.early_start.begin"),
     ):
         run()

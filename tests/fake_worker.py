@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.workers import child
+from gpuregress.execution.workers import child
 from tests.fakes import open_device
 
 if __name__ == "__main__":

@@ -15,10 +15,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpuregress.devices.base import Bytes, Device, DeviceModule, KernelInfo, LaunchReport, Memory
-from gpuregress.devices.textures import TextureDescription
-from gpuregress.errors import DeviceError, FaultLocation, KernelFault, UnsupportedError
-from gpuregress.records import (
+from gpuregress.foundation.errors import DeviceError, FaultLocation, KernelFault, UnsupportedError
+from gpuregress.foundation.records import (
     Argument,
     Buffer,
     Case,
@@ -36,7 +34,9 @@ from gpuregress.records import (
     Task,
     TensorMap,
 )
-from gpuregress.records.instrumentation.schedules import BY_WARP, FORWARD, LOCKSTEP, REVERSE, SHUFFLED
+from gpuregress.gpu.base import Bytes, Device, DeviceModule, KernelInfo, LaunchReport, Memory
+from gpuregress.gpu.schedules import BY_WARP, FORWARD, LOCKSTEP, REVERSE, SHUFFLED
+from gpuregress.gpu.textures import TextureDescription
 from tests.waiting import wait_until
 
 _POINTER = Parameter(8, 8, "pointer")

@@ -33,7 +33,7 @@ from typing import IO, Any
 import _pytest.config
 import pytest
 
-from gpuregress.workers import compiler_pool, early_start
+from gpuregress.execution.workers import compiler_pool, early_start
 
 ROOT = Path(__file__).parents[1]
 PYTEST_OPTIONS = ("-p", "no:hypothesispytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
@@ -217,15 +217,16 @@ def _load_libraries() -> None:
     import tree_sitter_cuda  # noqa: F401, PLC0415
     from cuda.bindings import nvrtc  # noqa: F401, PLC0415
 
-    from gpuregress import cli, plan, runner, toolchain  # noqa: F401, PLC0415
-    from gpuregress.compare import comparators, user_functions  # noqa: F401, PLC0415
-    from gpuregress.devices.cpu import device, isa  # noqa: F401, PLC0415
-    from gpuregress.devices.cpu.compilation import translate  # noqa: F401, PLC0415
-    from gpuregress.dump import parse, reader  # noqa: F401, PLC0415
-    from gpuregress.inputs import fills  # noqa: F401, PLC0415
-    from gpuregress.records import Outcome, Task, prepare  # noqa: PLC0415
+    from gpuregress.execution import runner  # noqa: F401, PLC0415
+    from gpuregress.foundation.records import Outcome, Task, prepare  # noqa: PLC0415
+    from gpuregress.jobs import plan  # noqa: F401, PLC0415
+    from gpuregress.jobs.inputs import fills  # noqa: F401, PLC0415
+    from gpuregress.judge.compare import comparators, user_functions  # noqa: F401, PLC0415
     from gpuregress.session import session  # noqa: F401, PLC0415
+    from gpuregress.store.dumps import parse, reader  # noqa: F401, PLC0415
     from gpuregress.toolchain.host_code import unit  # noqa: F401, PLC0415
+    from gpuregress.virtual_gpu import device, isa  # noqa: F401, PLC0415
+    from gpuregress.virtual_gpu.compilation import translate  # noqa: F401, PLC0415
     from tests import fakes  # noqa: F401, PLC0415
 
     _pytest.config.get_config()  # imports its own plugins, and none of others
@@ -243,9 +244,9 @@ def _load_a_program() -> None:
     processor time of a process that does it once.
     """  # fmt: skip
     from gpuregress import toolchain  # noqa: PLC0415 - for the server only
-    from gpuregress.devices.cpu.device import CpuDevice  # noqa: PLC0415 - as above
-    from gpuregress.records import Source  # noqa: PLC0415 - as above
+    from gpuregress.foundation.records import Source  # noqa: PLC0415 - as above
     from gpuregress.toolchain import cache  # noqa: PLC0415 - as above
+    from gpuregress.virtual_gpu.device import CpuDevice  # noqa: PLC0415 - as above
 
     with tempfile.TemporaryDirectory() as folder, cache.used_folder(Path(folder)), CpuDevice() as device:
         path = Path(folder, "k.cu")

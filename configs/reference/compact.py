@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from gpuregress.records import Case
+    from gpuregress import Case
 
 
 def is_packed(kept: npt.NDArray[Any], case: Case) -> bool:  # noqa: ARG001 - a check's signature

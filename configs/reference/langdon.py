@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.records import Case
+from gpuregress import Case
 
 
 def places(inputs: Mapping[str, npt.NDArray[np.uint32]], case: Case) -> npt.NDArray[np.uint32]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from gpuregress.records import Case
+    from gpuregress import Case
 
     Array = npt.NDArray[Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress.document import units
-from gpuregress.records import Dim3
+from gpuregress.foundation.document import units
+from gpuregress.foundation.records import Dim3
 
 
 def whole(what: str, given: Any, least: int) -> int:

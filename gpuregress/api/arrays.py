@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
 from gpuregress.api import device_arrays, dlpack
-from gpuregress.dtypes import ElementType
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.dtypes import ElementType
 
 Bytes = npt.NDArray[np.uint8]
 _OF_HOST = (np.dtype(np.longdouble).name, np.dtype(np.clongdouble).name)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.api.arrays import ArrayBytes
-from gpuregress.workers.direct import messages
-from gpuregress.workers.direct.messages import Contents
+from gpuregress.execution.workers.direct import messages
+from gpuregress.execution.workers.direct.messages import Contents
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gpuregress.errors import UsageError
-from gpuregress.records import Dim3
+from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.records import Dim3
 
 _OWN = re.compile(r"\.reqnctapercluster\s+([\d,\s]+)")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.errors import DeviceError
+from gpuregress.foundation.errors import DeviceError
 
 Bytes = npt.NDArray[np.uint8]
 _CONTEXT_OF_POINTER = 1

@@ -13,15 +13,16 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import plan, project
 from gpuregress.api import argument_checks
-from gpuregress.dump import reader
-from gpuregress.errors import NothingToDo, UsageError
-from gpuregress.project import Project
-from gpuregress.records import Case, RunSummary, Verdict
+from gpuregress.foundation.errors import NothingToDo, UsageError
+from gpuregress.foundation.records import Case, RunSummary, Verdict
+from gpuregress.jobs import plan
 from gpuregress.report import terminal
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
+from gpuregress.store import project
+from gpuregress.store.dumps import reader
+from gpuregress.store.project import Project
 
 Runnable = Case | str | os.PathLike[str]
 """A case, or the path of a job file."""

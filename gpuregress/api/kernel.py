@@ -17,11 +17,12 @@ import numpy as np
 from gpuregress.api import argument_checks, arrays, cluster_shape, kernel_source, processes, signature
 from gpuregress.api.call_contents import CallContents
 from gpuregress.api.signature import KernelParameter, Signature
-from gpuregress.errors import UsageError
-from gpuregress.numeric import float_environment
-from gpuregress.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
-from gpuregress.toolchain import architectures, compiler_messages
-from gpuregress.workers.direct.messages import LaunchCall, LaunchResult
+from gpuregress.execution.workers.direct.messages import LaunchCall, LaunchResult
+from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.numeric import float_environment
+from gpuregress.foundation.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
+from gpuregress.gpu import architecture_names as architectures
+from gpuregress.toolchain import compiler_messages
 
 Extents = int | Sequence[int]
 TIMEOUT_S = 30.0

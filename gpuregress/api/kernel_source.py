@@ -12,10 +12,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpuregress import storage, toolchain
-from gpuregress.errors import CompileError, GpuregressError, UsageError
-from gpuregress.records import Program, Source
-from gpuregress.workers.compiler_pool import CompilerPool
+from gpuregress import toolchain
+from gpuregress.execution.workers.compiler_pool import CompilerPool
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import CompileError, GpuregressError, UsageError
+from gpuregress.foundation.records import Program, Source
 
 SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".ptx", ".cubin")
 _TEXT = re.compile(r"[\n{};]")

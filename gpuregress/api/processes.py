@@ -5,9 +5,9 @@ from __future__ import annotations
 import atexit
 import threading
 
+from gpuregress.execution.workers.direct.process import LaunchProcess
 from gpuregress.session import device_slots
 from gpuregress.session.device_slots import DeviceSelection
-from gpuregress.workers.direct.process import LaunchProcess
 
 _LOCK = threading.Lock()
 _PROCESSES: dict[str, LaunchProcess] = {}

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress import dtypes
 from gpuregress.api import arrays
 from gpuregress.api.arrays import ArrayBytes
-from gpuregress.records import Argument, Entry, Parameter
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.records import Argument, Entry, Parameter
 from gpuregress.toolchain import cxx_aliases, cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from gpuregress import __version__
-from gpuregress.workers import early_start
+from gpuregress.execution.workers import early_start
 
 for _name, _value in early_start.LIBRARIES.items():
     os.environ.setdefault(_name, _value)

@@ -16,7 +16,7 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, add_completion_class, split_arg_string
 
 if TYPE_CHECKING:
-    from gpuregress.project import Project
+    from gpuregress.store.project import Project
 
 _LINE, _BREAKS = "_GPUREGRESS_LINE", "_GPUREGRESS_WORDBREAKS"
 _MOST_WITH_JOBS = 200
@@ -124,7 +124,7 @@ def attach(command: click.Command) -> None:
 
 
 def _project(ctx: click.Context) -> Project:
-    from gpuregress import project
+    from gpuregress.store import project
 
     return project.find(Path(ctx.find_root().params.get("directory") or ".").absolute())
 
@@ -148,7 +148,7 @@ def _tags(ctx: click.Context, _incomplete: str) -> Iterator[str]:
 
 def _runs(ctx: click.Context, _incomplete: str) -> Iterator[str]:
     """The runs, the newest first."""
-    from gpuregress.dump import run_names
+    from gpuregress.store.dumps import run_names
 
     yield from (folder.name for folder in reversed(run_names.every(_project(ctx).runs)))
 

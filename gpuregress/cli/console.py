@@ -14,7 +14,7 @@ from typing import TextIO
 
 import click
 
-from gpuregress.escapes import entry, inert, visible
+from gpuregress.foundation.escapes import entry, inert, visible
 
 Colour = str | int | None
 """A name of click's, or one of xterm's 256."""

@@ -12,8 +12,8 @@ import click
 from gpuregress.cli import console, values
 
 if TYPE_CHECKING:
-    from gpuregress.project import Project
     from gpuregress.session.run_request import RunRequest
+    from gpuregress.store.project import Project
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -22,8 +22,8 @@ def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
     Raises:
         UsageError: there is none.
     """
-    from gpuregress import project
-    from gpuregress.errors import UsageError
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.store import project
 
     try:
         return project.find(Path(ctx.obj or ".").absolute())
@@ -59,7 +59,7 @@ def is_interactive() -> bool:
 
 def print_json(value: Any) -> None:
     """Print plain JSON values."""
-    from gpuregress.escapes import json_text
+    from gpuregress.foundation.escapes import json_text
 
     console.say_document(json_text(value, indent=2) + "\n", is_inert=True)
 
@@ -77,7 +77,7 @@ def message(text: str) -> str:
     Raises:
         BadParameter: it holds a control character.
     """
-    from gpuregress.escapes import one_line, visible
+    from gpuregress.foundation.escapes import one_line, visible
 
     if visible(text) != text:
         raise click.BadParameter(f"'{one_line(text)}' holds a control character; say it in plain text")
@@ -93,7 +93,7 @@ def write_report(target: str, text: str) -> None:
     if target == "-":
         console.say_document(text, is_inert=True)
         return
-    from gpuregress import storage
+    from gpuregress.foundation import storage
 
     path = Path(target).resolve()  # a symbolic link stays one
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -248,12 +248,12 @@ def schedules_of(options: Mapping[str, Any]) -> tuple[str, ...]:
     """
     name, count = options["schedule"], options["schedules"]
     if name is not None and count is not None:
-        from gpuregress.errors import UsageError
+        from gpuregress.foundation.errors import UsageError
 
         raise UsageError("--schedule runs under one schedule, --schedules compares several: give one of the two")
     if count is None and name is None:
         return ()
-    from gpuregress.records.instrumentation import schedules
+    from gpuregress.gpu import schedules
 
     return schedules.first(count) if count is not None else schedules.alone(name)
 
@@ -300,7 +300,7 @@ def writes_to_stdout(options: Mapping[str, Any]) -> bool:
         destination = target if target == "-" else str(Path(target).resolve())
         other = destinations.get(destination)
         if other is not None and not Path(destination).is_char_device():
-            from gpuregress.errors import UsageError
+            from gpuregress.foundation.errors import UsageError
 
             where = "stdout" if target == "-" else target
             raise UsageError(f"{other} and {name} cannot both go to {where}: name a file for all but one")

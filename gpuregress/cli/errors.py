@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from gpuregress.cli import console
-from gpuregress.errors import GpuregressError, JobError, JobErrors, ran_out
+from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, ran_out
 
 BROKEN_PIPE = 141
 INTERRUPTED = 130

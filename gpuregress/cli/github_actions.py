@@ -11,7 +11,7 @@ from gpuregress.cli import console
 
 if TYPE_CHECKING:
     from gpuregress.cli.values import Target
-    from gpuregress.records import RunSummary
+    from gpuregress.foundation.records import RunSummary
 
 
 def annotate(summary: RunSummary, root: Path, targets: Sequence[Target], *, to_stderr: bool) -> None:

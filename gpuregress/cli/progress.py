@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import TYPE_CHECKING, Any, Self
 
 from gpuregress.cli import console
-from gpuregress.escapes import entry, one_line
+from gpuregress.foundation.escapes import entry, one_line
 from gpuregress.report import terminal
 from gpuregress.session.events import Advanced, Compiled, Compiling, Event, Judged, Listener, Planned, Started, ignore
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpuregress.cli import context, github_actions, values
-from gpuregress.errors import GpuregressError, HarnessError, Interrupted, JobErrors, StorageError, UsageError
+from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, JobErrors, StorageError, UsageError
 
 if TYPE_CHECKING:
     from gpuregress.cli.values import Target
-    from gpuregress.records import Problem, RunSummary, State
+    from gpuregress.foundation.records import Problem, RunSummary, State
 
 _COMMANDS = ("run", "nightly")
 _REPORT = "--report"
@@ -111,7 +111,7 @@ def _named_targets(arguments: Sequence[str]) -> Iterator[Target]:
 
 def _failed(message: str, code: int, state: State = "finished", problems: tuple[Problem, ...] = ()) -> RunSummary:
     """The summary of a run without verdicts."""
-    from gpuregress.records import RunSummary
+    from gpuregress.foundation.records import RunSummary
 
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     notes = tuple(message.splitlines()) or ("no details are known",)
@@ -120,7 +120,7 @@ def _failed(message: str, code: int, state: State = "finished", problems: tuple[
 
 def _problems(error: BaseException) -> tuple[Problem, ...]:
     """The errors of wrong jobs, each with its line."""
-    from gpuregress.records import Problem, SourceLocation
+    from gpuregress.foundation.records import Problem, SourceLocation
 
     if not isinstance(error, JobErrors):
         return ()

@@ -61,7 +61,7 @@ class ScheduleName(_Type):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse what is no schedule's name."""
-        from gpuregress.records.instrumentation import schedules
+        from gpuregress.gpu import schedules
 
         wrong = schedules.problem(str(value))
         if wrong:
@@ -76,7 +76,7 @@ class Seconds(_Type):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Convert `30`, `30s`, `2min`."""
-        from gpuregress.document import units
+        from gpuregress.foundation.document import units
 
         try:
             number: float | str = float(value)
@@ -162,7 +162,7 @@ class ClusterAddress(_Type):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse what cannot be an address."""
-        from gpuregress.project import is_cluster_address
+        from gpuregress.store.project import is_cluster_address
 
         if value == "none":
             return ""

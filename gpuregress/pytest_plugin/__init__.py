@@ -102,7 +102,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Print the report of the run as a section."""
     texts = config.stash.get(_TEXTS, [])
     if texts:
-        from gpuregress.escapes import entry
+        from gpuregress.foundation.escapes import entry
 
         terminalreporter.section("gpuregress")
         for text in texts:

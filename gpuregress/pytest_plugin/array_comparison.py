@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import diagnose
-from gpuregress.compare import comparators, in_order
-from gpuregress.compare.comparison_request import ComparisonRequest
-from gpuregress.diagnose import DifferenceSample, Evidence
-from gpuregress.dtypes import ElementType
-from gpuregress.dump import reader
-from gpuregress.errors import GpuregressError
-from gpuregress.escapes import entry
-from gpuregress.numeric import float_environment
-from gpuregress.records import BufferVerdict, Comparison, Rule, Verdict
+from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.escapes import entry
+from gpuregress.foundation.numeric import float_environment
+from gpuregress.foundation.records import BufferVerdict, Comparison, Rule, Verdict
+from gpuregress.judge import diagnose
+from gpuregress.judge.compare import comparators, in_order
+from gpuregress.judge.compare.comparison_request import ComparisonRequest
+from gpuregress.judge.diagnose import DifferenceSample, Evidence
 from gpuregress.report import terminal
+from gpuregress.store.dumps import reader
 
 
 @float_environment.default()

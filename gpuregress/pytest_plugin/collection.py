@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gpuregress.errors import GpuregressError, JobErrors
-from gpuregress.escapes import entry
-from gpuregress.plan import CaseOverrides
-from gpuregress.plan.kept import plans
+from gpuregress.foundation.errors import GpuregressError, JobErrors
+from gpuregress.foundation.escapes import entry
+from gpuregress.foundation.records import Case
+from gpuregress.jobs.plan import CaseOverrides
+from gpuregress.jobs.plan.kept import plans
+from gpuregress.jobs.revision import Labels
 from gpuregress.pytest_plugin import run_of_session
-from gpuregress.records import Case
 from gpuregress.report import terminal
-from gpuregress.revision import Labels
 
 if TYPE_CHECKING:
-    from gpuregress.project import Project
     from gpuregress.pytest_plugin.run_of_session import ReachedVerdict
+    from gpuregress.store.project import Project
 
 _NAMES = pytest.StashKey[dict[str, Path]]()
 _MARKED = pytest.StashKey[set[str]]()

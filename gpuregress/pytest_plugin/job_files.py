@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpuregress.project import Project
+    from gpuregress.store.project import Project
 
 _SOURCE = re.compile(rb"^(source|sources)[ \t]*:", re.MULTILINE)
 _LAUNCHES = re.compile(rb"^(launches|function)[ \t]*:", re.MULTILINE)
@@ -36,8 +36,8 @@ def _project(folder: Path) -> Project | None:
     """The project of a folder; None without one, also where its settings are wrong."""
     if not any((above / name).exists() for above in (folder, *folder.parents) for name in _SIGNS):
         return None
-    from gpuregress import project
-    from gpuregress.errors import GpuregressError
+    from gpuregress.foundation.errors import GpuregressError
+    from gpuregress.store import project
 
     try:
         return project.find(folder)

@@ -23,8 +23,8 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress.api import arrays
-from gpuregress.dtypes import ElementType
-from gpuregress.numeric import conversion
+from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.numeric import conversion
 
 Array = npt.NDArray[Any]
 

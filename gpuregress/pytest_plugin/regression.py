@@ -18,12 +18,12 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress.api import arrays
-from gpuregress.compare.rule_validation import validate_rule
-from gpuregress.dtypes import ElementType
-from gpuregress.dump import writer
-from gpuregress.escapes import inert, visible
+from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.escapes import inert, visible
+from gpuregress.foundation.records import Rule
+from gpuregress.jobs.spec.rule_validation import validate_rule
 from gpuregress.pytest_plugin import array_comparison, baseline_names, num_regression
-from gpuregress.records import Rule
+from gpuregress.store.dumps import writer
 
 _SUFFIX = ".dump"
 _BOUNDS = ("rtol", "atol", "ulp", "nan")

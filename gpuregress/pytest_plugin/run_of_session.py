@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from filelock import FileLock, Timeout
 
-from gpuregress import plan
-from gpuregress.errors import GpuregressError, HarnessError
-from gpuregress.interrupts import StopSignal
-from gpuregress.operations.accepting import accept
+from gpuregress.foundation.errors import GpuregressError, HarnessError
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Case, RunSummary, Verdict, from_json, to_json
+from gpuregress.jobs import plan
 from gpuregress.pytest_plugin import session_folder
-from gpuregress.records import Case, RunSummary, Verdict, from_json, to_json
 from gpuregress.report import terminal
 from gpuregress.session import session as sessions
+from gpuregress.session.accepting import accept
 from gpuregress.session.events import Event, Judged, Planned
 from gpuregress.session.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from gpuregress.project import Project
+    from gpuregress.store.project import Project
 
 _POLL_S = 0.02
 _MESSAGE = "accepted by pytest --gpuregress-accept"

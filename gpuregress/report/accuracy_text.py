@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuregress.records import Accuracy, AccuracyReport, Case, Verdict
+from gpuregress.foundation.records import Accuracy, AccuracyReport, Case, Verdict
 
 
 def remarks(case: Case, verdict: Verdict) -> Iterator[str]:

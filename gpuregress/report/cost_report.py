@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gpuregress.records import Costs, InstructionCost
-from gpuregress.records.instrumentation.costs import by_line, total
+from gpuregress.foundation.records import Costs, InstructionCost
+from gpuregress.gpu.costs import by_line, total
 from gpuregress.report.coverage_report import source_lines
 
 COLUMNS = ("instructions", "lanes", "requests", "sectors each", "bank conflicts", "divergent")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress.records import Coverage, FileCoverage, LoopCount, RunSummary
-from gpuregress.records.instrumentation.coverage import merged
-from gpuregress.records.serialization import to_json
+from gpuregress.foundation.records import Coverage, FileCoverage, LoopCount, RunSummary
+from gpuregress.foundation.records.serialization import to_json
+from gpuregress.gpu.coverage import merged
 
 FILE = "coverage.json"
 """In a run's folder."""

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gpuregress.escapes import one_line
-from gpuregress.records import Coverage, FileCoverage, RunSummary
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.records import Coverage, FileCoverage, RunSummary
 from gpuregress.report import coverage_report
 
 _MOST_GAPS = 40

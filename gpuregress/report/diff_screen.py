@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress.records import BufferVerdict, Comparison, Element, Verdict
+from gpuregress.foundation.records import BufferVerdict, Comparison, Element, Verdict
 from gpuregress.report import error_map_text, terminal
 
 _MOST_SHOWN = 8

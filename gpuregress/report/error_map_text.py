@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gpuregress.records import ErrorProfile
+from gpuregress.foundation.records import ErrorProfile
 
 SAME = "·"
 NOT_A_NUMBER = "!"

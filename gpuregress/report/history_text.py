@@ -8,8 +8,8 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuregress.escapes import one_line
-from gpuregress.records import STATUSES, PastResult, PastRun, ShortResult
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.records import STATUSES, PastResult, PastRun, ShortResult
 from gpuregress.report.terminal import table
 from gpuregress.report.tolerance_text import percentage
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuregress.escapes import json_text
-from gpuregress.records import BufferVerdict, Outcome, RunSummary, VariantVerdict, Verdict, to_json
+from gpuregress.foundation.escapes import json_text
+from gpuregress.foundation.records import BufferVerdict, Outcome, RunSummary, VariantVerdict, Verdict, to_json
 from gpuregress.report import terminal
 
 VERSION = 1

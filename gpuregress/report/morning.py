@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from gpuregress.escapes import entry, one_line
-from gpuregress.records import NightChanges, NightFailure, NightRemark, RunSummary, Since, Verdict
+from gpuregress.foundation.escapes import entry, one_line
+from gpuregress.foundation.records import NightChanges, NightFailure, NightRemark, RunSummary, Since, Verdict
 from gpuregress.report import terminal
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

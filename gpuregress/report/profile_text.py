@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress.escapes import one_line
-from gpuregress.records import Costs
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.records import Costs
 from gpuregress.report import cost_report
 
 _WIDEST_SOURCE = 90

@@ -9,8 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from gpuregress.escapes import entry, one_line
-from gpuregress.records import STATUSES, BufferVerdict, Comparison, Element, RunSummary, Status, Verdict, side_text
+from gpuregress.foundation.escapes import entry, one_line
+from gpuregress.foundation.records import (
+    STATUSES,
+    BufferVerdict,
+    Comparison,
+    Element,
+    RunSummary,
+    Status,
+    Verdict,
+    side_text,
+)
 from gpuregress.report import accuracy_text, coverage_text, tolerance_text
 
 Entry = TypeVar("Entry")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.records import Verdict
+from gpuregress.foundation.records import Verdict
 
 NEAR = 0.8
 """The share of a tolerance above which a case that passes is near its limit."""

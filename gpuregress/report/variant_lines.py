@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuregress.records import Comparison, InstructionChange, UlpFigures, VariantVerdict, Verdict
+from gpuregress.foundation.records import Comparison, InstructionChange, UlpFigures, VariantVerdict, Verdict
 
 _MOST_LINES = 8
 _MOST_INSTRUCTIONS = 6

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gpuregress.records import Case, Task, Verdict
+from gpuregress.foundation.records import Case, Task, Verdict
 
 Settled = tuple[Verdict, Task | None]
 """A verdict that is final, with the task that it is of; None where nothing ran."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from gpuregress.errors import GpuregressError
-from gpuregress.records import Program, Source
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.records import Program, Source
 
 Result = Program | GpuregressError
 _MOST_PROCESSES = 8

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpuregress.errors import StorageError
-from gpuregress.records import Task
-from gpuregress.workers import alone
+from gpuregress.execution.workers import alone
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import Task
 
 FOLDER = "alone"
 
@@ -31,5 +31,5 @@ def command(task: Task, run: Path, environment: Mapping[str, str]) -> str:
     except StorageError:
         return ""
     settings = [f"{name}={value}" for name, value in environment.items()]
-    program = ["cuda-gdb", "--args", sys.executable, "-m", "gpuregress.workers.alone", str(path)]
+    program = ["cuda-gdb", "--args", sys.executable, "-m", "gpuregress.execution.workers.alone", str(path)]
     return "to debug this case alone: " + shlex.join(["env", *settings, *program])

@@ -11,17 +11,17 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.devices import registry
-from gpuregress.devices.cpu.parallel import cores
-from gpuregress.devices.cuda import nvml, prerequisites
-from gpuregress.errors import DeviceError, UsageError
-from gpuregress.frozen import dataclass
-from gpuregress.workers.early_start import gpu_environment
-from gpuregress.workers.worker_process import DeviceSlot
+from gpuregress.execution import device_registry as registry
+from gpuregress.execution.cuda import nvml, prerequisites
+from gpuregress.execution.workers.early_start import gpu_environment
+from gpuregress.execution.workers.worker_process import DeviceSlot
+from gpuregress.foundation.errors import DeviceError, UsageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.virtual_gpu.parallel import cores
 
 if TYPE_CHECKING:
-    from gpuregress.cluster.members import Devices
-    from gpuregress.records import Case  # the start of the first worker does without
+    from gpuregress.execution.cluster.members import Devices
+    from gpuregress.foundation.records import Case  # the start of the first worker does without
 
 _DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
 
@@ -122,7 +122,7 @@ def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelect
     """Set the order of blocks on the CPU's slots: `reversed`, `random:SEED`, "" for the usual one."""
     if not block_order or devices.kind != "cpu":
         return devices
-    from gpuregress.devices.cpu.parallel.block_order import VARIABLE  # noqa: PLC0415 - numpy, which a start does without
+    from gpuregress.virtual_gpu.parallel.block_order import VARIABLE  # noqa: PLC0415 - numpy, which a start does without
 
     slots = tuple(
         dataclasses.replace(slot, environment={**slot.environment, VARIABLE: block_order}) for slot in devices.slots

@@ -11,13 +11,13 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gpuregress.errors import StorageError
-from gpuregress.history import History, steps
-from gpuregress.history.series import device_kind
-from gpuregress.nightly import EarlierNights
-from gpuregress.project import Project
-from gpuregress.records import EarlierVerdict, PastResult, PastRun, Since, Verdict
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import EarlierVerdict, PastResult, PastRun, Since, Verdict
+from gpuregress.judge.nights import EarlierNights
 from gpuregress.session.runs import history_entry, journal
+from gpuregress.store.history import History, steps
+from gpuregress.store.history.series import device_kind
+from gpuregress.store.project import Project
 
 _NIGHTS = 40
 """Nights in which the last verdict of a case is looked for: some may have had other cases."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 
 if TYPE_CHECKING:
-    from gpuregress.records import Verdict
+    from gpuregress.foundation.records import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpuregress.judging import write_coverage
-from gpuregress.records import Case, CostComparison, Outcome, TimingComparison
+from gpuregress.foundation.records import Case, CostComparison, Outcome, TimingComparison
+from gpuregress.judge import write_coverage
 
 _MOST_FINDINGS = 5
 _NOTABLE = 2.0

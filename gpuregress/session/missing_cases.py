@@ -11,13 +11,13 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from gpuregress import storage
-from gpuregress.baselines import BaselineStore, expected_cases
-from gpuregress.errors import BaselineError, StorageError
-from gpuregress.frozen import dataclass
-from gpuregress.project import Project
-from gpuregress.records import Case, Missing
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import BaselineError, StorageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, Missing
 from gpuregress.session.run_request import ExpectedCases, RunRequest
+from gpuregress.store.baselines import BaselineStore, expected_cases
+from gpuregress.store.project import Project
 
 FILE = "nightly.json"
 """In the folder of runs: the last finished nightly run, and the cases that ran in one and are not in `cases.yaml`."""

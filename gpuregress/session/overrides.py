@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from gpuregress.errors import UsageError
-from gpuregress.records import Case, checks_named
-from gpuregress.records.instrumentation.schedules import FORWARD
+from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.records import Case, checks_named
+from gpuregress.gpu.schedules import FORWARD
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_request import RunRequest
 
@@ -46,7 +46,7 @@ def _check_dynamic(request: RunRequest, devices: DeviceSelection) -> tuple[str, 
 def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
     if request.sanitize is None:
         return ()
-    from gpuregress.devices.cuda import sanitizer  # noqa: PLC0415 - seldom asked for
+    from gpuregress.execution.cuda import sanitizer  # noqa: PLC0415 - seldom asked for
 
     if request.sanitize not in sanitizer.TOOLS:
         raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitizer.TOOLS)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from gpuregress.records import Case, Outcome, RunKind
+from gpuregress.foundation.records import Case, Outcome, RunKind
 
 AT_NIGHT = 3
 """Timeouts of one kernel at night, where neither job nor project say."""

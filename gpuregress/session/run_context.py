@@ -6,14 +6,14 @@ import time
 from dataclasses import field
 from datetime import datetime
 
-from gpuregress import clock
-from gpuregress.frozen import dataclass
-from gpuregress.interrupts import StopSignal
-from gpuregress.project import Project
+from gpuregress.execution.workers.pool import CasePool
+from gpuregress.foundation import clock
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.events import Listener
 from gpuregress.session.run_request import Machinery, RunRequest
-from gpuregress.workers.pool import CasePool
+from gpuregress.store.project import Project
 
 
 @dataclass(frozen=True, slots=True)

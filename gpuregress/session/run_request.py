@@ -10,12 +10,12 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 
 if TYPE_CHECKING:
-    from gpuregress.interrupts import StopSignal
-    from gpuregress.plan import Plan
-    from gpuregress.records import LackingDevice, RunKind
+    from gpuregress.foundation.interrupts import StopSignal
+    from gpuregress.foundation.records import LackingDevice, RunKind
+    from gpuregress.jobs.plan import Plan
     from gpuregress.session.compiler_crew import Crew
 
 

@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress import storage
-from gpuregress.errors import GpuregressError
-from gpuregress.interrupts import StopSignal
+from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.session import device_slots
 from gpuregress.session.run_request import Machinery as Machinery  # noqa: PLC0414 - named here, too
 from gpuregress.session.run_request import RunRequest
-from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 if TYPE_CHECKING:
-    from gpuregress.project import Project
-    from gpuregress.records import RunSummary
+    from gpuregress.foundation.records import RunSummary
     from gpuregress.session.events import Listener
+    from gpuregress.store.project import Project
 
 
 def _ignore(_event: object) -> None:
@@ -115,9 +115,9 @@ class Session:
     def run(self, project: Project | Callable[[], Project], listen: Listener = _ignore) -> RunSummary:
         """Run the cases of the request, once; see `run` below."""
         project = project() if callable(project) else project
+        from gpuregress.execution.workers.pool import WorkerPool  # noqa: PLC0415 - as above
         from gpuregress.session import workflow  # noqa: PLC0415 - takes as long as the worker's start
         from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
-        from gpuregress.workers.pool import WorkerPool  # noqa: PLC0415 - as above
 
         address = self._request.cluster if self._request.cluster is not None else project.settings.cluster.scheduler
         if address:
@@ -132,10 +132,10 @@ class Session:
 
     def _run_on_cluster(self, address: str, project: Project, listen: Listener) -> RunSummary:
         """Run the cases on the hosts of a cluster."""
-        from gpuregress.cluster.pool import ClusterPool, PoolOptions  # noqa: PLC0415 - few runs need it
-        from gpuregress.devices.cpu.parallel import block_order  # noqa: PLC0415 - as above
+        from gpuregress.execution.cluster.pool import ClusterPool, PoolOptions  # noqa: PLC0415 - few runs need it
         from gpuregress.session import workflow  # noqa: PLC0415 - as above
         from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
+        from gpuregress.virtual_gpu.parallel import block_order  # noqa: PLC0415 - as above
 
         request, command = self._request, tuple(self._machinery.command or ())
         environment = {block_order.VARIABLE: request.block_order} if request.block_order else {}

@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.errors import CALLED_AT, GpuregressError
-from gpuregress.records import Case, Source, SourceLocation, Verdict
+from gpuregress.foundation.errors import CALLED_AT, GpuregressError
+from gpuregress.foundation.records import Case, Source, SourceLocation, Verdict
 from gpuregress.toolchain import programs
 
 _LINE = re.compile(r"(?P<file>[^\s'\"(),;:]+)(?::(?P<line>\d+)|\((?P<compiler>\d+)\))")

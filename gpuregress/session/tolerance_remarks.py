@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpuregress.errors import StorageError
-from gpuregress.history import Reader
-from gpuregress.records import PastResult, Verdict
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import PastResult, Verdict
 from gpuregress.report.tolerance_text import NEAR, percentage
+from gpuregress.store.history import Reader
 
 _FEWEST = 0.1
 _NOISE = 0.05

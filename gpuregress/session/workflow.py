@@ -9,10 +9,11 @@ import dataclasses
 import threading
 from pathlib import Path
 
-from gpuregress import __version__, git
-from gpuregress.nightly import LeftOut
-from gpuregress.numeric import float_environment
-from gpuregress.records import RunSummary
+from gpuregress import __version__
+from gpuregress.foundation import git
+from gpuregress.foundation.numeric import float_environment
+from gpuregress.foundation.records import RunSummary
+from gpuregress.judge.nights import LeftOut
 from gpuregress.session.compilation.builder import open_builder
 from gpuregress.session.events import Planned
 from gpuregress.session.run_context import RunContext

@@ -30,8 +30,8 @@ from typing import Any
 
 import xxhash
 
-from gpuregress import user_home
-from gpuregress.errors import StorageError
+from gpuregress.foundation import user_home
+from gpuregress.foundation.errors import StorageError
 
 FORMAT = 2
 """Counts up whenever an entry's meaning changes; old entries are then never found again."""

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from gpuregress.errors import CompileError, UnsupportedError
-from gpuregress.records import HARNESS_FILE, Source
+from gpuregress.foundation.errors import CompileError, UnsupportedError
+from gpuregress.foundation.records import HARNESS_FILE, Source
 from gpuregress.toolchain import remedies
 
 _LOCATION = re.compile(

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpuregress import dtypes
-from gpuregress.dtypes import Scalar
-from gpuregress.frozen import dataclass
-from gpuregress.records import Entry, Parameter
-from gpuregress.toolchain import demangle
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.dtypes import Scalar
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Entry, Parameter
+from gpuregress.gpu import demangle
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.include_scanner import without_comments
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from gpuregress import dtypes
+from gpuregress.foundation import dtypes
 
 _BY_DTYPE = {
     "bool": "bool",

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import field
 
-from gpuregress import dtypes
-from gpuregress.records import MemberLayout, TypeKind, TypeLayout
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.records import MemberLayout, TypeKind, TypeLayout
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
 OPTION = "--device-debug"

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress import read_log
-from gpuregress.frozen import dataclass
+from gpuregress.foundation import read_log
+from gpuregress.foundation.frozen import dataclass
 from gpuregress.toolchain.headers import virtual_headers
 
 SUFFIXES = (".cu", ".cuh")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_FILE
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import HARNESS_FILE
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 

@@ -16,8 +16,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from gpuregress.frozen import dataclass
-from gpuregress.records import LineEdit
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import LineEdit
 
 if TYPE_CHECKING:
     from tree_sitter import Node

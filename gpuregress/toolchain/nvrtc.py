@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress import read_log
-from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
-from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
+from gpuregress.foundation import read_log
+from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
 from gpuregress.toolchain import (
     compiler_messages,
     cxx_declarations,
@@ -372,8 +372,8 @@ def _declared(names: Iterable[str], ptx: str, source: Source, text: str) -> dict
     Raises:
         UnknownNames: it has no such variable.
     """
+    from gpuregress.gpu.demangle import demangle  # noqa: PLC0415 - as above
     from gpuregress.toolchain import ptx_declarations  # noqa: PLC0415 - few sources have managed variables
-    from gpuregress.toolchain.demangle import demangle  # noqa: PLC0415 - as above
     from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
 
     declared = {demangle(one) or one: one for one in ptx_declarations.parse(ptx).variables} if names else {}

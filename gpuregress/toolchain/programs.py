@@ -12,17 +12,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
-from gpuregress.records import CompiledLaunch, Entry, Program, PythonKernel, Source, TypeLayout, from_json, to_json
-from gpuregress.toolchain import (
-    architectures,
-    cache,
-    compiler_messages,
-    cxx_declarations,
-    debug_types,
-    ptx_declarations,
+from gpuregress.foundation.errors import CompileError, InfeasibleSource, UnknownNames
+from gpuregress.foundation.records import (
+    CompiledLaunch,
+    Entry,
+    Program,
+    PythonKernel,
+    Source,
+    TypeLayout,
+    from_json,
+    to_json,
 )
-from gpuregress.toolchain.demangle import demangle
+from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu.demangle import demangle
+from gpuregress.toolchain import cache, compiler_messages, cxx_declarations, debug_types, ptx_declarations
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.machine_code import linked_programs

@@ -6,8 +6,8 @@ import math
 import re
 from typing import Literal
 
-from gpuregress.frozen import dataclass
-from gpuregress.records import Entry, Parameter
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Entry, Parameter
 
 Kind = Literal["pointer", "integer", "float", "struct", "word"]
 

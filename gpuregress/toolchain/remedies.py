@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gpuregress.records import Source
+from gpuregress.foundation.records import Source
 
 _HEADERS = {
     "assert.h": "assert",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpuregress.api import device_arrays
-from gpuregress.errors import DeviceError
+from gpuregress.foundation.errors import DeviceError
 
 
 class Driver:

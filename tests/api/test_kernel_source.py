@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.api import kernel_source
-from gpuregress.errors import CompileError, UsageError
+from gpuregress.foundation.errors import CompileError, UsageError
 
 CU = 'extern "C" __global__ void k(int *x) { *x = 1; }'
 PTX = "// by hand\n.version 8.0\n.target sm_90\n"

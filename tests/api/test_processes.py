@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.api import processes
-from gpuregress.errors import UsageError
+from gpuregress.foundation.errors import UsageError
 
 
 def test_a_device_has_one_process() -> None:

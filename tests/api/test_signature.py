@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpuregress.api import arrays, signature
 from gpuregress.api.signature import KernelParameter
-from gpuregress.records import Entry, Parameter
+from gpuregress.foundation.records import Entry, Parameter
 
 TEXT = """
 template <typename Real, int N>

@@ -13,10 +13,10 @@ from pathlib import Path
 import click
 import pytest
 
-from gpuregress import project
 from gpuregress.cli import COMMANDS, console, progress
-from gpuregress.operations.accepting import accept
+from gpuregress.session.accepting import accept
 from gpuregress.session.events import Compiling, Started
+from gpuregress.store import project
 from tests import preloaded
 from tests.workshop import JOB, Workshop
 

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from gpuregress.cli import context
-from gpuregress.errors import StorageError, UsageError
+from gpuregress.foundation.errors import StorageError, UsageError
 
 
 def test_a_pipe_gets_the_report_and_stays_a_pipe(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from gpuregress.cli import errors
-from gpuregress.errors import (
+from gpuregress.foundation.errors import (
     BaselineError,
     GpuregressError,
     Interrupted,

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from gpuregress.cli import COMMANDS, context, main, values
-from gpuregress.errors import UsageError
+from gpuregress.foundation.errors import UsageError
 from tests.workshop import Workshop
 
 WITH_REPORTS = {"json": None, "junit": None, "html": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from tests.conformance.generate import Batch, batches
-from tests.devices.cpu.isa.harness import Lanes
+from tests.virtual_gpu.isa.harness import Lanes
 
 BATCHES = {batch.name: batch for batch in batches()}
 

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.base import Device, DeviceModule
-from gpuregress.errors import GpuregressError
-from gpuregress.records import LaunchShape, Program
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.records import LaunchShape, Program
+from gpuregress.gpu.base import Device, DeviceModule
 from gpuregress.toolchain import ptx_declarations
 from tests.conformance.catalog.form import Form
 from tests.conformance.generate import EDGES, RANDOM, Batch, batches, machine_batches, size
-from tests.devices.cpu.isa.samples import operands
+from tests.virtual_gpu.isa.samples import operands
 
 Array = npt.NDArray[Any]
 DIGESTS = Path(__file__).with_name("digests.json")
@@ -115,7 +115,7 @@ def record(device: Device, build: Callable[[Program], Program] | None = None) ->
 
 def main(arguments: list[str]) -> int:
     """The command line; see the module's docstring."""
-    from gpuregress.devices.registry import open_device  # noqa: PLC0415 - heavy, and generating needs none
+    from gpuregress.execution.device_registry import open_device  # noqa: PLC0415 - heavy, and generating needs none
 
     command, name, target, *chosen = arguments
     build: Callable[[Program], Program] | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.ptx.opcode_table import OPCODES
-from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.virtual_gpu.ptx.opcode_table import OPCODES
+from gpuregress.virtual_gpu.ptx.parser import parse
+from gpuregress.virtual_gpu.ptx.tree import Instruction
 from tests.conformance.catalog import machine
 from tests.conformance.catalog.computing import FAMILIES, forms
 from tests.conformance.generate import Batch, batches, machine_batches

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpuregress.devices.registry import open_device
+from gpuregress.execution.device_registry import open_device
 from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.execute import DIGESTS, compiled, digest, launch
 from tests.conformance.kernels.programs import Variant

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.registry import open_device
-from gpuregress.errors import GpuregressError
+from gpuregress.execution.device_registry import open_device
+from gpuregress.foundation.errors import GpuregressError
 from tests.conformance.catalog.form import Form
 from tests.conformance.generate import Batch, machine_batches, module
 from tests.conformance.lanes import BATCHES, compiled

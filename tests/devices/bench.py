@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import toolchain
-from gpuregress.devices.base import Bytes, Device, LaunchReport, Memory
-from gpuregress.records import Dim3, LaunchShape
+from gpuregress.foundation.records import Dim3, LaunchShape
+from gpuregress.gpu.base import Bytes, Device, LaunchReport, Memory
 from tests.devices import programs
 
 Array = npt.NDArray[np.generic]

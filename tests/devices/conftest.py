@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from gpuregress.devices import registry
+from gpuregress.execution import device_registry as registry
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.devices.base import Device
-from gpuregress.errors import DeviceError, KernelFault
-from gpuregress.records import FAULT_KINDS
+from gpuregress.foundation.errors import DeviceError, KernelFault
+from gpuregress.foundation.records import FAULT_KINDS
+from gpuregress.gpu.base import Device
 from tests.devices import special_registers
 from tests.devices.bench import Array, Bench, as_bytes, read
 from tests.devices.programs import source

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress.devices import registry
-from gpuregress.errors import GpuregressError, KernelFault
+from gpuregress.execution import device_registry as registry
+from gpuregress.foundation.errors import GpuregressError, KernelFault
 from tests.devices.bench import Bench
 from tests.devices.programs import PROGRAMS
 

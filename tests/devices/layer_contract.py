@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpuregress.devices.base import Device
-from gpuregress.devices.textures import TextureDescription
-from gpuregress.records import Texture
+from gpuregress.foundation.records import Texture
+from gpuregress.gpu.base import Device
+from gpuregress.gpu.textures import TextureDescription
 from tests.devices import texture_oracle as oracle
 from tests.devices.bench import Bench, read
 from tests.devices.texture_contract import COUNT, MODES, coordinates, values

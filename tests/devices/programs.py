@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gpuregress import toolchain
-from gpuregress.records import Source
+from gpuregress.foundation.records import Source
 from tests.devices import special_registers, texture_programs
 
 

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress import launch_log, toolchain
-from gpuregress.records import Source
+from gpuregress import toolchain
+from gpuregress.foundation.records import Source
+from gpuregress.store import launch_log
 
 KERNELS = r"""// $Revision: 1.0 $
 #include <cassert>

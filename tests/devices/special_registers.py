@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.records import Dim3
+from gpuregress.foundation.records import Dim3
 
 Numbers = npt.NDArray[np.uint32]
 GRID: Dim3 = (2, 3, 2)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpuregress.devices.base import Device
-from gpuregress.records import Im2col, TensorMap
+from gpuregress.foundation.records import Im2col, TensorMap
+from gpuregress.gpu.base import Device
 from tests.devices.bench import Bench, read
 
 Array = npt.NDArray[Any]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpuregress.devices import registry
-from gpuregress.devices.base import Device
+from gpuregress.execution import device_registry as registry
+from gpuregress.gpu.base import Device
 from tests.devices import faulting
 from tests.devices.contract import DeviceContract
 
@@ -15,7 +15,7 @@ from tests.devices.contract import DeviceContract
 class TestCpu(DeviceContract):
     @pytest.fixture
     def device(self) -> Iterator[Device]:
-        pytest.importorskip("gpuregress.devices.cpu.device")
+        pytest.importorskip("gpuregress.virtual_gpu.device")
         with registry.open_device("cpu") as device:
             yield device
 

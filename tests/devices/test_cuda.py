@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.devices import registry
-from gpuregress.devices.cuda.device import CudaDevice
-from gpuregress.devices.cuda.module import CudaModule
-from gpuregress.errors import DeviceError, HarnessError
-from gpuregress.records import LaunchShape, Source
+from gpuregress.execution import device_registry as registry
+from gpuregress.execution.cuda.device import CudaDevice
+from gpuregress.execution.cuda.module import CudaModule
+from gpuregress.foundation.errors import DeviceError, HarnessError
+from gpuregress.foundation.records import LaunchShape, Source
 from tests.devices.bench import Bench, read
 from tests.devices.programs import source
 
@@ -171,7 +171,7 @@ def test_time_on_the_device_is_measured(device: CudaDevice, tmp_path: Path) -> N
 
 
 def test_the_same_bits_as_the_cpu_device(device: CudaDevice, tmp_path: Path) -> None:
-    pytest.importorskip("gpuregress.devices.cpu.device")
+    pytest.importorskip("gpuregress.virtual_gpu.device")
     rng = np.random.default_rng(6)
     bits = rng.integers(0, 1 << 32, 4096, dtype=np.uint64).astype(np.uint32)
     floats = np.concatenate((bits.view(np.float32), rng.normal(0, 3, 4096).astype(np.float32)))

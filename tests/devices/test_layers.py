@@ -9,11 +9,12 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from gpuregress.devices import registry, textures
-from gpuregress.devices.base import Device
-from gpuregress.devices.cpu.module import CpuModule
-from gpuregress.errors import KernelFault
-from gpuregress.records import Buffer, Texture
+from gpuregress.execution import device_registry as registry
+from gpuregress.foundation.errors import KernelFault
+from gpuregress.foundation.records import Buffer, Texture
+from gpuregress.gpu import textures
+from gpuregress.gpu.base import Device
+from gpuregress.virtual_gpu.module import CpuModule
 from tests.devices.bench import Bench
 from tests.devices.layer_contract import LayerContract, describe
 from tests.devices.texture_contract import COUNT, values

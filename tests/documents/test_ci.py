@@ -7,9 +7,9 @@ import re
 import pytest
 import yaml
 
-from gpuregress.unattended import installation
+from gpuregress.report.messages import installation
 from tests.documents.snippets import ROOT, steps
-from tests.unattended.installation.nights import NIGHT
+from tests.report.messages.installation.nights import NIGHT
 
 PAGE = "docs/ci.md"
 BLOCKS = {step.argument.rpartition(" ")[2]: step.text for step in steps(PAGE) if "--install" in step.argument}

@@ -11,11 +11,11 @@ import click
 import pytest
 import yaml
 
-from gpuregress import project
 from gpuregress.cli import COMMANDS
-from gpuregress.errors import JobErrors
-from gpuregress.spec.documentation import key_reference
-from gpuregress.spec.documentation.examples import SETTINGS_EXAMPLE
+from gpuregress.foundation.errors import JobErrors
+from gpuregress.jobs.spec.documentation import key_reference
+from gpuregress.jobs.spec.documentation.examples import SETTINGS_EXAMPLE
+from gpuregress.store import project
 from tests.documents.snippets import PAGES, ROOT, Step, steps
 
 DOCUMENTS = sorted(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuregress import project
-from gpuregress.spec.load import load_file
+from gpuregress.jobs.spec.load import load_file
+from gpuregress.store import project
 from tests.documents.snippets import PAGES, Command, Shell, Step, agrees, commands, prepare, steps
 
 JOB = {

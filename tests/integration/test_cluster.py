@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from gpuregress import launch_log
-from gpuregress.errors import DeviceError, Interrupted, UsageError
-from gpuregress.operations.nights import nightly
-from gpuregress.project import ClusterSettings, Project, Settings
-from gpuregress.records import Buffer, Case, Fill, InputFile, PythonFunction, RunSummary, Source
+from gpuregress.foundation.errors import DeviceError, Interrupted, UsageError
+from gpuregress.foundation.records import Buffer, Case, Fill, InputFile, PythonFunction, RunSummary, Source
 from gpuregress.session.events import Event, Started
+from gpuregress.session.nights import nightly
 from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.store import launch_log
+from gpuregress.store.project import ClusterSettings, Project, Settings
 from tests import fakes
-from tests.cluster import dask_hosts
-from tests.cluster.dask_hosts import DaskProcess, Hosts
+from tests.execution.cluster import dask_hosts
+from tests.execution.cluster.dask_hosts import DaskProcess, Hosts
 from tests.session.bench import FAKE, Bench, words
 from tests.session.compilation.crews import in_process
 from tests.waiting import is_running, wait_until

@@ -14,9 +14,9 @@ _PROCESSES = 3
 _PREPARE = """
 import sys, time
 from pathlib import Path
-from gpuregress.records import Source
+from gpuregress.foundation.records import Source
 from gpuregress.toolchain import programs
-from gpuregress.devices.cpu.compilation import object_cache, translate
+from gpuregress.virtual_gpu.compilation import object_cache, translate
 folder, device = Path(sys.argv[1]), sys.argv[2]
 
 def counted(function):

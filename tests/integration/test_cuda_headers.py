@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.devices.cpu.device import CpuDevice
-from gpuregress.records import LaunchShape, Source
-from tests.devices.cpu.running import Running, ints
+from gpuregress.foundation.records import LaunchShape, Source
+from gpuregress.virtual_gpu.device import CpuDevice
+from tests.virtual_gpu.running import Running, ints
 
 SPACES = """
 __constant__ int table[4] = {1, 2, 3, 4};

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from gpuregress import launch_log
-from gpuregress.plan import Plan
-from gpuregress.project import Project, Settings
-from gpuregress.records import Case, CaseSettings, RunSummary, TimingLoop
+from gpuregress.execution.workers.worker_process import DeviceSlot
+from gpuregress.foundation.records import Case, CaseSettings, RunSummary, TimingLoop
+from gpuregress.jobs.plan import Plan
 from gpuregress.report.formats import junit
 from gpuregress.session import device_slots, session
 from gpuregress.session.run_request import Machinery, RunRequest
-from gpuregress.workers.worker_process import DeviceSlot
+from gpuregress.store import launch_log
+from gpuregress.store.project import Project, Settings
 from tests import fakes
 from tests.session.compilation.crews import in_process
 
@@ -59,7 +59,7 @@ def test_after_a_fault_the_case_alone_can_be_debugged(project: Project) -> None:
     (hint,) = [note for note in fault.notes if "cuda-gdb" in note]
     saved = Path(summary.folder) / "alone/fake/fault.json"
     assert hint.startswith("to debug this case alone: env CUDA_VISIBLE_DEVICES=0 cuda-gdb --args ")
-    assert hint.endswith(f"-m gpuregress.workers.alone {saved}")
+    assert hint.endswith(f"-m gpuregress.execution.workers.alone {saved}")
     assert saved.is_file()
     assert well.status == "new"
     assert not [note for note in well.notes if "cuda-gdb" in note]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import launch_log
+from gpuregress.store import launch_log
 from tests import preloaded
 from tests.waiting import wait_until
 from tests.workshop import JOB, KERNEL, Workshop
@@ -119,7 +119,7 @@ def test_what_never_got_its_turn_is_run_again_however_often_one_is_stopped(fake_
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 WRITING = """
 import os, sys
-from gpuregress.storage import atomic_writes
+from gpuregress.foundation.storage import atomic_writes
 from gpuregress.__main__ import run
 atomic, NUMBER = atomic_writes.atomic, int(sys.argv.pop())
 def stopped(path, **more):

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.document.writing import write
+from tests.foundation.document.writing import write
 from tests.workshop import Workshop, make
 
 CONFIGS = Path(__file__).parents[2] / "configs"

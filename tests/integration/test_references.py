@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress import launch_log
-from gpuregress.judging import diagnosis
-from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.records import Comparison
+from gpuregress.foundation.records import Comparison
+from gpuregress.judge import diagnosis
+from gpuregress.judge.buffer_pairs import BufferPair
+from gpuregress.store import launch_log
 from tests import workshop
 from tests.workshop import Workshop
 

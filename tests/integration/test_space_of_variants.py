@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import space
-from gpuregress import launch_log
+from gpuregress.store import launch_log
 from tests.workshop import Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "2")

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import clock
+from gpuregress.foundation import clock
 from gpuregress.session import session
 from gpuregress.session.run_request import Machinery
 from gpuregress.session.runs import run_folders
 from tests import preloaded
-from tests.cluster import dask_hosts
-from tests.cluster.dask_hosts import Hosts
+from tests.execution.cluster import dask_hosts
+from tests.execution.cluster.dask_hosts import Hosts
 from tests.workshop import Workshop
 
 ROOT = Path(__file__).parents[2]
@@ -58,8 +58,8 @@ def ones(shape):
     return [2.0 if weather == "rain" else 1.0] * shape[0]
 """
 NO_DEVICE = """
-from gpuregress.errors import DeviceError
-from gpuregress.workers import child
+from gpuregress.foundation.errors import DeviceError
+from gpuregress.execution.workers import child
 
 def broken(name):
     raise DeviceError("the device fell off the bus")
@@ -70,8 +70,8 @@ child.serve_and_leave(broken)
 NO_SPACE = """
 import errno, os
 from gpuregress import storage
-from gpuregress.dump import writer
-from gpuregress.workers import child
+from gpuregress.store.dumps import writer
+from gpuregress.execution.workers import child
 
 def full(*paths, **more):
     with storage.disk_errors(paths[-1], "write"):

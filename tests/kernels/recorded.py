@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpuregress import baselines, inputs, plan, project
-from gpuregress.dump import reader
-from gpuregress.records import Case
+from gpuregress.foundation.records import Case
+from gpuregress.jobs import inputs, plan
+from gpuregress.store import baselines, project
+from gpuregress.store.dumps import reader
 
 ROOT = Path(__file__).parents[2]
 Array = npt.NDArray[Any]

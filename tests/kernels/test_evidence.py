@@ -6,9 +6,10 @@ import dataclasses
 from collections import Counter
 from pathlib import Path
 
-from gpuregress import plan, project
-from gpuregress.records import to_json
-from gpuregress.records.instrumentation.audits import AuditEvidence, AuditReport, JobExamination, PartResult
+from gpuregress.foundation.records import to_json
+from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
+from gpuregress.jobs import plan
+from gpuregress.store import project
 from tests.cli.runs.test_mutate import EQUAL, REPORT, SURVIVOR
 from tests.kernels import evidence
 

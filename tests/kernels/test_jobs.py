@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import plan, project
-from gpuregress.records import FAULT_KINDS
+from gpuregress.foundation.records import FAULT_KINDS
+from gpuregress.jobs import plan
+from gpuregress.store import project
 from tests.kernels.recorded import ROOT, cases_of
 
 JOBS = sorted(path.stem for path in (ROOT / "configs").glob("*.yaml"))

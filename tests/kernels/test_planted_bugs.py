@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import project
-from gpuregress.mutation import device_code, mutants
-from gpuregress.mutation.cuda import source
+from gpuregress.lab.mutation import device_code, mutants
+from gpuregress.lab.mutation.cuda import source
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
+from gpuregress.store import project
 from tests.kernels.planted import ROOT, plant, planted_bugs
 
 QUICK = ("dot", "langdon", "vector_add")

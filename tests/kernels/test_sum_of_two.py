@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress import baselines
+from gpuregress.store import baselines
 from tests.kernels.recorded import HALF_ULP_32, ROOT, Recorded, assert_sees_changes, each_case, load
 
 ROUNDINGS = 8 + 1 + 5

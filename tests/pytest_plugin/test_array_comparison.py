@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import dtypes
-from gpuregress.dump import writer
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.records import Rule
 from gpuregress.pytest_plugin.array_comparison import difference
-from gpuregress.records import Rule
+from gpuregress.store.dumps import writer
 from tests import float_environments
 
 FLOAT = dtypes.parse("float32")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gpuregress.foundation.records import Verdict
 from gpuregress.pytest_plugin.collection import failure_text
 from gpuregress.pytest_plugin.run_of_session import ReachedVerdict
-from gpuregress.records import Verdict
 
 ROOT = Path("/home/alice/project")
 

@@ -48,5 +48,5 @@ def test_settings_that_are_wrong_own_nothing(tmp_path: Path) -> None:
 
 
 def test_without_any_sign_no_project_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpuregress.project.find", lambda _folder: pytest.fail("a project was looked for"))
+    monkeypatch.setattr("gpuregress.store.project.find", lambda _folder: pytest.fail("a project was looked for"))
     assert job_files.project_of(write(tmp_path / "data/x.yaml", JOB)) is None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import HarnessError
+from gpuregress.foundation.errors import HarnessError
+from gpuregress.foundation.records import Verdict, to_json
 from gpuregress.pytest_plugin.run_of_session import SessionRun, Wanted
-from gpuregress.records import Verdict, to_json
 from tests import fakes
 
 CASE = fakes.case("twice", name="fake/n=1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.records import (
+from gpuregress.foundation.records import (
     BufferVerdict,
     Comparison,
     Element,

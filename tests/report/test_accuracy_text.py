@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.records import Accuracy, AccuracyReport, BufferVerdict, Comparison, Verdict
+from gpuregress.foundation.records import Accuracy, AccuracyReport, BufferVerdict, Comparison, Verdict
 from gpuregress.report import accuracy_text
 from tests import fakes
 

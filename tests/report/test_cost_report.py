@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.records import Costs, InstructionCost
+from gpuregress.foundation.records import Costs, InstructionCost
 from gpuregress.report import cost_report
 
 COUNTS = {

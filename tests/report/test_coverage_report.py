@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from gpuregress.records import (
+from gpuregress.foundation.records import (
     BoundCount,
     BranchCount,
     Coverage,

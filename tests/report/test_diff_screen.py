@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.records import BufferVerdict, Comparison, Element, Verdict
+from gpuregress.foundation.records import BufferVerdict, Comparison, Element, Verdict
 from gpuregress.report import diff_screen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import ErrorProfile
+from gpuregress.foundation.records import ErrorProfile
 from gpuregress.report import error_map_text
 
 

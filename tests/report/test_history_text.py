@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.records import PastResult, PastRun, ShortResult
+from gpuregress.foundation.records import PastResult, PastRun, ShortResult
 from gpuregress.report import history_text
 
 RESULT = PastResult("R1", "nightly", "2026-11-20T02:00:00Z", "cpu", "j/n=2", "differ", "y: 1 of 2 differ", "3f2a", 0.5)

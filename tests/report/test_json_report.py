@@ -4,7 +4,7 @@ import dataclasses
 import json
 from typing import Any
 
-from gpuregress.escapes import json_text
+from gpuregress.foundation.escapes import json_text
 from gpuregress.report import json_report
 from tests.report.samples import summary
 

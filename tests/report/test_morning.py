@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.judging import parameter_spaces
-from gpuregress.nightly import EarlierNights, LeftOut, compare_nights
-from gpuregress.nightly.changes import NOTHING_LEFT_OUT
-from gpuregress.records import LackingDevice, NightChanges, NightRemark, RunSummary, Since
+from gpuregress.foundation.records import LackingDevice, NightChanges, NightRemark, RunSummary, Since
+from gpuregress.judge import parameter_spaces
+from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights
+from gpuregress.judge.nights.changes import NOTHING_LEFT_OUT
 from gpuregress.report import morning
-from tests.nightly.nights import case, earlier, night, past
+from tests.judge.nights.nights import case, earlier, night, past
 
 ROOT = Path("/project")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from gpuregress.records import Missing
+from gpuregress.foundation.records import Missing
 from gpuregress.report import html, json_report, terminal
 from gpuregress.report.formats import junit
 from tests.report.samples import summary, verdict

@@ -8,9 +8,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.escapes import one_line
-from gpuregress.judging import parameter_spaces
-from gpuregress.records import BufferVerdict, CostComparison, Element, Observations, Outcome, RunSummary, Verdict
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.records import (
+    BufferVerdict,
+    CostComparison,
+    Element,
+    Observations,
+    Outcome,
+    RunSummary,
+    Verdict,
+)
+from gpuregress.judge import parameter_spaces
 from gpuregress.report import terminal
 from tests.report.samples import DIFFERENT, summary, verdict
 

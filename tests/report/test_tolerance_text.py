@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import Status
+from gpuregress.foundation.records import Status
 from gpuregress.report import tolerance_text
-from tests.history.past import verdict
+from tests.store.history.past import verdict
 
 
 @pytest.mark.parametrize(

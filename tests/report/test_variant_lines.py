@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.records import Comparison, Element, InstructionChange, UlpFigures, VariantVerdict, Verdict
+from gpuregress.foundation.records import Comparison, Element, InstructionChange, UlpFigures, VariantVerdict, Verdict
 from gpuregress.report import variant_lines
 
 CHANGED = Comparison(

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuregress.errors import CompileError
-from gpuregress.plan import Plan
-from gpuregress.project import Project
-from gpuregress.records import Case, Program, RunSummary, Source
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import Case, Program, RunSummary, Source
+from gpuregress.jobs.plan import Plan
 from gpuregress.session import session
 from gpuregress.session.events import Event
 from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.store.project import Project
 from tests import fakes
 from tests.session.compilation.crews import in_process
 

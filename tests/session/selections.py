@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.session.device_slots import DeviceSelection
-from gpuregress.workers.worker_process import DeviceSlot
 
 GPU = DeviceSelection("cuda", "cuda:1", "", (DeviceSlot("cuda:0", "cuda:1", {"CUDA_VISIBLE_DEVICES": "1"}),), "sm_86")
 

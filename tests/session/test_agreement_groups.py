@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from gpuregress.records import Case, CaseSettings, Outcome, Status, Task, Verdict
+from gpuregress.foundation.records import Case, CaseSettings, Outcome, Status, Task, Verdict
 from gpuregress.session.agreement_groups import AgreementGroups
 from tests import fakes
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from gpuregress.errors import Interrupted
-from gpuregress.records import Program, Source
+from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.records import Program, Source
 from gpuregress.session.compilation.builder import ProgramBuilder
 from gpuregress.session.compiler_crew import process_count
 from tests import fakes

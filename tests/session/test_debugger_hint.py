@@ -4,7 +4,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from gpuregress.records import Task
+from gpuregress.foundation.records import Task
 from gpuregress.session import debugger_hint
 from tests import fakes
 from tests.session.selections import GPU

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from gpuregress.cluster.members import Devices
-from gpuregress.devices import registry
-from gpuregress.devices.cuda import nvml, prerequisites
-from gpuregress.errors import DeviceError, UsageError
+from gpuregress.execution import device_registry as registry
+from gpuregress.execution.cluster.members import Devices
+from gpuregress.execution.cuda import nvml, prerequisites
+from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.session import device_slots
 from tests import fakes
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from gpuregress.errors import StorageError
-from gpuregress.history import History
-from gpuregress.records import DeviceInfo, Observations, Outcome, Since, TimingComparison
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import DeviceInfo, Observations, Outcome, Since, TimingComparison
 from gpuregress.session import earlier_nights
 from gpuregress.session.runs import history_entry
-from tests.nightly.nights import case, night
+from gpuregress.store.history import History
+from tests.judge.nights.nights import case, night
 from tests.session.bench import Bench
 
 NAMES = ("20261119T020000Z-0001", "20261120T020000Z-0001", "20261121T020000Z-0001")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import (
+from gpuregress.foundation.records import (
     CaseSettings,
     Observations,
     Outcome,

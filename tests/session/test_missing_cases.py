@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from gpuregress.baselines import BaselineStore, expected_cases
-from gpuregress.errors import NothingToDo
-from gpuregress.operations.accepting import accept
-from gpuregress.operations.nights import nightly
-from gpuregress.records import Case, RunSummary
+from gpuregress.foundation.errors import NothingToDo
+from gpuregress.foundation.records import Case, RunSummary
 from gpuregress.session import missing_cases
+from gpuregress.session.accepting import accept
 from gpuregress.session.missing_cases import LastNight
+from gpuregress.session.nights import nightly
 from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.store.baselines import BaselineStore, expected_cases
 from tests import fakes
 from tests.session.bench import FAKE, Bench
 from tests.session.compilation.crews import in_process

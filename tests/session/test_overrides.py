@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cuda import sanitizer
-from gpuregress.errors import DeviceError, UsageError
-from gpuregress.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop
+from gpuregress.execution.cuda import sanitizer
+from gpuregress.foundation.errors import DeviceError, UsageError
+from gpuregress.foundation.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop
 from gpuregress.session import overrides
 from gpuregress.session.run_request import RunRequest
 from tests import fakes

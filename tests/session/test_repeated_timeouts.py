@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuregress.records import Case, Fault, Limits, Outcome, Source
+from gpuregress.foundation.records import Case, Fault, Limits, Outcome, Source
 from gpuregress.session.repeated_timeouts import RepeatedTimeouts
 from tests import fakes
 

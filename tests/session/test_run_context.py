@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.interrupts import StopSignal
-from gpuregress.project import Project
+from gpuregress.execution.workers.pool import WorkerPool
+from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import Machinery, RunRequest
-from gpuregress.workers.pool import WorkerPool
+from gpuregress.store.project import Project
 from tests.session.selections import CPU
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.errors import DeviceError, UsageError
+from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.session.events import Event, Judged, Planned, Started
 from tests import fakes
 from tests.session.bench import Bench

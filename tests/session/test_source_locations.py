@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.records import Case, Fault, Outcome, SourceLocation, Verdict
+from gpuregress.foundation.records import Case, Fault, Outcome, SourceLocation, Verdict
 from gpuregress.session.source_locations import located
 from tests import fakes
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.history import History
-from gpuregress.records import BufferVerdict, Comparison, Status
+from gpuregress.foundation.records import BufferVerdict, Comparison, Status
 from gpuregress.session.tolerance_remarks import ToleranceRemarks
-from tests.history.past import night, verdict
+from gpuregress.store.history import History
+from tests.store.history.past import night, verdict
 
 
 @pytest.fixture

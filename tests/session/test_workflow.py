@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from gpuregress.operations.accepting import accept
-from gpuregress.records import Rule
+from gpuregress.foundation.records import Rule
+from gpuregress.session.accepting import accept
 from tests import fakes
 from tests.session.bench import Bench, words
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.records import Source
+from gpuregress.foundation.records import Source
 
 Write = Callable[..., Source]
 

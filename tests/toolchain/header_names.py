@@ -12,9 +12,9 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from gpuregress import storage
-from gpuregress.errors import CompileError
-from gpuregress.records import Source
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import Source
 from gpuregress.toolchain import nvrtc
 from gpuregress.toolchain.headers import header_macros
 

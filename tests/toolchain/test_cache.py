@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress.errors import StorageError
+from gpuregress.foundation.errors import StorageError
 from gpuregress.toolchain import cache
 
 KEY = "3f" + "0" * 30

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import CompileError, InfeasibleSource
-from gpuregress.records import Source
+from gpuregress.foundation.errors import CompileError, InfeasibleSource
+from gpuregress.foundation.records import Source
 from gpuregress.toolchain import compiler_messages, nvrtc
 from tests.toolchain.conftest import Write
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.records import Entry, Parameter
+from gpuregress.foundation.records import Entry, Parameter
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 

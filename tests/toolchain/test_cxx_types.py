@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from gpuregress import dtypes
+from gpuregress.foundation import dtypes
 from gpuregress.toolchain import cxx_types
 from gpuregress.toolchain.cxx_types import dtype_of, dtype_of_type
 

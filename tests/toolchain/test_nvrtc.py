@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import CompileError
+from gpuregress.foundation.errors import CompileError
 from gpuregress.toolchain import nvrtc
 from tests.toolchain.conftest import Write
 

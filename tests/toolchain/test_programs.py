@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
-from gpuregress.records import Source, to_json
+from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
+from gpuregress.foundation.records import Source, to_json
 from gpuregress.toolchain import cache, nvrtc, programs
 from gpuregress.toolchain.machine_code import link, linked_programs
 from tests.toolchain.conftest import Write
@@ -65,7 +65,7 @@ def test_a_warm_start_loads_no_compiler(source: Source) -> None:
     script = (
         "import json, sys\n"
         "from gpuregress import toolchain\n"
-        "from gpuregress.records import Source, from_json\n"
+        "from gpuregress.foundation.records import Source, from_json\n"
         "toolchain.compile(from_json(Source, json.loads(sys.argv[1])))\n"
         "assert not [name for name in sys.modules if name.split('.')[0] == 'cuda'], sys.modules\n"
     )

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.records import Parameter
+from gpuregress.foundation.records import Parameter
 from gpuregress.toolchain import ptx_declarations
 
 MODULE = """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.records import Source
+from gpuregress.foundation.records import Source
 from gpuregress.toolchain import remedies
 
 

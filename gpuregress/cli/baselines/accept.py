@@ -11,7 +11,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.records import Case
+    from gpuregress.foundation.records import Case
     from gpuregress.session.runs.results import FinishedCase
 
 
@@ -61,9 +61,9 @@ def command(
     before the common one from then on; without --for, the baseline that the run was compared with is replaced.
     """
     from gpuregress.cli import progress
-    from gpuregress.errors import UsageError
-    from gpuregress.operations.accepting import accept
-    from gpuregress.records import to_json
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.foundation.records import to_json
+    from gpuregress.session.accepting import accept
     from gpuregress.session.events import Advanced
 
     project = context.find_project(ctx)
@@ -106,7 +106,7 @@ def _accept_silently(_differing: Sequence[FinishedCase]) -> None:
 
 def _ask(differing: Sequence[FinishedCase]) -> None:
     """Ask on the terminal."""
-    from gpuregress.errors import NothingToDo
+    from gpuregress.foundation.errors import NothingToDo
 
     if not click.confirm(f"accept {_counted(differing)}?", default=False):
         raise NothingToDo("nothing was accepted")
@@ -116,7 +116,7 @@ def _demand(message: str) -> Callable[[Sequence[FinishedCase]], None]:
     """Require a message where nobody can be asked: it shows that the accept is meant."""
 
     def refuse(differing: Sequence[FinishedCase]) -> None:
-        from gpuregress.errors import UsageError
+        from gpuregress.foundation.errors import UsageError
 
         if not message:
             raise UsageError(
@@ -135,11 +135,12 @@ def _counted(differing: Sequence[FinishedCase]) -> str:
 
 
 def _prune(ctx: click.Context, *, as_json: bool) -> int:
-    from gpuregress import baselines, plan
-    from gpuregress.errors import NothingToDo
-    from gpuregress.operations.accepting import accept
+    from gpuregress.foundation.errors import NothingToDo
+    from gpuregress.jobs import plan
     from gpuregress.session import missing_cases
+    from gpuregress.session.accepting import accept
     from gpuregress.session.runs import run_folders
+    from gpuregress.store import baselines
 
     project = context.find_project(ctx)
     present: tuple[Case, ...] = ()

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuregress.cli import console, context
-from gpuregress.escapes import one_line
+from gpuregress.foundation.escapes import one_line
 
 if TYPE_CHECKING:
-    from gpuregress.records import Acceptance
+    from gpuregress.foundation.records import Acceptance
 
 
 @click.command(
@@ -26,9 +26,9 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], as_json: bool) -> int
 
     Exits with 5 where nothing was ever accepted.
     """
-    from gpuregress import baselines
-    from gpuregress.errors import NothingToDo
-    from gpuregress.records import to_json
+    from gpuregress.foundation.errors import NothingToDo
+    from gpuregress.foundation.records import to_json
+    from gpuregress.store import baselines
 
     store = baselines.BaselineStore.of(context.find_project(ctx))
     names = [name for name in store.case_names() if any(one in (name, name.partition("/")[0]) for one in cases)]

@@ -34,8 +34,8 @@ def command(ctx: click.Context, /, case: str, repeat: int, devices: tuple[str, .
     error seen. Exits with 1 where no rule holds for some buffer.
     """
     from gpuregress.cli import progress
-    from gpuregress.operations import calibrate
-    from gpuregress.records import to_json
+    from gpuregress.foundation.records import to_json
+    from gpuregress.lab import calibrate
 
     with progress.transient() as listen:
         done = calibrate.calibrate(context.find_project(ctx), case, repeat=repeat, devices=devices, listen=listen)

@@ -26,8 +26,8 @@ def command(
     The baselines stay as they are. `accept` and `review` leave these results out from now on, and refuse them where
     they are named. A later run that gives the same bytes still differs, and says who rejected them and why.
     """
-    from gpuregress.operations.accepting import review
-    from gpuregress.records import to_json
+    from gpuregress.foundation.records import to_json
+    from gpuregress.session.accepting import review
 
     project = context.find_project(ctx)
     done = review.take_back(project, cases) if undo else review.reject(project, cases, run=run_name, why=message)

@@ -11,9 +11,9 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.operations.accepting.review import Pending
-    from gpuregress.project import Project
-    from gpuregress.records import Verdict
+    from gpuregress.foundation.records import Verdict
+    from gpuregress.session.accepting.review import Pending
+    from gpuregress.store.project import Project
 
 _KEYS = "a accept, r reject, s skip, d details, m message, q quit"
 
@@ -39,7 +39,7 @@ def command(
     there is no terminal, the cases are listed with the exact commands.
     Exits with 1 while something is left undecided, 5 where there is nothing to decide.
     """
-    from gpuregress.operations.accepting import review
+    from gpuregress.session.accepting import review
 
     project = context.find_project(ctx)
     pending = review.pending(project, cases, run=run_name)
@@ -119,8 +119,8 @@ def _show_details(verdict: Verdict, root: Path) -> None:
 
 def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritten_ok: str) -> bool:
     """Accept a case; False where it is refused, with a message."""
-    from gpuregress.errors import BaselineError
-    from gpuregress.operations.accepting import accept
+    from gpuregress.foundation.errors import BaselineError
+    from gpuregress.session.accepting import accept
 
     try:
         terms = accept.Terms(message, unwritten_ok=unwritten_ok)
@@ -135,7 +135,7 @@ def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritte
 
 
 def _reject(project: Project, run: str, verdict: Verdict, message: str) -> None:
-    from gpuregress.operations.accepting import review
+    from gpuregress.session.accepting import review
 
     review.reject(project, (verdict.case,), run=run, why=message)
     console.say("  rejected: the baseline stays")

@@ -38,7 +38,7 @@ def command(
     compiler itself.
     """
     from gpuregress.cli import progress
-    from gpuregress.operations import build
+    from gpuregress.session import build
 
     project = context.find_project(ctx)
     if cache is not None:

@@ -10,8 +10,8 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.capture.capture import Capture
-    from gpuregress.project import Project
+    from gpuregress.lab.capture.capture import Capture
+    from gpuregress.store.project import Project
 
 
 _LONGEST = 100
@@ -86,10 +86,10 @@ def command(
     A job replays one launch without APP: with its arguments, the contents of its memory and its result on the card.
     Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
     """
-    from gpuregress.capture import capture
-    from gpuregress.capture.application import Choice
-    from gpuregress.document import units
-    from gpuregress.errors import UsageError
+    from gpuregress.foundation.document import units
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.lab.capture import capture
+    from gpuregress.lab.capture.application import Choice
 
     given = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
     if len(given) > 1:
@@ -104,7 +104,7 @@ def command(
 
 
 def _report(done: Capture, *, wants_jobs: bool) -> int:
-    from gpuregress.errors import HarnessError, KernelFault, NothingToDo
+    from gpuregress.foundation.errors import HarnessError, KernelFault, NothingToDo
 
     for problem in done.problems:
         console.say(problem, err=True)
@@ -153,8 +153,8 @@ def _shown(path: Path) -> str:
 
 def _project(ctx: click.Context) -> Project:
     """The current project, or a new one in the current folder."""
-    from gpuregress.errors import UsageError
-    from gpuregress.project import Project
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.store.project import Project
 
     try:
         return context.find_project(ctx)

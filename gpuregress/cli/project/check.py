@@ -12,8 +12,8 @@ from gpuregress.cli import console, context
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpuregress.errors import JobError
-    from gpuregress.records import Case
+    from gpuregress.foundation.errors import JobError
+    from gpuregress.foundation.records import Case
     from gpuregress.session.compilation.builder import Built
 
 
@@ -32,8 +32,8 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
     Compiles the sources, too, and checks each launch's arguments against the kernel's own signature. Exits with 0 when
     all is well, 2 when a job is wrong, 3 when a source does not compile.
     """
-    from gpuregress import plan
-    from gpuregress.errors import JobErrors
+    from gpuregress.foundation.errors import JobErrors
+    from gpuregress.jobs import plan
 
     project = context.find_project(ctx, jobs)
     try:
@@ -70,7 +70,7 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
         Source → the error of one that does not compile; and case → why it is infeasible, where its job skips it.
     """
     from gpuregress.cli import progress
-    from gpuregress.errors import CompileError, InfeasibleSource
+    from gpuregress.foundation.errors import CompileError, InfeasibleSource
     from gpuregress.session.compilation import kernel_arguments
     from gpuregress.session.compilation.builder import CasePrograms
     from gpuregress.session.compilation.sources import compile_cases
@@ -99,10 +99,10 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
 
 def _untranslated(cases: Sequence[Case], compiled: Mapping[str, Built]) -> dict[str, str]:
     """PTX source → why the CPU device cannot run it, where a case may run there."""
-    from gpuregress.devices.cpu.compilation import translate
-    from gpuregress.errors import CompileError, UnsupportedError
+    from gpuregress.foundation.errors import CompileError, UnsupportedError
     from gpuregress.session.compilation.builder import CasePrograms
     from gpuregress.toolchain import compiler_messages
+    from gpuregress.virtual_gpu.compilation import translate
 
     failures: dict[str, str] = {}
     asked: dict[tuple[str, tuple[str, ...]], str] = {}

@@ -21,10 +21,10 @@ def command(ctx: click.Context, /, as_json: bool) -> int:
     """
     import contextlib
 
-    from gpuregress.errors import GpuregressError
-    from gpuregress.operations import doctor
-    from gpuregress.records import to_json
+    from gpuregress.foundation.errors import GpuregressError
+    from gpuregress.foundation.records import to_json
     from gpuregress.report.terminal import table
+    from gpuregress.session import doctor
 
     configs = None
     with contextlib.suppress(GpuregressError):  # a project that cannot be read is reported by the other commands

@@ -9,8 +9,8 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.baselines import BaselineStore
-    from gpuregress.records import Case
+    from gpuregress.foundation.records import Case
+    from gpuregress.store.baselines import BaselineStore
 
 
 @click.command(
@@ -27,9 +27,10 @@ def command(
     ctx: click.Context, /, jobs: tuple[str, ...], name_glob: str | None, tags: tuple[str, ...], as_json: bool
 ) -> int:
     """List the cases of the JOBs, all of configs/ if none: name, revision of the source, accepted revision, tags."""
-    from gpuregress import baselines, plan
-    from gpuregress.errors import BaselineError
+    from gpuregress.foundation.errors import BaselineError
+    from gpuregress.jobs import plan
     from gpuregress.report.terminal import table
+    from gpuregress.store import baselines
 
     project = context.find_project(ctx, jobs)
     planned = plan.make(project, jobs, plan.CaseFilter(name_glob, tags))

@@ -12,8 +12,8 @@ from gpuregress.cli import console, context
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpuregress.operations.new import Draft
-    from gpuregress.project import Project
+    from gpuregress.lab.new import Draft
+    from gpuregress.store.project import Project
 
 
 @click.command(
@@ -47,8 +47,8 @@ def command(
     kernel in Triton or Numba. A C++ source without kernels gets one for its first device function; --function chooses
     others, each in a file of its own. Never overwrites a file. Exits with 0 once the drafts are written.
     """
-    from gpuregress.errors import UsageError
-    from gpuregress.operations import new
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.lab import new
 
     project = _project(ctx)
     if function is not None and kernel is not None:
@@ -88,8 +88,8 @@ def _say_written(made: Draft) -> None:
 def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
     """Run the drafts and report; what goes wrong in a draft is no error of the command."""
     from gpuregress.cli import progress
-    from gpuregress.errors import GpuregressError, Interrupted
-    from gpuregress.operations.drafts import trial
+    from gpuregress.foundation.errors import GpuregressError, Interrupted
+    from gpuregress.lab.drafts import trial
     from gpuregress.session import session
     from gpuregress.session.run_request import RunRequest
 
@@ -126,8 +126,8 @@ def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
 
 def _project(ctx: click.Context) -> Project:
     """The current project, or a new one in the current folder."""
-    from gpuregress.errors import UsageError
-    from gpuregress.project import Project
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.store.project import Project
 
     try:
         return context.find_project(ctx)

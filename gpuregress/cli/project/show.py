@@ -10,7 +10,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.records import Case, Program
+    from gpuregress.foundation.records import Case, Program
 
 
 @click.command(
@@ -29,9 +29,9 @@ def command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool, llvm
 
     A kernel in Python is compiled, because its compiler fills in the launch.
     """
-    from gpuregress import plan
-    from gpuregress.errors import UsageError
-    from gpuregress.records import to_json
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.foundation.records import to_json
+    from gpuregress.jobs import plan
 
     project = context.find_project(ctx)
     cases = plan.make(project, (case,)).cases
@@ -47,7 +47,7 @@ def command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool, llvm
     elif as_json:
         context.print_json(to_json(cases[0]))
     else:
-        from gpuregress.plan.explain import explain
+        from gpuregress.jobs.plan.explain import explain
 
         completed, trouble = _completed(cases[0])
         for line in explain(completed):
@@ -59,8 +59,8 @@ def command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool, llvm
 
 def _completed(case: Case) -> tuple[Case, str]:
     """A case with what the compiler of a kernel in Python fills in; or why it is not known."""
-    from gpuregress import plan
-    from gpuregress.errors import GpuregressError
+    from gpuregress.foundation.errors import GpuregressError
+    from gpuregress.jobs import plan
     from gpuregress.session.compilation.sources import compile_source
 
     trusted = {name: kernel.source for name, kernel in case.reference_kernels.items() if kernel.source.python}
@@ -87,7 +87,7 @@ def _source(case: Case) -> str:
 
 
 def _llvm(case: Case) -> str:
-    from gpuregress.devices.cpu.compilation.translate import llvm_text
+    from gpuregress.virtual_gpu.compilation.translate import llvm_text
 
     texts = [
         llvm_text(Path(program.ptx).read_text(encoding="utf-8"), [entry.mangled for entry in program.entries.values()])

@@ -12,8 +12,8 @@ import click
 from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
-    from gpuregress.operations.instrumented.accuracy import CaseAccuracy
-    from gpuregress.records import BufferAccuracy
+    from gpuregress.foundation.records import BufferAccuracy
+    from gpuregress.lab.instrumented.accuracy import CaseAccuracy
 
 _MOST_LINES = 8
 
@@ -34,10 +34,10 @@ def command(ctx: click.Context, /, case: tuple[str, ...], target: str | None) ->
 
     Exits with 0, with 2 where a case does not run or has no floating-point result.
     """
-    from gpuregress.errors import UsageError
-    from gpuregress.escapes import json_text
-    from gpuregress.operations.instrumented import accuracy
-    from gpuregress.records import to_json
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.foundation.escapes import json_text
+    from gpuregress.foundation.records import to_json
+    from gpuregress.lab.instrumented import accuracy
 
     done = accuracy.accuracy(context.find_project(ctx, list(case)), case)
     if target is not None:
@@ -81,7 +81,7 @@ def _lines(one: CaseAccuracy) -> Iterator[str]:
 
 def _buffer(buffer: BufferAccuracy, *, is_followed: bool) -> Iterator[str]:
     """The errors of a buffer; without an error none is told as exact where shadows were lost."""
-    from gpuregress import dtypes
+    from gpuregress.foundation import dtypes
 
     word = "elements" if len(dtypes.parse(buffer.dtype).parts) == 1 else "parts of elements"
     left = buffer.elements - buffer.tracked

@@ -68,10 +68,10 @@ def command(
     Exits with 0, with 1 where a job has a lower grade than --min-grade, or none.
     """
     from gpuregress.cli import progress
-    from gpuregress.errors import Interrupted, UsageError
-    from gpuregress.escapes import json_text
-    from gpuregress.operations.auditing import audit, grades
-    from gpuregress.records import to_json
+    from gpuregress.foundation.errors import Interrupted, UsageError
+    from gpuregress.foundation.escapes import json_text
+    from gpuregress.foundation.records import to_json
+    from gpuregress.lab.auditing import audit, grades
     from gpuregress.report.audits import page, text
 
     if json_target == html_target == "-":

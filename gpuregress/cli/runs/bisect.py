@@ -11,7 +11,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.operations.revisions.bisect import Bisection, TestedCommit
+    from gpuregress.lab.revisions.bisect import Bisection, TestedCommit
 
 _MOST_FILES = 10
 _MOST_CASES = 8
@@ -48,8 +48,8 @@ def command(
     Exits with 0 when the commit is found, 1 when it may be one of several that were skipped, 2 when GOOD is not good, 5
     when the result of BAD is that of GOOD.
     """
-    from gpuregress.operations.commits.commit_runs import RunOptions
-    from gpuregress.operations.revisions import bisect
+    from gpuregress.lab.commits.commit_runs import RunOptions
+    from gpuregress.lab.revisions import bisect
 
     done = bisect.bisect(
         context.find_project(ctx),
@@ -69,7 +69,7 @@ def command(
 
 
 def _show_tested(tested: TestedCommit) -> None:
-    from gpuregress.escapes import one_line
+    from gpuregress.foundation.escapes import one_line
     from gpuregress.report import terminal
 
     colour = terminal.colour({"good": "pass", "bad": "differ", "skip": "skip"}[tested.state])

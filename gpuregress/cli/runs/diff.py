@@ -10,7 +10,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.operations.revisions.diff import Differences
+    from gpuregress.lab.revisions.diff import Differences
 
 _MOST_NOTES = 8
 
@@ -54,13 +54,13 @@ def command(
     there is nothing to compare. Two files are compared as they are, every bit.
     """
     from gpuregress.cli import progress
-    from gpuregress.operations.revisions import diff
+    from gpuregress.lab.revisions import diff
 
     root = None
     if not cases and Path(before).is_file() and Path(after).is_file():
         differences = diff.compare_files(Path(before), Path(after), width=_width())
     else:
-        from gpuregress.operations.commits.commit_runs import RunOptions
+        from gpuregress.lab.commits.commit_runs import RunOptions
 
         project = context.find_project(ctx)
         root = project.root

@@ -11,8 +11,8 @@ import click
 from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
-    from gpuregress.operations.fuzzing.findings import FuzzFinding
-    from gpuregress.operations.fuzzing.fuzz import FuzzReport
+    from gpuregress.lab.fuzzing.findings import FuzzFinding
+    from gpuregress.lab.fuzzing.fuzz import FuzzReport
 
 
 @click.command(
@@ -87,10 +87,10 @@ def command(
     5 where no input was tried.
     """
     from gpuregress.cli import progress
-    from gpuregress.errors import Interrupted, NothingToDo
-    from gpuregress.escapes import json_text
-    from gpuregress.operations.fuzzing import fuzz
-    from gpuregress.records import to_json
+    from gpuregress.foundation.errors import Interrupted, NothingToDo
+    from gpuregress.foundation.escapes import json_text
+    from gpuregress.foundation.records import to_json
+    from gpuregress.lab.fuzzing import fuzz
 
     request = fuzz.FuzzRequest(job, seed, limit, seconds, target, keep, schedules, checks)
     with progress.transient() as listen:

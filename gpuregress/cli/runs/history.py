@@ -14,10 +14,10 @@ import click
 from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
-    from gpuregress.history import History
-    from gpuregress.project import Project
-    from gpuregress.records import PastResult, PastRun
+    from gpuregress.foundation.records import PastResult, PastRun
     from gpuregress.session.runs.history_queries import FailingCase, WantedCases
+    from gpuregress.store.history import History
+    from gpuregress.store.project import Project
 
 _IMPORT = "import"
 _DEFAULT_LAST = 30
@@ -84,7 +84,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], **options: Any) -> in
 
 def _import(ctx: click.Context, project: Project, folders: Sequence[str]) -> int:
     """Import runs; one that cannot be read does not keep the others out."""
-    from gpuregress.errors import StorageError
+    from gpuregress.foundation.errors import StorageError
     from gpuregress.session.runs import history_import
 
     given = [name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
@@ -122,9 +122,9 @@ def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCase
 
 
 def _show_results(project: Project, results: Sequence[PastResult], *, as_json: bool) -> int:
-    from gpuregress import git
-    from gpuregress.operations import timing_history
+    from gpuregress.foundation import git
     from gpuregress.report import history_text
+    from gpuregress.session import timing_history
 
     if as_json:
         context.print_json([history_text.result_row(result) for result in results])

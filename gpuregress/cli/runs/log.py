@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuregress.cli import console, context
-from gpuregress.escapes import one_line
+from gpuregress.foundation.escapes import one_line
 
 if TYPE_CHECKING:
-    from gpuregress.launch_log import Event, LaunchBegin, Log
-    from gpuregress.records import State
+    from gpuregress.foundation.records import State
+    from gpuregress.store.launch_log import Event, LaunchBegin, Log
 
 
 @click.command(
@@ -30,7 +30,7 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
     The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
     names the launch to blame.
     """
-    from gpuregress.errors import StorageError
+    from gpuregress.foundation.errors import StorageError
     from gpuregress.session.runs import cut_short, journal, results, run_folders
 
     if run is not None and Path(run).is_file():
@@ -54,7 +54,7 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
 
 def _captured(path: Path, *, blame: bool, as_json: bool) -> int:
     """Show a log that `gpuregress capture` wrote."""
-    from gpuregress import launch_log
+    from gpuregress.store import launch_log
 
     log = launch_log.read(path)
     if as_json:
@@ -83,7 +83,7 @@ def _say(log: Log, path: Path, *, blame: bool) -> None:
 
 def _faults(log: Log) -> list[tuple[LaunchBegin, str]]:
     """Return the launches that ended with a fault, and its text."""
-    from gpuregress.launch_log import LaunchBegin, LaunchFault
+    from gpuregress.store.launch_log import LaunchBegin, LaunchFault
 
     begun = {event.number: event for event in log.events if isinstance(event, LaunchBegin)}
     faults = [event for event in log.events if isinstance(event, LaunchFault)]
@@ -92,8 +92,8 @@ def _faults(log: Log) -> list[tuple[LaunchBegin, str]]:
 
 def _log(folder: Path, state: State) -> Log:
     """The run's launch log; an empty one where the run did not begin one."""
-    from gpuregress import launch_log
     from gpuregress.session.runs import run_folders
+    from gpuregress.store import launch_log
 
     path = folder / run_folders.LAUNCH_LOG
     if state in ("running", "cut short") and not path.exists():
@@ -102,7 +102,7 @@ def _log(folder: Path, state: State) -> Log:
 
 
 def _line(event: Event) -> str:
-    from gpuregress.launch_log import LaunchBegin, LaunchEnd, LaunchRetry
+    from gpuregress.store.launch_log import LaunchBegin, LaunchEnd, LaunchRetry
 
     if isinstance(event, LaunchBegin):
         return f"begin {event.number} {event.time} {event.device} {event.case} {event.text}"
@@ -112,8 +112,8 @@ def _line(event: Event) -> str:
 
 
 def _document(run: str, log: Log) -> dict[str, object]:
-    from gpuregress.launch_log import LaunchBegin, LaunchEnd, LaunchRetry
-    from gpuregress.records import to_json
+    from gpuregress.foundation.records import to_json
+    from gpuregress.store.launch_log import LaunchBegin, LaunchEnd, LaunchRetry
 
     kinds = {LaunchBegin: "begin", LaunchEnd: "end", LaunchRetry: "retry"}
     return {

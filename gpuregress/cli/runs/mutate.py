@@ -10,8 +10,8 @@ import click
 from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
-    from gpuregress.operations.mutating.jobs import RefusedJob
-    from gpuregress.operations.mutating.mutate import MutationReport, TriedMutant
+    from gpuregress.lab.mutating.jobs import RefusedJob
+    from gpuregress.lab.mutating.mutate import MutationReport, TriedMutant
 
 
 @click.command(
@@ -51,10 +51,10 @@ def command(
     that do nothing do.
     """
     from gpuregress.cli import progress
-    from gpuregress.errors import Interrupted
-    from gpuregress.escapes import json_text
-    from gpuregress.operations.mutating import jobs as mutated_jobs
-    from gpuregress.operations.mutating.mutate import MutateRequest, MutationReport
+    from gpuregress.foundation.errors import Interrupted
+    from gpuregress.foundation.escapes import json_text
+    from gpuregress.lab.mutating import jobs as mutated_jobs
+    from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport
 
     project, request = context.find_project(ctx, jobs), MutateRequest(limit, seed, fresh)
     reports: list[MutationReport] = []
@@ -85,7 +85,7 @@ def command(
 
 def _document(reports: Sequence[MutationReport], refused: Sequence[RefusedJob]) -> Any:
     """The JSON: of one job its report, of several a list of them."""
-    from gpuregress.records import to_json
+    from gpuregress.foundation.records import to_json
 
     if len(reports) == 1 and not refused:
         return to_json(reports[0])
@@ -95,7 +95,7 @@ def _document(reports: Sequence[MutationReport], refused: Sequence[RefusedJob]) 
 
 def _lines(done: MutationReport) -> Iterator[str]:
     """The survivors with their diffs, then the score."""
-    from gpuregress.operations.mutating.states import EQUIVALENT
+    from gpuregress.lab.mutating.states import EQUIVALENT
 
     for one in done.survived:
         if one.reason not in EQUIVALENT:

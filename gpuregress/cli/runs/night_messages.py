@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gpuregress.cli import console, report_files
-from gpuregress.errors import Interrupted
-from gpuregress.escapes import entry
+from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.escapes import entry
 
 if TYPE_CHECKING:
-    from gpuregress.project import Project
-    from gpuregress.records import RunSummary
-    from gpuregress.unattended.web_request import Patience
+    from gpuregress.foundation.records import RunSummary
+    from gpuregress.report.messages.web_request import Patience
+    from gpuregress.store.project import Project
 
 
 class Night:
@@ -35,7 +35,7 @@ class Night:
         """
         self._project, self._to_stderr = project, to_stderr
         if project.settings.ping:
-            from gpuregress.unattended import ping
+            from gpuregress.report.messages import ping
 
             self._failures.append(ping.start(project.settings.ping))  # said last: the first line is the night's
 
@@ -55,11 +55,11 @@ class Night:
         if project is None:
             return
         settings, lines = project.settings, (*entry(message).splitlines(), *self._lines)
-        from gpuregress.unattended import web_request
+        from gpuregress.report.messages import web_request
 
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
         if settings.ping:
-            from gpuregress.unattended import ping
+            from gpuregress.report.messages import ping
 
             self._failures.append(ping.end(settings.ping, exit_code, lines, patience))
         if lines:
@@ -68,8 +68,8 @@ class Night:
             console.say(f"note: {failure}", err=self._to_stderr)
 
     def _notify(self, project: Project, exit_code: int, lines: Sequence[str], patience: Patience) -> None:
-        from gpuregress.unattended import mail, webhook
-        from gpuregress.unattended.notice import Notice
+        from gpuregress.report.messages import mail, webhook
+        from gpuregress.report.messages.notice import Notice
 
         settings, run = project.settings, self.summary.run if self.summary is not None else ""
         notice = Notice(project.root, exit_code, run, lines)

@@ -27,8 +27,8 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], json_file: str | None
     the same on every run and machine. The exit code is that of the run: 1 also where a case is new.
     """
     from gpuregress.cli import progress
-    from gpuregress.escapes import json_text
-    from gpuregress.operations.profiling import profile
+    from gpuregress.foundation.escapes import json_text
+    from gpuregress.lab.profiling import profile
     from gpuregress.report import profile_text
 
     project = context.find_project(ctx, cases)

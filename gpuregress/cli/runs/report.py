@@ -52,7 +52,7 @@ def _text(name: str, folder: Any, document: dict[str, Any]) -> str:
         with history_entry.trends(folder.parent, html.LAST, document["started"]) as trends:
             return html.page(document, trends)
     if name == "json":
-        from gpuregress.escapes import json_text
+        from gpuregress.foundation.escapes import json_text
 
         return json_text(document, indent=1) + "\n"
     from gpuregress.cli import report_files

@@ -13,7 +13,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.unattended.installation.night_command import NightCommand
+    from gpuregress.report.messages.installation.night_command import NightCommand
 
 SCHEDULERS = ("cron", "systemd", "github", "gitlab", "slurm")
 _OWN = ("install", "write", "at")
@@ -55,9 +55,9 @@ def install(ctx: click.Context, values: Mapping[str, Any]) -> int:
         UsageError: `--write` without `--install`, `--resume` with it, or a path that the scheduler's file cannot hold.
         StorageError: the lines cannot be installed.
     """
-    from gpuregress.errors import UsageError
-    from gpuregress.unattended import installation
-    from gpuregress.unattended.installation import cron, written_files
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.report.messages import installation
+    from gpuregress.report.messages.installation import cron, written_files
 
     scheduler = values["install"]
     if scheduler is None:
@@ -84,9 +84,9 @@ def install(ctx: click.Context, values: Mapping[str, Any]) -> int:
 
 def crontab_line(ctx: click.Context) -> str:
     """The line of `--install cron`, for the command's help; without a project, that of the current folder."""
-    from gpuregress.errors import GpuregressError
-    from gpuregress.project import Project
-    from gpuregress.unattended.installation import cron, night_command
+    from gpuregress.foundation.errors import GpuregressError
+    from gpuregress.report.messages.installation import cron, night_command
+    from gpuregress.store.project import Project
 
     try:
         project = context.find_project(ctx)
@@ -100,7 +100,7 @@ def crontab_line(ctx: click.Context) -> str:
 
 
 def _night(ctx: click.Context) -> NightCommand:
-    from gpuregress.unattended.installation import night_command
+    from gpuregress.report.messages.installation import night_command
 
     project = context.find_project(ctx)
     return night_command.of_project(project, _arguments(ctx, project.root), ctx.params["at"])

@@ -53,9 +53,9 @@ def command(
 
     Exits with 0 when a job was written, 2 when nothing judges a smaller case, 5 when the case passes.
     """
-    from gpuregress.errors import Interrupted
-    from gpuregress.operations.commits.commit_runs import RunOptions
-    from gpuregress.operations.shrinking import shrink
+    from gpuregress.foundation.errors import Interrupted
+    from gpuregress.lab.commits.commit_runs import RunOptions
+    from gpuregress.lab.shrinking import shrink
 
     options = RunOptions(device, timeout)
     request = shrink.ShrinkRequest(case, output, limit, options)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.records.instrumentation.audits import EVIDENCE, AuditReport, EvidenceKind
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.records.audits import EVIDENCE, AuditReport, EvidenceKind
 from gpuregress.report.audits import text
 from gpuregress.report.html.fragments import listed, preformatted, scrolling
 from gpuregress.report.html.frame import framed

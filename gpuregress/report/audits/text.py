@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gpuregress.escapes import one_line, visible
-from gpuregress.records.instrumentation.audits import (
+from gpuregress.foundation.escapes import one_line, visible
+from gpuregress.foundation.records.audits import (
     EVIDENCE,
     AuditEvidence,
     AuditReport,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from gpuregress.records import RunSummary
+from gpuregress.foundation.records import RunSummary
 
 FORMATS: tuple[str, ...] = ("junit", "sarif", "tap", "codequality", "markdown", "github", "lcov")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gpuregress.escapes import json_text
-from gpuregress.records import RunSummary
+from gpuregress.foundation.escapes import json_text
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report.formats.entries import ReportEntry, entries
 from gpuregress.report.formats.sarif import fingerprint
 

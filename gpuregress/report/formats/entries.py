@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from gpuregress.escapes import entry, inert, visible
-from gpuregress.frozen import dataclass
-from gpuregress.records import Missing, RunSummary, SourceLocation, Status, Verdict
+from gpuregress.foundation.escapes import entry, inert, visible
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Missing, RunSummary, SourceLocation, Status, Verdict
 from gpuregress.report import morning, terminal
 
 Level = Literal["passed", "failure", "error", "known", "skipped"]

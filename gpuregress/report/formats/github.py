@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress.records import RunSummary
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report.formats import markdown
 from gpuregress.report.formats.entries import ReportEntry, entries, title
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from gpuregress.escapes import inert, visible
-from gpuregress.records import RunSummary
+from gpuregress.foundation.escapes import inert, visible
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report.formats.entries import ReportEntry, entries
 
 # What XML 1.0 cannot hold, not even escaped, and what is no control character.

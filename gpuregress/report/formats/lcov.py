@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress.escapes import inert, one_line
-from gpuregress.records import FileCoverage, RunSummary
+from gpuregress.foundation.escapes import inert, one_line
+from gpuregress.foundation.records import FileCoverage, RunSummary
 from gpuregress.report import coverage_report
 
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gpuregress.escapes import one_line
-from gpuregress.records import RunSummary
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report.formats.entries import ReportEntry, entries, title
 
 MOST_ROWS = 100

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from gpuregress import __version__
-from gpuregress.escapes import json_text, visible
-from gpuregress.records import RunSummary
+from gpuregress.foundation.escapes import json_text, visible
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report.formats.entries import ReportEntry, entries
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

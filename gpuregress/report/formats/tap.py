@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress.escapes import one_line
-from gpuregress.records import RunSummary
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report.formats.entries import ReportEntry, entries
 
 _SPECIAL = re.compile(r"[\\#]")

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.frozen import dataclass
-from gpuregress.records import PastResult
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import PastResult
 from gpuregress.report import device_marks, tolerance_text
 from gpuregress.report.html import comparisons
 from gpuregress.report.html.drawing import trend

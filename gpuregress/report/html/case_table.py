@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.records import STATUSES
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.records import STATUSES
 from gpuregress.report.html.fragments import FAILED, plural
 from gpuregress.report.html.groups import Group
 

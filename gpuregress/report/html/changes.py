@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
+from gpuregress.foundation.escapes import visible_html as escape
 from gpuregress.report.html.fragments import plural, status
 
 _MOST_SHOWN = 30

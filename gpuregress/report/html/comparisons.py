@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.records import BufferImage, from_json
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.records import BufferImage, from_json
 from gpuregress.report.html.drawing import histogram, pictures
 from gpuregress.report.html.drawing.scales import index_text
 from gpuregress.report.html.fragments import listed, preformatted, scrolling, short

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.records import Costs, from_json
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.records import Costs, from_json
 from gpuregress.report import cost_report
 
 _MOST_CASES = 20

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.records import Coverage, FileCoverage
-from gpuregress.records.instrumentation.coverage import merged
-from gpuregress.records.serialization import from_json
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.records import Coverage, FileCoverage
+from gpuregress.foundation.records.serialization import from_json
+from gpuregress.gpu.coverage import merged
 from gpuregress.report import coverage_report
 
 _MOST_LINES = 4000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
+from gpuregress.foundation.escapes import visible_html as escape
 
 FAILED = ("differ", "fault", "timeout", "error")
 """The verdicts that fail a run."""

@@ -7,7 +7,7 @@ import hashlib
 from functools import cache
 from importlib import resources
 
-from gpuregress.escapes import visible_html as escape
+from gpuregress.foundation.escapes import visible_html as escape
 
 
 def framed(title: str, body: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.records import STATUSES, NightChanges, RunSummary, from_json
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.records import STATUSES, NightChanges, RunSummary, from_json
 from gpuregress.report import json_report, morning
 from gpuregress.report.html import cards, case_table, changes, costs, coverage, parameter_grid, timings, variants
 from gpuregress.report.html.cards import RunFacts, Trends

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
+from gpuregress.foundation.escapes import visible_html as escape
 
 SEVERITY = ("error", "timeout", "fault", "differ", "new", "pass", "skip")
 """The verdicts, the most severe first: it gives a cell its colour."""

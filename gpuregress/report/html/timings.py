@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuregress.escapes import visible_html as escape
+from gpuregress.foundation.escapes import visible_html as escape
 from gpuregress.report.html.cards import RunFacts
 from gpuregress.report.html.drawing import trend
 from gpuregress.report.html.fragments import plural, status

@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from gpuregress import plan, toolchain
-from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames
-from gpuregress.frozen import dataclass
-from gpuregress.records import Case, Program, Source, to_json
+from gpuregress import toolchain
+from gpuregress.execution.workers.compiler_pool import CompilerPool
+from gpuregress.foundation.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, Program, Source, to_json
+from gpuregress.jobs import plan
 from gpuregress.session.compiler_crew import Crew, Result, process_count
 from gpuregress.session.events import Advanced, Compiling, Listener, ignore
 from gpuregress.session.run_context import RunContext
-from gpuregress.workers.compiler_pool import CompilerPool
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from gpuregress import plan
-from gpuregress.errors import InfeasibleSource, JobError, JobErrors, UnknownNames
-from gpuregress.records import Case
+from gpuregress.foundation.errors import InfeasibleSource, JobError, JobErrors, UnknownNames
+from gpuregress.foundation.records import Case
+from gpuregress.jobs import plan
 from gpuregress.session.compilation.builder import Built, CasePrograms, sources_of
 
 _ATTEMPTS = 8

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuregress import toolchain
-from gpuregress.errors import GpuregressError
-from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Program, Source
+from gpuregress.execution.workers.compiler_pool import CompilerPool
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Case, Program, Source
 from gpuregress.session.compilation.builder import Built, ProgramBuilder, find_or_submit
 from gpuregress.session.compiler_crew import Result, process_count
 from gpuregress.session.events import Advanced, Listener, ignore
-from gpuregress.workers.compiler_pool import CompilerPool
 
 
 def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str, Built]:

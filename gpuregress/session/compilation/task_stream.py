@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from gpuregress.errors import JobErrors
-from gpuregress.records import Case, Task
+from gpuregress.execution.workers.pool import CaseNotCompiled
+from gpuregress.foundation.errors import JobErrors
+from gpuregress.foundation.records import Case, Task
 from gpuregress.session.compilation import kernel_arguments
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
-from gpuregress.workers.pool import CaseNotCompiled
 
 _AHEAD = 4
 """Cases for each compiler that are requested, or ready, before a worker is free for them."""

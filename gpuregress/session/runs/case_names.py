@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from gpuregress import storage
-from gpuregress.errors import GpuregressError
-from gpuregress.frozen import dataclass
-from gpuregress.project import Project
-from gpuregress.spec.job_files import job_files
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.jobs.spec.job_files import job_files
+from gpuregress.store.project import Project
 
 FILE = ".case_names.json"
 """In the folder of runs."""
@@ -72,7 +72,7 @@ def names(project: Project, planner: Planner | None = None, seconds: float = SEC
 
 def _planned(project: Project, file: Path) -> JobNames:
     """Plan a job; one that is wrong has no cases."""
-    from gpuregress import plan  # noqa: PLC0415 - half of a second, which a list that is up to date does not need
+    from gpuregress.jobs import plan  # noqa: PLC0415 - half of a second, which a list that is up to date does not need
 
     try:
         cases = plan.make(project, (str(file),)).cases

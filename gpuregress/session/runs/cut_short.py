@@ -9,12 +9,12 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress import storage
-from gpuregress.errors import BaselineError, StorageError
-from gpuregress.project import Project
-from gpuregress.records import RunSummary
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import BaselineError, StorageError
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report import json_report
 from gpuregress.session.runs import history_entry, journal, results, run_folders
+from gpuregress.store.project import Project
 
 
 def describe(folder: Path) -> str:

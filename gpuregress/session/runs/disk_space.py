@@ -11,14 +11,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gpuregress import dtypes, storage
-from gpuregress.document.units import size_text
-from gpuregress.dtypes import Scalar
-from gpuregress.errors import StorageError
-from gpuregress.frozen import dataclass
-from gpuregress.project import Project
-from gpuregress.records import Buffer, Case
+from gpuregress.foundation import dtypes, storage
+from gpuregress.foundation.document.units import size_text
+from gpuregress.foundation.dtypes import Scalar
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Buffer, Case
 from gpuregress.session.runs import retention, run_folders
+from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 
 _INTEGER_BYTES = {1: 4, 2: 5, 4: 8, 8: 11}

@@ -6,9 +6,9 @@ import dataclasses
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.dump import integrity
-from gpuregress.records import Case, Dump, InputFile
+from gpuregress.foundation.records import Case, Dump, InputFile
 from gpuregress.session.runs import journal, results
+from gpuregress.store.dumps import integrity
 
 
 def verify(path: Path, case: str, runs: Path) -> None:

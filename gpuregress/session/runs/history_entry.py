@@ -10,10 +10,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gpuregress.errors import NothingToDo, StorageError
-from gpuregress.history import History, Reader
-from gpuregress.project import Project
-from gpuregress.records import PastResult, RunKind, RunSummary
+from gpuregress.foundation.errors import NothingToDo, StorageError
+from gpuregress.foundation.records import PastResult, RunKind, RunSummary
+from gpuregress.store.history import History, Reader
+from gpuregress.store.project import Project
 
 FILE = "history.sqlite"
 KEPT = 1000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gpuregress.errors import GpuregressError, StorageError, UsageError
-from gpuregress.frozen import dataclass
-from gpuregress.history import History
-from gpuregress.project import Project
-from gpuregress.records import RunKind, RunSummary
+from gpuregress.foundation.errors import GpuregressError, StorageError, UsageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import RunKind, RunSummary
 from gpuregress.session.runs import history_entry, journal, results, run_folders
+from gpuregress.store.history import History
+from gpuregress.store.project import Project
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
-from gpuregress import plan
-from gpuregress.errors import GpuregressError, NothingToDo
-from gpuregress.frozen import dataclass
-from gpuregress.history import FAILING, History, natural_order, periods
-from gpuregress.history.series import device_kind
-from gpuregress.project import Project
-from gpuregress.records import PastResult, PastRun, ShortResult
+from gpuregress.foundation.errors import GpuregressError, NothingToDo
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import PastResult, PastRun, ShortResult
+from gpuregress.jobs import plan
+from gpuregress.store.history import FAILING, History, natural_order, periods
+from gpuregress.store.history.series import device_kind
+from gpuregress.store.project import Project
 
 
 @dataclass(frozen=True, slots=True)

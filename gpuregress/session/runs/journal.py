@@ -26,10 +26,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from gpuregress import storage
-from gpuregress.errors import RunLocked, StorageError
-from gpuregress.frozen import dataclass
-from gpuregress.records import Case, FalseAlarms, MadeOf, Missing, NightChanges, State, Verdict, from_json, to_json
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import RunLocked, StorageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import (
+    Case,
+    FalseAlarms,
+    MadeOf,
+    Missing,
+    NightChanges,
+    State,
+    Verdict,
+    from_json,
+    to_json,
+)
 
 FILE = "verdicts.jsonl"
 RESULTS = "results.json"

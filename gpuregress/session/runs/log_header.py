@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterable, Sequence
 
 from gpuregress import __version__, toolchain
-from gpuregress.records import Case, Program
+from gpuregress.foundation.records import Case, Program
 from gpuregress.session.device_slots import DeviceSelection
 
 _CARD_FACTS = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")

@@ -13,14 +13,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from gpuregress import storage
-from gpuregress.errors import StorageError
-from gpuregress.project import Project
-from gpuregress.records import RunSummary, Verdict
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.session.runs import journal, retention, run_folders
+from gpuregress.store.project import Project
 
 if TYPE_CHECKING:
-    from gpuregress.records import Task
+    from gpuregress.foundation.records import Task
 
 _NOT_KEPT = "nothing of this run can be accepted: make room, then run it again"
 

@@ -10,16 +10,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpuregress import launch_log, storage
-from gpuregress.errors import StorageError
-from gpuregress.escapes import json_text
-from gpuregress.frozen import dataclass
-from gpuregress.judging import parameter_spaces
-from gpuregress.judging.accepted import made_of
-from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.escapes import json_text
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
+from gpuregress.judge import parameter_spaces
+from gpuregress.judge.accepted import made_of
 from gpuregress.report import coverage_report, json_report, morning, terminal
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEnd, JournalEntry, JournalWriter
+from gpuregress.store import launch_log
 
 _ADVICE = f"remove it: all that it holds is in {journal.FILE}, too"
 

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpuregress import history, storage
-from gpuregress.baselines import BaselineStore
-from gpuregress.errors import StorageError
-from gpuregress.project import Project
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import StorageError
 from gpuregress.session import missing_cases
 from gpuregress.session.runs import history_entry, journal, run_folders
+from gpuregress.store import history
+from gpuregress.store.baselines import BaselineStore
+from gpuregress.store.project import Project
 
 _ROOM = 64 << 20
 """Bytes that should be free before a run, where the disk is large enough to say so."""

@@ -9,10 +9,10 @@ import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from gpuregress import storage
-from gpuregress.dump.run_names import LATEST, every, find, latest
-from gpuregress.errors import StorageError
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import StorageError
 from gpuregress.session.runs import journal
+from gpuregress.store.dumps.run_names import LATEST, every, find, latest
 
 __all__ = [
     "ACCEPTING",

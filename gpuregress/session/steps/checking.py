@@ -9,11 +9,10 @@ import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 
-from gpuregress import verdict
-from gpuregress.errors import JobErrors
-from gpuregress.frozen import dataclass
-from gpuregress.judging import rejections
-from gpuregress.records import Case, Program, Verdict
+from gpuregress.foundation.errors import JobErrors
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, Program, Verdict
+from gpuregress.judge import rejections, verdict
 from gpuregress.session.compilation import kernel_arguments
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.run_context import RunContext

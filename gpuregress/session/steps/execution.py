@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress import clock, verdict
-from gpuregress.baselines import BaselineStore
-from gpuregress.errors import (
+from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
+from gpuregress.foundation import clock
+from gpuregress.foundation.errors import (
     DeviceError,
     GpuregressError,
     HarnessError,
@@ -20,12 +20,12 @@ from gpuregress.errors import (
     JobErrors,
     MissingCompiler,
 )
-from gpuregress.escapes import one_line
-from gpuregress.frozen import dataclass
-from gpuregress.judging.accepted import AcceptedDumps
-from gpuregress.launch_log import LaunchLog
-from gpuregress.nightly import cause_of, extent_of
-from gpuregress.records import Case, Outcome, Task, Verdict
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, Outcome, Task, Verdict
+from gpuregress.judge import verdict
+from gpuregress.judge.accepted import AcceptedDumps
+from gpuregress.judge.nights import cause_of, extent_of
 from gpuregress.report import accuracy_text, variant_lines
 from gpuregress.session import measurement_remarks
 from gpuregress.session.agreement_groups import AgreementGroups
@@ -41,11 +41,12 @@ from gpuregress.session.steps.night import night_order
 from gpuregress.session.steps.planning import error_lines, error_location, wrong_job_code
 from gpuregress.session.steps.resumption import NOTHING_BEFORE, EarlierPart
 from gpuregress.session.steps.tasks import TaskFactory
+from gpuregress.store.baselines import BaselineStore
+from gpuregress.store.launch_log import LaunchLog
 from gpuregress.toolchain import cache
-from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 
 if TYPE_CHECKING:
-    from gpuregress.judging.judge import Judge
+    from gpuregress.judge.judge import Judge
     from gpuregress.session.tolerance_remarks import ToleranceRemarks
 
 _TROUBLE = (DeviceError.__name__, HarnessError.__name__)
@@ -219,7 +220,7 @@ class _Execution:
             self._keep(dataclasses.replace(reached, notes=(*reached.notes, text)), task)
 
     def _agreement(self, tasks: Sequence[Task], reached: Sequence[Verdict], planned: int) -> Sequence[Verdict]:
-        from gpuregress.judging import agreement  # noqa: PLC0415 - few jobs need it
+        from gpuregress.judge import agreement  # noqa: PLC0415 - few jobs need it
 
         pairs = zip(tasks, reached, strict=True)
         members = [agreement.GroupMember(task.case, one.outcome, one) for task, one in pairs if one.outcome is not None]
@@ -230,9 +231,9 @@ class _Execution:
 
     def _load_judge(self, held: contextlib.ExitStack) -> Judge:
         """Load the judge, and all that the end of the run needs, while the first case runs."""
-        from gpuregress.judging.judge import Judge  # noqa: PLC0415 - see above
-        from gpuregress.judging.user_code import UserCodeProcess  # noqa: PLC0415 - as above
-        from gpuregress.records import prepare  # noqa: PLC0415 - as above
+        from gpuregress.foundation.records import prepare  # noqa: PLC0415 - as above
+        from gpuregress.judge.judge import Judge  # noqa: PLC0415 - see above
+        from gpuregress.judge.user_code import UserCodeProcess  # noqa: PLC0415 - as above
         from gpuregress.session import source_locations  # noqa: PLC0415, F401 - as above
         from gpuregress.session.runs import cut_short, history_entry, results  # noqa: PLC0415, F401 - as above
         from gpuregress.session.tolerance_remarks import ToleranceRemarks  # noqa: PLC0415 - as above

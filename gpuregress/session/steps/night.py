@@ -7,10 +7,10 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from gpuregress import git
-from gpuregress.errors import StorageError
-from gpuregress.nightly import EarlierNights, LeftOut, compare_nights, ordered
-from gpuregress.records import Case, NightChanges, RunSummary
+from gpuregress.foundation import git
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import Case, NightChanges, RunSummary
+from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
 from gpuregress.session import earlier_nights
 from gpuregress.session.run_context import RunContext
 

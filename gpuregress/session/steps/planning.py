@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from gpuregress import plan, verdict
-from gpuregress.errors import DumpError, JobError, JobErrors, NothingToDo, RunLocked, StorageError
-from gpuregress.frozen import dataclass
-from gpuregress.project import Project
-from gpuregress.records import Case, SourceLocation, Verdict
+from gpuregress.foundation.errors import DumpError, JobError, JobErrors, NothingToDo, RunLocked, StorageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, SourceLocation, Verdict
+from gpuregress.jobs import plan
+from gpuregress.judge import verdict
 from gpuregress.session import missing_cases, overrides
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import dump_verification, journal, run_folders
+from gpuregress.store.project import Project
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from gpuregress import launch_log
-from gpuregress.errors import StorageError
-from gpuregress.frozen import dataclass
-from gpuregress.records import Case, Verdict
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, Verdict
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
+from gpuregress.store import launch_log
 
 _OTHER_COMMIT = "this night was cut short, and continued at another commit: all of its cases were run again"
 

@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import plan, verdict
-from gpuregress.baselines import BaselineStore
-from gpuregress.errors import Interrupted
-from gpuregress.judging import parameter_spaces
-from gpuregress.judging.timing import false_alarms
-from gpuregress.records import Case, RunSummary, Verdict
+from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.records import Case, RunSummary, Verdict
+from gpuregress.jobs import plan
+from gpuregress.judge import parameter_spaces, verdict
+from gpuregress.judge.timing import false_alarms
 from gpuregress.session import missing_cases
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.steps.checking import CheckedRun
 from gpuregress.session.steps.execution import ExecutedRun
 from gpuregress.session.steps.planning import PlannedRun
+from gpuregress.store.baselines import BaselineStore
 
 
 def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, folder: Path) -> RunSummary:

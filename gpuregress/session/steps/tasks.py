@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from gpuregress import plan, revision, toolchain
-from gpuregress.errors import GpuregressError
-from gpuregress.judging.accepted import AcceptedDumps
-from gpuregress.project import Project
-from gpuregress.records import Case, DumpStorage, Task
+from gpuregress import toolchain
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.records import Case, DumpStorage, Task
+from gpuregress.jobs import plan, revision
+from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.session.compilation.builder import CasePrograms
 from gpuregress.session.runs import run_folders
+from gpuregress.store.project import Project
 
 
 class TaskFactory:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter
 from gpuregress.toolchain.include_scanner import blank_comments

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
-from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_FILE, HARNESS_KERNEL, FunctionArgument, TypeKind
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, FunctionArgument, TypeKind
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 
 SIGNATURE = "gpuregress_signature"

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress import storage
-from gpuregress.errors import CompileError, HarnessError
-from gpuregress.frozen import dataclass
-from gpuregress.records import HARNESS_FILE, FunctionArgument, Source
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import CompileError, HarnessError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import HARNESS_FILE, FunctionArgument, Source
 from gpuregress.toolchain import cache, nvrtc
 from gpuregress.toolchain.functions import declarations, harness
 from gpuregress.toolchain.functions.overloads import FunctionInstance

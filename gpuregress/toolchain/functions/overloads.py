@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from gpuregress.document.problems import suggestion
-from gpuregress.document.reader import Key
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.frozen import dataclass
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions.declarations import CxxFunction, template_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress import read_log
+from gpuregress.foundation import read_log
 
 TABLE = Path(__file__).parent.parent / "data" / "header_names.txt"
 _KEYWORDS = frozenset(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 from gpuregress.toolchain.host_code.declarations import View
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, spaces
 from gpuregress.toolchain.host_code.reachability import ANNOTATION, Edits

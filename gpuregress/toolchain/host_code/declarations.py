@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 from gpuregress.toolchain.host_code import device_spans, grammar
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 
 _MOST_VIEWS = 4
 

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cache
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 from gpuregress.toolchain.host_code import declarations
 from gpuregress.toolchain.host_code.declarations import Declared, View
 from gpuregress.toolchain.host_code.preprocessing import WORD, Macros

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 from gpuregress.toolchain import include_scanner
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import blanking, declarations, reachability

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from gpuregress.records import Source
+from gpuregress.foundation.records import Source
 from gpuregress.toolchain import compiler_messages, cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration, strip_template_arguments
 from gpuregress.toolchain.host_code import declarations

@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from gpuregress.frozen import dataclass
-from gpuregress.records import Entry, Parameter
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Entry, Parameter
 
 _MACHINE_CUDA = 190
 _SYMBOL_TABLE = 2

@@ -13,10 +13,10 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gpuregress import storage
-from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
-from gpuregress.frozen import dataclass
-from gpuregress.toolchain.demangle import demangle
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.demangle import demangle
 
 _ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P<name>[\w$.]+)'?")
 _ERROR = re.compile(r"\berror\b.*: (?!.*JIT the PTX)")

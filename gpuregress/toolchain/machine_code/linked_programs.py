@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpuregress import storage
-from gpuregress.errors import InfeasibleSource
-from gpuregress.records import Program
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import InfeasibleSource
+from gpuregress.foundation.records import Program
 from gpuregress.toolchain import cache
 
 PINNED = "13.5"

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuregress.errors import CompileError, MissingCompiler
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.errors import CompileError, MissingCompiler
+from gpuregress.foundation.frozen import dataclass
 from gpuregress.toolchain import cache, compiler_messages
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler, source_inputs

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
-from gpuregress.errors import CompileError, MissingCompiler
-from gpuregress.frozen import dataclass
-from gpuregress.records import CompiledLaunch, PythonKernel, Source
+from gpuregress.foundation.errors import CompileError, MissingCompiler
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.toolchain import compiler_messages
 
 _MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "python": "ptx_function"}
@@ -85,7 +85,7 @@ def compile_source(source: Source) -> CompiledPython:
     """
     import sysconfig  # noqa: PLC0415 - as below
 
-    from gpuregress import usermodules  # noqa: PLC0415 - every start of the command would load it
+    from gpuregress.foundation import usermodules  # noqa: PLC0415 - every start of the command would load it
 
     kernel = source.python
     assert kernel is not None

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gpuregress import usermodules
-from gpuregress.errors import CompileError
+from gpuregress.foundation import usermodules
+from gpuregress.foundation.errors import CompileError
 from gpuregress.toolchain.python_kernels import triton_compiler
 
 _SETTINGS = ("num_warps", "num_stages", "num_ctas", "maxnreg")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

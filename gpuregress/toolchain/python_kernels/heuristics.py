@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress.errors import CompileError
-from gpuregress.frozen import dataclass
-from gpuregress.records import PythonKernel
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import PythonKernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gpuregress.errors import CompileError
-from gpuregress.records import SM_90, CompiledLaunch, PythonKernel, Source
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import SM_90, CompiledLaunch, PythonKernel, Source
+from gpuregress.foundation.usermodules import first_words
 from gpuregress.toolchain import nvrtc
 from gpuregress.toolchain.python_kernels.ptx_merge import merged
-from gpuregress.usermodules import first_words
 
 PACKAGE = "numba-cuda"
 _RESHAPE = "numba_attempt_nocopy_reshape", "nocopy_empty_reshape"

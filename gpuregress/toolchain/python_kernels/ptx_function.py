@@ -6,8 +6,8 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-from gpuregress.errors import CompileError
-from gpuregress.records import CompiledLaunch, PythonKernel
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import CompiledLaunch, PythonKernel
 
 PACKAGE = ""
 

@@ -89,7 +89,7 @@ def lacks(files: SourceInputs, there: Mapping[str, str]) -> bool:
 
 def _tops(path: Path) -> list[Path]:
     """The folders in which a source's modules are looked for: its own, and that of the package that it is in."""
-    from gpuregress.usermodules import package_names  # noqa: PLC0415 - every start of the command would load it
+    from gpuregress.foundation.usermodules import package_names  # noqa: PLC0415 - every start of the command would load it
 
     above = len(package_names(str(path)))
     return [path.parent, path.parents[above]] if above else [path.parent]

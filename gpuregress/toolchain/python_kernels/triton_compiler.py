@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from gpuregress.document.problems import suggestion
-from gpuregress.errors import CompileError
-from gpuregress.records import CompiledDescriptor, CompiledLaunch, PythonKernel
-from gpuregress.records.tensors.tensor_maps import SPANS
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import CompiledDescriptor, CompiledLaunch, PythonKernel
+from gpuregress.gpu.tensor_maps import SPANS
 from gpuregress.toolchain.python_kernels import heuristics
 
 PACKAGE = "triton"

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpuregress import toolchain
-from gpuregress.devices.registry import open_device
-from gpuregress.records import CHECKS, Instruments
+from gpuregress.execution.device_registry import open_device
+from gpuregress.foundation.records import CHECKS, Instruments
 from tests.checks.planted import detection, host_programs, pairs, samples, verdicts
 from tests.checks.planted.detection import Said
 from tests.checks.planted.pairs import Pair

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuregress import toolchain
-from gpuregress.devices.base import Bytes, Device, DeviceModule, Memory
-from gpuregress.devices.registry import open_device
-from gpuregress.devices.textures import TextureDescription
-from gpuregress.errors import GpuregressError, KernelFault
-from gpuregress.records import CHECKS, DEFAULT_HEAP, Instruments, LaunchShape
+from gpuregress.execution.device_registry import open_device
+from gpuregress.foundation.errors import GpuregressError, KernelFault
+from gpuregress.foundation.records import CHECKS, DEFAULT_HEAP, Instruments, LaunchShape
+from gpuregress.gpu.base import Bytes, Device, DeviceModule, Memory
+from gpuregress.gpu.textures import TextureDescription
 from tests.checks.planted import pairs
 from tests.checks.planted.pairs import Pair, Parameter
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gpuregress.records import Dim3, Source, Texture
+from gpuregress.foundation.records import Dim3, Source, Texture
 
 FOLDER = Path(__file__).with_name("cuda")
 ARCH = "sm_90a"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuregress.records import Dim3, Source
+from gpuregress.foundation.records import Dim3, Source
 from tests.checks.planted.pairs import ARCH, Pair, Parameter
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gpuregress.records import FAULT_KINDS
+from gpuregress.foundation.records import FAULT_KINDS
 from tests.checks.planted import pairs
 from tests.checks.planted.pairs import CLASSES, Pair
 

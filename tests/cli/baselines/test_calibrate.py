@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuregress.records import RunSummary
+from gpuregress.foundation.records import RunSummary
 from gpuregress.session import session
 from tests.workshop import KERNEL, RUN, Workshop, accepted
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.conftest import fake, gpu
+from tests.lab.capture.conftest import fake, gpu
 from tests.workshop import Workshop
 
 __all__ = ["fake", "gpu"]

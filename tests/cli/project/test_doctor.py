@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gpuregress.operations import doctor
+from gpuregress.session import doctor
 from tests.workshop import Workshop
 
 WELL = doctor.HealthCheck("both", "python", "3.11", well=True)

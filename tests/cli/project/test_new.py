@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.operations.drafts import trial
+from gpuregress.lab.drafts import trial
 from tests.workshop import KERNEL, Workshop
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gpuregress.operations.auditing import audit
-from gpuregress.operations.auditing.audit import AuditRequest
-from gpuregress.records.instrumentation.audits import AuditReport
+from gpuregress.foundation.records.audits import AuditReport
+from gpuregress.lab.auditing import audit
+from gpuregress.lab.auditing.audit import AuditRequest
 from tests.report.audits import samples
 from tests.workshop import RUN, Workshop
 

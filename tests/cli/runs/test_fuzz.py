@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gpuregress.operations.fuzzing import fuzz
-from gpuregress.operations.fuzzing.findings import FuzzFinding
-from gpuregress.operations.fuzzing.fuzz import FuzzReport, FuzzRequest
+from gpuregress.lab.fuzzing import fuzz
+from gpuregress.lab.fuzzing.findings import FuzzFinding
+from gpuregress.lab.fuzzing.fuzz import FuzzReport, FuzzRequest
 from tests.workshop import Workshop
 
 FOUND = FuzzFinding(

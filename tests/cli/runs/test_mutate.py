@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from gpuregress.cli.runs.mutate import _lines
-from gpuregress.errors import UsageError
-from gpuregress.operations.mutating import mutate
-from gpuregress.operations.mutating.mutate import MutateRequest, MutationReport, TriedMutant
-from gpuregress.records import Case
+from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.records import Case
+from gpuregress.lab.mutating import mutate
+from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport, TriedMutant
 from tests.workshop import Workshop
 
 SURVIVOR = TriedMutant(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import storage
-from gpuregress.errors import StorageError
-from gpuregress.unattended import web_request
-from gpuregress.unattended.web_request import Patience
-from tests.unattended import servers
-from tests.unattended.servers import Server
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import StorageError
+from gpuregress.report.messages import web_request
+from gpuregress.report.messages.web_request import Patience
+from tests.report.messages import servers
+from tests.report.messages.servers import Server
 from tests.workshop import Workshop, accepted, change
 
 SECRET = "f00d-cafe-secret"

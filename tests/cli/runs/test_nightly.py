@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gpuregress import storage
 from gpuregress.cli import main
-from gpuregress.errors import Interrupted, StorageError
-from gpuregress.plan import case_planning
-from gpuregress.records import RunSummary
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import Interrupted, StorageError
+from gpuregress.foundation.records import RunSummary
+from gpuregress.jobs.plan import case_planning
 from gpuregress.session import session
 from tests import workshop
 from tests.workshop import JOB, KERNEL, RUN, Workshop, accepted
@@ -403,7 +403,7 @@ def test_a_night_with_a_deadline_names_what_had_no_turn(fake_shop: Workshop) -> 
 def test_trouble_with_the_history_is_said_and_changes_no_verdict(
     fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    monkeypatch.setattr("gpuregress.history.database.BUSY_S", 0.0)
+    monkeypatch.setattr("gpuregress.store.history.database.BUSY_S", 0.0)
     accept_all(fake_shop)
     path = fake_shop.root / "runs/history.sqlite"
     if what != "locked":

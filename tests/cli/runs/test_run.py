@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import storage
+from gpuregress.foundation import storage
 from tests.workshop import KERNEL, RUN, Workshop, accepted, change, results
 
 

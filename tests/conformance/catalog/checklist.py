@@ -10,8 +10,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from gpuregress.devices.cpu.isa.memory import dynamic_stack
-from gpuregress.devices.cpu.ptx.opcode_table import OPCODES
+from gpuregress.virtual_gpu.isa.memory import dynamic_stack
+from gpuregress.virtual_gpu.ptx.opcode_table import OPCODES
 from tests.conformance.catalog import computing, machine
 
 BEGIN, END = "<!-- checklist: begin -->", "<!-- checklist: end -->"

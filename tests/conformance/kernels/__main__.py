@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress import toolchain
-from gpuregress.devices.registry import open_device
-from gpuregress.errors import INFEASIBLE, GpuregressError
-from gpuregress.storage import write_atomic
+from gpuregress.execution.device_registry import open_device
+from gpuregress.foundation.errors import INFEASIBLE, GpuregressError
+from gpuregress.foundation.storage import write_atomic
 from tests.conformance.kernels import programs
 from tests.conformance.kernels.execute import DIGESTS, Finding, assembled, compiled, everything, launch, sources
 from tests.conformance.kernels.programs import Variant

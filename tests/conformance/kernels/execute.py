@@ -13,13 +13,15 @@ from unittest import mock
 
 import numpy as np
 
-from gpuregress import plan, project, toolchain
-from gpuregress.devices.base import Device, DeviceModule, Memory
-from gpuregress.devices.textures import TextureDescription
-from gpuregress.errors import INFEASIBLE, GpuregressError, HarnessError
-from gpuregress.records import Case, LaunchShape, Program, Source, Task
-from gpuregress.runner import run_case
-from gpuregress.toolchain.architectures import named
+from gpuregress import toolchain
+from gpuregress.execution.runner import run_case
+from gpuregress.foundation.errors import INFEASIBLE, GpuregressError, HarnessError
+from gpuregress.foundation.records import Case, LaunchShape, Program, Source, Task
+from gpuregress.gpu.architecture_names import named
+from gpuregress.gpu.base import Device, DeviceModule, Memory
+from gpuregress.gpu.textures import TextureDescription
+from gpuregress.jobs import plan
+from gpuregress.store import project
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.programs import Variant

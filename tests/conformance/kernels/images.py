@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.textures import TextureDescription
-from gpuregress.records import Texture
+from gpuregress.foundation.records import Texture
+from gpuregress.gpu.textures import TextureDescription
 
 Image = npt.NDArray[Any]
 _ENTRY = re.compile(r"(?P<dtype>\w+)\*(?P<channels>[124]) (?P<extents>\d+(?:x\d+)*)(?P<words>(?: \S+)*)")

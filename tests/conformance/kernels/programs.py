@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.textures import TextureDescription
-from gpuregress.records import Dim3, Source
+from gpuregress.foundation.records import Dim3, Source
+from gpuregress.gpu.textures import TextureDescription
 from tests.conformance.kernels import images
 
 FOLDER = Path(__file__).with_name("cuda")

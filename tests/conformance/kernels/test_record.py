@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.devices.base import Device
-from gpuregress.errors import HarnessError
-from gpuregress.records import Source
+from gpuregress.foundation.errors import HarnessError
+from gpuregress.foundation.records import Source
+from gpuregress.gpu.base import Device
 from tests.conformance.kernels import __main__ as suite
 from tests.conformance.kernels import execute, programs
 from tests.conformance.kernels.execute import Finding

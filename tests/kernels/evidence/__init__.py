@@ -8,7 +8,7 @@
 
 The column `why` of `survivors.tsv` is written by hand; it is kept while job, place and change stay the same.
 
-The counters of Nsight Compute on a card are among those of `tests/devices/cpu/measured/`, as docs/costs.md describes
+The counters of Nsight Compute on a card are among those of `tests/virtual_gpu/measured/`, as docs/costs.md describes
 them; `planted/` has the bugs.
 """
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress.operations.mutating.states import EQUIVALENT, ONLY_CHECKED
+from gpuregress.lab.mutating.states import EQUIVALENT, ONLY_CHECKED
 from tests.kernels.planted import ROOT as ROOT
 from tests.kernels.planted import planted_bugs
 

@@ -7,7 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from gpuregress import plan, project
+from gpuregress.jobs import plan
+from gpuregress.store import project
 from tests.kernels import evidence
 
 

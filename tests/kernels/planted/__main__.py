@@ -6,9 +6,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gpuregress import project
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
+from gpuregress.store import project
 from tests.kernels.planted import plant, planted_bugs
 
 

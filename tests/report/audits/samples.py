@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpuregress.operations.auditing import grades
-from gpuregress.records.instrumentation.audits import AuditEvidence, AuditReport, JobExamination, PartResult
+from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
+from gpuregress.lab.auditing import grades
 
 SURVIVOR = AuditEvidence("unnoticed", "no case noticed: boundary in k.cu:3: `i < n`", ("@@ -3 +3 @@", "-a", "+<b>"))
 CASES = PartResult(

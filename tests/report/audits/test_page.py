@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from gpuregress.records.instrumentation.audits import AuditEvidence
+from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.report.audits import page
 from tests.report.audits import samples
 from tests.report.html import samples as pages

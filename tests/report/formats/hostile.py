@@ -6,7 +6,7 @@ import dataclasses
 
 from hypothesis import strategies as st
 
-from gpuregress.records import KnownFailing, Missing, RunSummary, SourceLocation
+from gpuregress.foundation.records import KnownFailing, Missing, RunSummary, SourceLocation
 from tests.report.samples import summary, verdict
 
 TEXT = st.text(max_size=30) | st.sampled_from(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 
-from gpuregress.records import RunSummary
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report.formats import codequality
 from gpuregress.report.formats.entries import entries
 from tests.report.formats.hostile import runs

@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from gpuregress.records import KnownFailing, Missing, NightChanges, Problem, RunSummary, SourceLocation
+from gpuregress.foundation.records import KnownFailing, Missing, NightChanges, Problem, RunSummary, SourceLocation
 from gpuregress.report.formats.entries import entries, title
 from tests.report.samples import summary, verdict
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from gpuregress.cli import values
-from gpuregress.records import RunSummary
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report import formats, terminal
 from tests.report.formats.hostile import runs
 from tests.report.samples import summary

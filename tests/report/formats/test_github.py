@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 
-from gpuregress.records import RunSummary, SourceLocation
+from gpuregress.foundation.records import RunSummary, SourceLocation
 from gpuregress.report.formats import github
 from gpuregress.report.formats.entries import entries
 from tests.report.formats.hostile import runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.records import BranchCount, FileCoverage
+from gpuregress.foundation.records import BranchCount, FileCoverage
 from gpuregress.report.formats import lcov
 from tests.report.samples import summary
 from tests.report.test_coverage_report import covered

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
-from gpuregress.records import RunSummary
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report.formats import markdown
 from gpuregress.report.formats.entries import entries
 from tests.report.formats.hostile import TEXT, runs

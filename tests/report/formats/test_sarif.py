@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 from hypothesis import given, settings
 
-from gpuregress.records import STATUSES, KnownFailing, RunSummary, SourceLocation
+from gpuregress.foundation.records import STATUSES, KnownFailing, RunSummary, SourceLocation
 from gpuregress.report.formats import sarif
 from gpuregress.report.formats.entries import entries
 from tests.report.formats.hostile import runs

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from hypothesis import given, settings
 
-from gpuregress.records import KnownFailing, RunSummary, SourceLocation
+from gpuregress.foundation.records import KnownFailing, RunSummary, SourceLocation
 from gpuregress.report.formats import tap
 from gpuregress.report.formats.entries import entries
 from tests.report.formats.hostile import runs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from gpuregress.judging import parameter_spaces
-from gpuregress.records import BufferVerdict, ErrorMaps, Finding, RunSummary, UlpFigures, Verdict
+from gpuregress.foundation.records import BufferVerdict, ErrorMaps, Finding, RunSummary, UlpFigures, Verdict
+from gpuregress.judge import parameter_spaces
 from gpuregress.report import json_report
 from tests.report import samples
 from tests.report.html.drawing.test_pictures import image

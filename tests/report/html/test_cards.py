@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.records import PastResult
+from gpuregress.foundation.records import PastResult
 from gpuregress.report.html import cards
 from tests.report.html import samples
 from tests.report.html.drawing.test_trend import past

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.records import to_json
+from gpuregress.foundation.records import to_json
 from gpuregress.report.html import costs as section
 from tests.report.test_cost_report import costs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.records import Coverage, FileCoverage, to_json
+from gpuregress.foundation.records import Coverage, FileCoverage, to_json
 from gpuregress.report.html import coverage
 
 

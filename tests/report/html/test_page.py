@@ -12,8 +12,8 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress.judging import parameter_spaces
-from gpuregress.records import Missing, NightChanges, NightFailure, RunSummary
+from gpuregress.foundation.records import Missing, NightChanges, NightFailure, RunSummary
+from gpuregress.judge import parameter_spaces
 from gpuregress.report import html, json_report
 from tests.report.html import samples
 from tests.report.html.parsed import Tag, tree

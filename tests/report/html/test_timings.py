@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuregress.records import Status
+from gpuregress.foundation.records import Status
 from gpuregress.report.html import timings
 from gpuregress.report.html.cards import RunFacts
 from tests.report.html import samples

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from gpuregress.errors import CompileError, GpuregressError
-from gpuregress.interrupts import StopSignal
-from gpuregress.records import Argument, Case, Program, Source
+from gpuregress.foundation.errors import CompileError, GpuregressError
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Argument, Case, Program, Source
 from gpuregress.session.compiler_crew import Result
 from tests import fakes
 

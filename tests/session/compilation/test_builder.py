@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gpuregress.records import Case, Program, Source, Variants
+from gpuregress.foundation.records import Case, Program, Source, Variants
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.events import Compiling, Event
 from tests import fakes

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from gpuregress.errors import HarnessError, InfeasibleSource
-from gpuregress.records import Case
+from gpuregress.foundation.errors import HarnessError, InfeasibleSource
+from gpuregress.foundation.records import Case
 from gpuregress.session.compilation import kernel_arguments
 from gpuregress.session.compilation.builder import Built
 from tests.session.compilation.crews import case_of

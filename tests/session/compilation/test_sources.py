@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import CompileError
-from gpuregress.records import Program, Source
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import Program, Source
 from gpuregress.session.compilation import sources
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import project as projects
-from gpuregress.project import Project
 from gpuregress.session.runs import case_names
 from gpuregress.session.runs.case_names import JobNames, names
+from gpuregress.store import project as projects
+from gpuregress.store.project import Project
 from tests import workshop
 from tests.workshop import Workshop
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import BaselineError
-from gpuregress.launch_log import LaunchLog
-from gpuregress.project import Project
-from gpuregress.records import Verdict
+from gpuregress.foundation.errors import BaselineError
+from gpuregress.foundation.records import Verdict
 from gpuregress.session.runs import cut_short, journal, run_folders
 from gpuregress.session.runs.journal import JournalEntry, JournalWriter
+from gpuregress.store.launch_log import LaunchLog
+from gpuregress.store.project import Project
 
 START = journal.JournalStart(1, "", "2026-11-20T02:00:00Z", "cpu", "run", "1", journal.process(), ("j/a", "j/b"))
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import dtypes
-from gpuregress.dump import writer
-from gpuregress.errors import StorageError
-from gpuregress.project import Project, Settings
-from gpuregress.records import Buffer, Case, CaseSettings, Launch, Rule, Source
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import Buffer, Case, CaseSettings, Launch, Rule, Source
 from gpuregress.session.runs import disk_space, run_folders
+from gpuregress.store.dumps import writer
+from gpuregress.store.project import Project, Settings
 from tests.session.runs.test_retention import made
 
 MEGABYTE = 1 << 20

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpuregress.errors import DumpError
-from gpuregress.records import Fill, InputFile
+from gpuregress.foundation.errors import DumpError
+from gpuregress.foundation.records import Fill, InputFile
 from gpuregress.session.runs import dump_verification
 from tests import fakes
 from tests.session.bench import Bench

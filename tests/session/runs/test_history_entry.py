@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import NothingToDo, StorageError
-from gpuregress.project import Project
-from gpuregress.records import RunSummary, Status, Verdict
+from gpuregress.foundation.errors import NothingToDo, StorageError
+from gpuregress.foundation.records import RunSummary, Status, Verdict
 from gpuregress.session.runs import history_entry
+from gpuregress.store.project import Project
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import storage
-from gpuregress.errors import UsageError
-from gpuregress.history import History
-from gpuregress.project import Project
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import UsageError
 from gpuregress.session.runs import history_import, journal
+from gpuregress.store.history import History
+from gpuregress.store.project import Project
 from tests.workshop import RUN, Workshop
 
 

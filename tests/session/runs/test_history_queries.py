@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import NothingToDo
-from gpuregress.history import History
-from gpuregress.project import Project
-from gpuregress.records import Status
+from gpuregress.foundation.errors import NothingToDo
+from gpuregress.foundation.records import Status
 from gpuregress.session.runs import history_queries
 from gpuregress.session.runs.history_queries import HistoryQuery, WantedCases
-from tests.history.past import night, verdict
+from gpuregress.store.history import History
+from gpuregress.store.project import Project
+from tests.store.history.past import night, verdict
 
 ALL = HistoryQuery(removed=True)
 

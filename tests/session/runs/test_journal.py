@@ -15,8 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.errors import StorageError
-from gpuregress.records import BufferVerdict, Comparison, Element, MadeOf, Outcome, Verdict, from_json, to_json
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import (
+    BufferVerdict,
+    Comparison,
+    Element,
+    MadeOf,
+    Outcome,
+    Verdict,
+    from_json,
+    to_json,
+)
 from gpuregress.session.runs import journal
 from gpuregress.session.runs.journal import JournalEnd, JournalEntry, JournalStart
 from tests import fakes

@@ -5,7 +5,7 @@ import platform
 
 import pytest
 
-from gpuregress.records import Program
+from gpuregress.foundation.records import Program
 from gpuregress.session.runs import log_header
 from tests import fakes
 from tests.session.selections import CPU, GPU

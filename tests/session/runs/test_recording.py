@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.errors import StorageError
+from gpuregress.foundation.errors import StorageError
 from gpuregress.session.runs import run_folders
 from tests import fakes
 from tests.session.bench import Bench

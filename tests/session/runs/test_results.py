@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gpuregress import launch_log
+from gpuregress.store import launch_log
 from tests import fakes
 from tests.session.bench import Bench
 

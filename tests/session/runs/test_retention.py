@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.history import History
-from gpuregress.project import Project, Settings
-from gpuregress.records import RunSummary, Status, Verdict
+from gpuregress.foundation.records import RunSummary, Status, Verdict
 from gpuregress.session import missing_cases
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.runs import journal, retention, run_folders
+from gpuregress.store.history import History
+from gpuregress.store.project import Project, Settings
 
 MEGABYTE = 1 << 20
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import NothingToDo, StorageError, UsageError
+from gpuregress.foundation.errors import NothingToDo, StorageError, UsageError
 from gpuregress.session.runs import journal, run_folders
 
 NOW = datetime(2026, 11, 20, 2, 0, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuregress.records import Argument
+from gpuregress.foundation.records import Argument
 from tests import fakes
 from tests.session.bench import Bench, words
 

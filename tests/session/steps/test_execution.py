@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import clock
-from gpuregress.errors import NothingToDo
-from gpuregress.operations.accepting import accept
-from gpuregress.records import CaseSettings, KnownFailing, Limits, Source
+from gpuregress.foundation import clock
+from gpuregress.foundation.errors import NothingToDo
+from gpuregress.foundation.records import CaseSettings, KnownFailing, Limits, Source
 from gpuregress.report import morning
+from gpuregress.session.accepting import accept
 from tests import fakes
 from tests.session.bench import Bench, words
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from gpuregress import clock
-from gpuregress.operations.accepting import accept
-from gpuregress.operations.commits import repository
-from gpuregress.records import Case, NightChanges
+from gpuregress.foundation import clock
+from gpuregress.foundation.records import Case, NightChanges
+from gpuregress.lab.commits import repository
+from gpuregress.session.accepting import accept
 from gpuregress.session.events import Event, Started
 from gpuregress.session.runs import history_entry
 from tests import fakes
-from tests.operations.commits import git_projects
+from tests.lab.commits import git_projects
 from tests.session.bench import Bench
 
 

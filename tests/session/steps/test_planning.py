@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpuregress.errors import NothingToDo
-from gpuregress.operations.accepting import accept
-from gpuregress.records import CaseSettings
+from gpuregress.foundation.errors import NothingToDo
+from gpuregress.foundation.records import CaseSettings
+from gpuregress.session.accepting import accept
 from tests import fakes
 from tests.session.bench import Bench, words
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import git
-from gpuregress.errors import NothingToDo, RunLocked
-from gpuregress.operations.nights import nightly
-from gpuregress.operations.nights.nightly import NightTerms
-from gpuregress.records import Case, RunSummary
+from gpuregress.foundation import git
+from gpuregress.foundation.errors import NothingToDo, RunLocked
+from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.session.nights import nightly
+from gpuregress.session.nights.nightly import NightTerms
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.session.runs import journal, results, run_folders
 from gpuregress.session.steps.resumption import earlier_part

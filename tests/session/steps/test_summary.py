@@ -5,7 +5,7 @@ import os
 import threading
 from pathlib import Path
 
-from gpuregress.records import CaseSettings
+from gpuregress.foundation.records import CaseSettings
 from gpuregress.session.events import Event, Started
 from tests import fakes
 from tests.session.bench import Bench, words

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.errors import UnknownNames
-from gpuregress.records import HARNESS_KERNEL, FunctionArgument, Program, Source
+from gpuregress.foundation.errors import UnknownNames
+from gpuregress.foundation.records import HARNESS_KERNEL, FunctionArgument, Program, Source
 from gpuregress.toolchain.functions import declarations, harness, overloads
 from gpuregress.toolchain.functions.harness import CompiledType, KernelSettings
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.errors import CompileError
-from gpuregress.records import FunctionArgument, Source
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import FunctionArgument, Source
 from gpuregress.toolchain.functions import declarations, host, overloads
 from gpuregress.toolchain.functions.host import HostCompiler
 from gpuregress.toolchain.headers import virtual_headers

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import Source
+from gpuregress.foundation.records import Source
 from gpuregress.toolchain.host_code import unknown_names
 
 TEXT = """\

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import Parameter
+from gpuregress.foundation.records import Parameter
 from gpuregress.toolchain.machine_code import cubin, link
 from tests.toolchain.sample import PTX
 

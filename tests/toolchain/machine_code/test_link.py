@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
+from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.toolchain.machine_code import link
 from tests.toolchain.sample import PTX
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.errors import InfeasibleSource
-from gpuregress.records import Program
+from gpuregress.foundation.errors import InfeasibleSource
+from gpuregress.foundation.records import Program
 from gpuregress.toolchain import cache, programs
 from gpuregress.toolchain.machine_code import linked_programs
 
@@ -51,7 +51,7 @@ def test_the_room_has_the_names_of_its_modules() -> None:
 
 def test_a_worker_loads_no_compiler() -> None:
     code = (
-        "import sys, gpuregress.runner, gpuregress.inputs.fills\n"
+        "import sys, gpuregress.execution.runner, gpuregress.jobs.inputs.fills\n"
         "print([name for name in sys.modules if name.startswith('gpuregress.toolchain.')])"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)

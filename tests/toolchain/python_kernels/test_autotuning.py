@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import CompileError, MissingCompiler
+from gpuregress.foundation.errors import CompileError, MissingCompiler
 from gpuregress.toolchain.python_kernels import autotuning, compiler, source_inputs
 from gpuregress.toolchain.python_kernels.autotuning import Configuration
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.errors import CompileError, MissingCompiler
-from gpuregress.records import PythonKernel, Source
+from gpuregress.foundation.errors import CompileError, MissingCompiler
+from gpuregress.foundation.records import PythonKernel, Source
 from gpuregress.toolchain.python_kernels import compiler, source_inputs
 from tests.toolchain.python_kernels.test_ptx_function import source
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.errors import CompileError
+from gpuregress.foundation.errors import CompileError
 from gpuregress.toolchain.python_kernels.configuration_reader import entries
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gpuregress.errors import CompileError
-from gpuregress.records import PythonKernel
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import PythonKernel
 from gpuregress.toolchain.python_kernels import heuristics
 
 KERNEL = PythonKernel("triton", "k", settings={"num_warps": 4}, arguments={"x": (6, 8), "n": 6, "bias": None})

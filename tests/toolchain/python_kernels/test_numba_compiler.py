@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.devices.cpu.device import CpuDevice
-from gpuregress.errors import CompileError
-from gpuregress.records import CompiledLaunch, LaunchShape, PythonKernel, Source
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import CompiledLaunch, LaunchShape, PythonKernel, Source
+from gpuregress.virtual_gpu.device import CpuDevice
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'gpuregress[numba]'")
 

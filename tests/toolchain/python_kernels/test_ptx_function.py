@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.errors import CompileError, UnknownNames
-from gpuregress.records import PythonKernel, Source
+from gpuregress.foundation.errors import CompileError, UnknownNames
+from gpuregress.foundation.records import PythonKernel, Source
 
 TEXT = """\
 import helpers

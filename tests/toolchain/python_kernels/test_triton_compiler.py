@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.errors import CompileError
-from gpuregress.records import CompiledDescriptor, CompiledLaunch, PythonKernel, Source
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import CompiledDescriptor, CompiledLaunch, PythonKernel, Source
 
 pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from gpuregress.frozen import dataclass
+from gpuregress.foundation.frozen import dataclass
 
 _VIRIDIS = ("bddf26", "7ad151", "44bf70", "22a884", "21918c", "2a788e", "355f8d", "414487", "482475", "440154")
 _GREYS = ("f2f2f2", "d6d6d6", "bababa", "9e9e9e", "838383", "696969", "505050", "383838", "222222", "0d0d0d")

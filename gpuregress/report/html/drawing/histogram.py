@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpuregress.escapes import visible_html as escape
+from gpuregress.foundation.escapes import visible_html as escape
 from gpuregress.report.html.fragments import scrolling
 
 _WIDTH = 120

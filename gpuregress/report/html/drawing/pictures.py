@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.frozen import dataclass
-from gpuregress.records import BufferImage, ImageLayer
-from gpuregress.records.maps.images import LARGEST, NOT_FINITE, unpack
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import BufferImage, ImageLayer
+from gpuregress.foundation.records.maps.images import LARGEST, NOT_FINITE, unpack
 from gpuregress.report.html.drawing import colours, png, profiles
 from gpuregress.report.html.drawing.colours import LogAxis
 from gpuregress.report.html.drawing.scales import Place, error_at, index_text, legend, number

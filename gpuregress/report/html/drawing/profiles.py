@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.records import BufferImage, ImageLayer
-from gpuregress.records.maps.images import LARGEST, NOT_FINITE, unpack
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.records import BufferImage, ImageLayer
+from gpuregress.foundation.records.maps.images import LARGEST, NOT_FINITE, unpack
 from gpuregress.report.html.drawing import colours, png
 from gpuregress.report.html.drawing.colours import LogAxis
 from gpuregress.report.html.drawing.scales import Place, error_at, index_text, number, value_at

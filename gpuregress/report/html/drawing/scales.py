@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.frozen import dataclass
-from gpuregress.records import BufferImage, ImageLayer
-from gpuregress.records.maps.images import LARGEST
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import BufferImage, ImageLayer
+from gpuregress.foundation.records.maps.images import LARGEST
 
 _WIDTH, _SIDE = 180, 30
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gpuregress.escapes import visible_html as escape
-from gpuregress.records import PastResult
+from gpuregress.foundation.escapes import visible_html as escape
+from gpuregress.foundation.records import PastResult
 from gpuregress.report.html.fragments import FAILED, plural
 
 LAST = 20

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress import diagnose
-from gpuregress.records import BufferImage, Launch
+from gpuregress.foundation.records import BufferImage, Launch
+from gpuregress.judge import diagnose
 from gpuregress.report.html.drawing import colours, pictures
 
 

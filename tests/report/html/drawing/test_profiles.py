@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from gpuregress.records import BufferImage, Launch
+from gpuregress.foundation.records import BufferImage, Launch
 from gpuregress.report.html.drawing import profiles
 from tests.report.html.drawing.test_pictures import image
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.records import ImageLayer
+from gpuregress.foundation.records import ImageLayer
 from gpuregress.report.html.drawing import scales
 
 

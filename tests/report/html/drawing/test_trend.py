@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from gpuregress.records import PastResult
+from gpuregress.foundation.records import PastResult
 from gpuregress.report.html.drawing import trend
 
 

@@ -1,1 +1,0 @@
-"""The devices that run kernels: one protocol, a literal registry."""

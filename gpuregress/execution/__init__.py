@@ -1,0 +1,1 @@
+"""Processes, devices and hosts that execute cases."""

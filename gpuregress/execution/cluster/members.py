@@ -1,0 +1,161 @@
+"""Members of a cluster: Dask workers on which cases can run, their slots, reasons of refusals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+from gpuregress.execution.cluster.messages import HostFacts
+from gpuregress.foundation.errors import DeviceError, UsageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case
+
+_ARCHITECTURE = re.compile(r"sm_[0-9]+[af]?")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMember:
+    """A Dask worker.
+
+    Attributes:
+        address: of Dask, `tcp://10.0.0.7:41237`.
+        facts: what it says of itself.
+        threads: tasks that it runs at a time.
+        gpus: that it declares; 0: it is a CPU worker.
+        arch: of its GPUs, `sm_90`: declared, else found; "" for a CPU worker, and where it is not known.
+        is_ready: whether it takes tasks; else it is about to leave, or short of memory.
+    """
+
+    address: str
+    facts: HostFacts
+    threads: int = 1
+    gpus: int = 0
+    arch: str = ""
+    is_ready: bool = True
+
+    @property
+    def host(self) -> str:
+        """The name of its host."""
+        return self.facts.host
+
+    @property
+    def name(self) -> str:
+        """The worker in messages."""
+        return f"{self.host} ({self.address})"
+
+    def as_told(self, info: Mapping[str, Any]) -> ClusterMember:
+        """Return the member with its present state.
+
+        Args:
+            info: the scheduler's description.
+        """
+        is_ready = _is_ready(info)
+        return self if is_ready == self.is_ready else replace(self, is_ready=is_ready)
+
+    def slots(self, kind: str) -> int:
+        """Count the cases that it runs at a time.
+
+        Args:
+            kind: of the devices: `cpu` or `cuda`.
+        """
+        if kind == "cpu":
+            return 0 if self.gpus else self.threads
+        return min(self.gpus, self.threads)
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """The devices of a cluster that a run uses.
+
+    Attributes:
+        kind: `cpu` or `cuda`.
+        arch: for which cases are compiled whose job names none: `sm_90`; "" for the CPU.
+        why: how they were chosen.
+        named: the architectures of all GPUs, for jobs that name theirs.
+    """
+
+    kind: str
+    arch: str = ""
+    why: str = ""
+    named: frozenset[str] = field(default_factory=frozenset)
+
+    def accept(self, member: ClusterMember, case: Case) -> bool:
+        """Tell whether a member can run a case.
+
+        A case whose job names an architecture runs on GPUs of that one; where there are none, on those of the run.
+        """
+        if not member.slots(self.kind):
+            return False
+        wanted = case.settings.arch
+        return self.kind == "cpu" or member.arch == (wanted if wanted in self.named else self.arch)
+
+
+def member_of(address: str, info: Mapping[str, Any], facts: HostFacts) -> ClusterMember:
+    """Make a member from what the scheduler and the worker say of it.
+
+    Args:
+        address: of the worker.
+        info: the scheduler's description.
+        facts: the worker's own.
+
+    Raises:
+        DeviceError: what it declares cannot be.
+    """
+    resources = {name: int(amount) for name, amount in info.get("resources", {}).items()}
+    declared = [name for name in resources if _ARCHITECTURE.fullmatch(name)]
+    gpus = resources.get("GPU", 0)
+    if declared and not gpus:
+        raise DeviceError(f"it declares {declared[0]} and no GPU: start it with --resources 'GPU=1,{declared[0]}=1'")
+    if len(declared) > 1:
+        raise DeviceError(f"it declares {' and '.join(declared)}: start one worker for each architecture")
+    found = facts.architectures[0] if facts.architectures else ""
+    arch = (declared or [found])[0] if gpus else ""
+    return ClusterMember(address, facts, int(info.get("nthreads", 1)), gpus, arch, _is_ready(info))
+
+
+def _is_ready(info: Mapping[str, Any]) -> bool:
+    return bool(info.get("status", "running") == "running")
+
+
+def select(device: str, members: Sequence[ClusterMember], address: str) -> Devices:
+    """Select the devices of a run.
+
+    Args:
+        device: `auto`, `cpu` or `cuda`.
+        members: of the cluster.
+        address: of its scheduler.
+
+    Raises:
+        UsageError: `device` is none of these.
+        DeviceError: no worker of the cluster has such a device.
+    """
+    if re.fullmatch(r"cuda:\d+", device):
+        raise UsageError(f"--device {device} names a GPU of this machine: on a cluster say --device cuda")
+    if device not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"no device is called {device!r}: on a cluster say auto, cpu or cuda")
+    gpus = [member for member in members if member.slots("cuda")]
+    if device == "cpu" or (device == "auto" and not gpus):
+        if not any(member.slots("cpu") for member in members):
+            raise DeviceError(f"no worker of the cluster at {address} is for the CPU: all declare GPUs")
+        return Devices("cpu", why=_where("cpu", members, address))
+    if not gpus:
+        raise DeviceError(
+            f"no worker of the cluster at {address} declares a GPU: start it with --resources 'GPU=1,sm_90=1'"
+        )
+    counts: dict[str, int] = {}
+    for member in gpus:
+        counts[member.arch] = counts.get(member.arch, 0) + member.slots("cuda")
+    arch = max(counts, key=lambda name: counts[name])
+    others = sorted(name for name in counts if name != arch)
+    why = _where("cuda", members, address)
+    why += f"; jobs that name no architecture run on {arch} only, not on {', '.join(others)}" if others else ""
+    return Devices("cuda", arch, why, frozenset(counts))
+
+
+def _where(kind: str, members: Sequence[ClusterMember], address: str) -> str:
+    used = [member for member in members if member.slots(kind)]
+    slots, hosts = sum(member.slots(kind) for member in used), len({member.host for member in used})
+    noun = {"cpu": "core", "cuda": "GPU"}[kind]
+    return f"{slots} {noun}{'s' * (slots != 1)} on {hosts} host{'s' * (hosts != 1)} of the cluster at {address}"

@@ -1,0 +1,459 @@
+"""Pool of the hosts of a cluster, which runs cases as `workers.pool` does on one machine.
+
+Each slot is a thread of a Dask worker, or a GPU that it declares. A case whose host is lost runs again elsewhere, once,
+and says so. A case that loses two hosts is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import selectors
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Self
+
+from gpuregress.execution.cluster import task_files
+from gpuregress.execution.cluster.link import CaseLost, CaseReplied, ClusterLink, ClusterLost, MembersChanged
+from gpuregress.execution.cluster.members import ClusterMember, Devices, select
+from gpuregress.execution.cluster.messages import CaseRequest
+from gpuregress.execution.cluster.task_files import TaskFiles
+from gpuregress.execution.cluster.unpacking import Unpacker
+from gpuregress.execution.workers import unfinished_cases
+from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted, TaskFeed
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Case, Observations, Outcome, Task, to_json
+from gpuregress.store.launch_log import LaunchLog
+
+MOST_LOSSES = 2
+"""Hosts that a case may lose before it is an error."""
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A place for one case at a time on a member."""
+
+    member: ClusterMember
+    label: str
+    ticket: int | None = None
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A task that waits for a slot: the names of the hosts that it lost, and whether it must send all dumps."""
+
+    task: Task
+    lost: tuple[ClusterMember, ...] = ()
+    sends_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PoolOptions:
+    """Settings of a pool.
+
+    Attributes:
+        device: `auto`, `cpu` or `cuda`.
+        jobs: cases at a time at most; None: as many as the cluster has slots.
+        wait_s: patience with the scheduler, with a first worker, and with another one when all are gone.
+        environment: what is added to the environment of worker processes.
+        command: starts a worker process; empty: the usual one.
+    """
+
+    device: str = "auto"
+    jobs: int | None = None
+    wait_s: float = 30.0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    command: Sequence[str] = ()
+
+
+class ClusterPool:
+    """The hosts of a cluster, as a context manager.
+
+    Args:
+        address: of the scheduler.
+        run: name of the run, unique among all clients of the cluster.
+        scratch: a folder for files that are fetched.
+        options: settings.
+        stop: set when the user asks to stop.
+
+    Raises:
+        DeviceError: no scheduler answers, or no worker can be used.
+        UsageError: the device means nothing on a cluster.
+        Interrupted: the user asked to stop.
+    """
+
+    def __init__(self, address: str, run: str, scratch: Path, options: PoolOptions, stop: StopSignal) -> None:
+        self._address, self._run, self._options, self._stop = address, run, options, stop
+        self._slots: list[_Slot] = []
+        self._members: tuple[ClusterMember, ...] = ()
+        self._refused: dict[str, str] = {}
+        self._waiting: deque[_Waiting] = deque()
+        self._running: dict[int, tuple[_Waiting, _Slot]] = {}
+        self._feed: TaskFeed | None = None
+        self._until: float | None = None
+        self._tickets = 0
+        self._notes: dict[str, list[str]] = {}
+        self._unusable: dict[str, str] = {}
+        self._dead = ""
+        self._lonely_since: float | None = None
+        self._files, self._unpacker = TaskFiles(), Unpacker()
+        self._selector = selectors.DefaultSelector()
+        self._link = ClusterLink(address, run, options.wait_s, scratch)
+        self._selector.register(self._link, selectors.EVENT_READ)
+        self._selector.register(stop, selectors.EVENT_READ)
+        try:
+            self.devices = self._join()
+        except BaseException:
+            self.close()
+            raise
+        self._update_slots()
+
+    def __enter__(self) -> Self:
+        """The pool, connected."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all that runs on the hosts."""
+        self.close()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of devices that the members have, `cpu` and `cuda`."""
+        return frozenset(kind for kind in ("cpu", "cuda") if any(member.slots(kind) for member in self._members))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The slots by name, `cpu@node1`; as many as there are at this moment."""
+        return tuple(slot.label for slot in self._slots)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Workers that were refused, and hosts that were lost with their cases."""
+        refused = (f"{address} of the cluster is not used: {why}" for address, why in self._refused.items())
+        lost = (
+            f"{name} was lost during the run; its launch logs are lost with it: {', '.join(cases)}"
+            for name, cases in self._notes.items()
+        )
+        return (*refused, *lost)
+
+    def warm(self, count: int) -> None:
+        """Start a worker process on each of the first slots."""
+        for slot in self._slots[:count]:
+            self._link.warm(self._request(None, slot), slot.member)
+
+    def close(self) -> None:
+        """End all that runs on the hosts, and the connection."""
+        self._selector.close()
+        self._link.close()
+
+    def run(
+        self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
+    ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
+        """Run every task; outcomes come in the order they end, exactly one for each task.
+
+        Args:
+            tasks: those that are ready.
+            feed: those that become ready meanwhile.
+            until: seconds of time.monotonic at which it stops, whatever runs then; None: when all is done.
+
+        Raises:
+            Interrupted: the user asked to stop.
+        """
+        self._waiting = deque(_Waiting(task) for task in tasks)
+        self._feed, self._until = feed, until
+        if feed is not None and feed.fileno() >= 0:
+            self._selector.register(feed, selectors.EVENT_READ)
+        while until is None or time.monotonic() < until:
+            yield from self._take()
+            yield from self._hand_out()
+            if not self._running and not self._waiting:
+                if self._feed is None or self._feed.is_over:
+                    return
+                if self._feed.is_ready:
+                    continue
+            yield from self._listen()
+
+    def again(self, task: Task, why: str) -> None:
+        """Run a task once more; its launch under way is blamed for nothing."""
+        unfinished_cases.log_retry(task, why, task.first_launch)
+        self._waiting.append(_Waiting(task))
+
+    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
+        """Take back the tasks that no host has yet and that are not wanted any more."""
+        unwanted = [waiting.task for waiting in self._waiting if is_unwanted(waiting.task.case)]
+        self._waiting = deque(waiting for waiting in self._waiting if not is_unwanted(waiting.task.case))
+        return unwanted
+
+    # --- members ------------------------------------------------------------------------------------------------------
+
+    def _join(self) -> Devices:
+        """Wait for the scheduler, which has its limit, and for a first worker that can be used."""
+        deadline: float | None = None
+        while True:
+            self._selector.select(max(0.0, deadline - time.monotonic()) if deadline is not None else None)
+            self._stop.check()
+            for event in self._link.events():
+                if isinstance(event, ClusterLost):
+                    raise DeviceError(event.why)
+                if isinstance(event, MembersChanged):
+                    self._members, self._refused = event.members, dict(event.refused)
+                    deadline = deadline or time.monotonic() + self._options.wait_s
+            if self._members:
+                return select(self._options.device, self._members, self._address)
+            if self._refused or (deadline is not None and time.monotonic() >= deadline):
+                raise DeviceError(self._no_workers())
+
+    def _update_slots(self) -> None:
+        """Keep the slots of the members that are still there, and add those of new ones."""
+        kind, kept = self.devices.kind, dict[str, list[_Slot]]()
+        for slot in self._slots:
+            kept.setdefault(slot.member.facts.worker, []).append(slot)
+        self._slots = []
+        for member in self._members:
+            if member.facts.worker in self._unusable:
+                continue
+            slots = kept.get(member.facts.worker, [])
+            for number in range(len(slots), member.slots(kind)):
+                slots.append(_Slot(member, f"{'cpu' if kind == 'cpu' else f'cuda:{number}'}@{member.host}"))
+            for slot in slots:
+                slot.member = member
+            self._slots += slots
+        if self._slots:
+            self._lonely_since = None
+        elif self._lonely_since is None:
+            self._lonely_since = time.monotonic()
+
+    def _no_workers(self) -> str:
+        if self._refused:
+            reasons = "; ".join(f"{address}: {why}" for address, why in self._refused.items())
+            return f"no worker of the cluster at {self._address} can be used: {reasons}"
+        wait = f"{self._options.wait_s:g} s"
+        return (
+            f"the cluster at {self._address} has no worker, and none came within {wait}: start one with `dask worker`"
+        )
+
+    # --- handing out --------------------------------------------------------------------------------------------------
+
+    def _take(self) -> Iterator[CaseNotCompiled]:
+        """Keep a task ready for each free slot; for none, where nothing can run any more."""
+        if self._feed is None or self._feed.is_over:
+            return
+        room = max(1, len(self._slots)) if self._dead else max(0, len(self._slots) - len(self._waiting))
+        for item in self._feed.take(room):
+            if isinstance(item, CaseNotCompiled):
+                yield item
+            else:
+                self._waiting.append(_Waiting(item))
+
+    def _hand_out(self) -> Iterator[CaseStarted | Outcome]:
+        if self._dead:
+            while self._waiting:
+                yield _refused(self._waiting.popleft().task, self._dead)
+            return
+        for slot in self._slots:
+            while self._can_start(slot) and (waiting := self._next_for(slot)) is not None:
+                yield from self._start(waiting, slot)
+
+    def _can_start(self, slot: _Slot) -> bool:
+        is_room = len(self._running) < (self._options.jobs or len(self._slots))
+        return bool(self._waiting) and is_room and slot.ticket is None and slot.member.is_ready
+
+    def _next_for(self, slot: _Slot) -> _Waiting | None:
+        """Take the first task that this slot may run: not one that lost this host, while there are other hosts."""
+        for waiting in self._waiting:
+            lost = {member.host for member in waiting.lost}
+            elsewhere = any(
+                other.member.host not in lost and self.devices.accept(other.member, waiting.task.case)
+                for other in self._slots
+            )
+            is_elsewhere = slot.member.host not in lost or not elsewhere
+            if is_elsewhere and self.devices.accept(slot.member, waiting.task.case):
+                self._waiting.remove(waiting)
+                return waiting
+        return None
+
+    def _start(self, waiting: _Waiting, slot: _Slot) -> Iterator[CaseStarted | Outcome]:
+        waiting.task = dataclasses.replace(waiting.task, device_label=slot.label)
+        try:
+            request = self._request(waiting, slot)
+        except StorageError as error:
+            yield _refused(waiting.task, str(error), "StorageError")
+            return
+        self._tickets += 1
+        slot.ticket = self._tickets
+        self._running[self._tickets] = waiting, slot
+        self._link.submit(self._tickets, request, slot.member)
+        yield CaseStarted(waiting.task.case.name, slot.label)
+
+    def _request(self, waiting: _Waiting | None, slot: _Slot) -> CaseRequest:
+        """Make the request of a task; without one, that of a worker process which waits for a case.
+
+        Raises:
+            StorageError: a file that the case needs cannot be read.
+        """
+        device = "cpu" if self.devices.kind == "cpu" else "cuda:0"
+        empty = CaseRequest(
+            self._run,
+            slot.member.facts.worker,
+            "",
+            {},
+            "",
+            device,
+            slot.label,
+            dict(self._options.environment),
+            tuple(self._options.command),
+        )
+        if waiting is None:
+            return empty
+        task = waiting.task
+        known = {} if waiting.sends_all else {name: tuple(digests) for name, digests in task.known.items()}
+        return dataclasses.replace(
+            empty,
+            case=task.case.name,
+            task=to_json(dataclasses.replace(task, known={})),
+            folder=str(Path(task.dumps).parent),
+            files=self._files.of(task),
+            folders=task_files.folders_of(task),
+            known=known,
+        )
+
+    # --- listening ----------------------------------------------------------------------------------------------------
+
+    def _listen(self) -> Iterator[CaseStarted | Outcome]:
+        """Wait for events; a slot that became free has its next case before an outcome is judged."""
+        self._selector.select(self._patience())
+        self._stop.check()
+        outcomes: list[Outcome] = []
+        for event in self._link.events():
+            if isinstance(event, CaseReplied):
+                outcomes += self._on_reply(event)
+            elif isinstance(event, CaseLost):
+                outcomes += self._on_loss(event.ticket)
+            elif isinstance(event, MembersChanged):
+                broken = {one.address: self._unusable.get(one.facts.worker, "") for one in event.members}
+                self._members = event.members
+                self._refused = {**event.refused, **{address: why for address, why in broken.items() if why}}
+                self._update_slots()
+            elif not self._dead:
+                outcomes += self._on_end(event.why)
+        if self._lonely_since is not None and time.monotonic() - self._lonely_since >= self._options.wait_s:
+            outcomes += self._on_end(f"all workers of the cluster are gone: {self._no_workers()}")
+        yield from self._hand_out()
+        yield from outcomes
+
+    def _patience(self) -> float | None:
+        deadlines = [self._until] if self._until is not None else []
+        if self._feed is not None and self._feed.deadline is not None:
+            deadlines.append(self._feed.deadline)
+        if self._lonely_since is not None and not self._dead:
+            deadlines.append(self._lonely_since + self._options.wait_s)
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _ended(self, ticket: int) -> tuple[_Waiting, _Slot] | None:
+        """Free the slot of a ticket; None where the case has its outcome already."""
+        found = self._running.pop(ticket, None)
+        if found is not None:
+            found[1].ticket = None
+        return found
+
+    def _on_reply(self, event: CaseReplied) -> list[Outcome]:
+        found = self._ended(event.ticket)
+        if found is None:
+            return []
+        waiting, slot = found
+        task, reply = waiting.task, event.reply
+        if reply.kind == "unusable":
+            return self._on_unusable(waiting, slot, reply.message)
+        if reply.kind != "done":
+            return [_marked(_refused(task, reply.message, "HarnessError"), waiting, slot.member)]
+        try:
+            self._unpacker.log(task, reply)
+            outcome = self._unpacker.outcome(task, reply, event.files)
+        except GpuregressError as error:
+            outcome = _refused(task, str(error), type(error).__name__)
+        finally:
+            for path in event.files.kept.values():
+                path.unlink(missing_ok=True)
+        if outcome is None:  # an accepted dump that was to be copied is gone
+            waiting.sends_all = True
+            self._waiting.appendleft(waiting)
+            return []
+        return [_marked(outcome, waiting, slot.member)]
+
+    def _on_unusable(self, waiting: _Waiting, slot: _Slot, why: str) -> list[Outcome]:
+        """Use a member with a broken device no more; its case runs elsewhere, unless it has broken another one."""
+        self._unusable[slot.member.facts.worker] = why
+        self._refused[slot.member.address] = why
+        self._update_slots()
+        waiting.lost += (slot.member,)
+        if self._slots and len(waiting.lost) < MOST_LOSSES:
+            self._waiting.appendleft(waiting)
+            return []
+        return [_marked(_refused(waiting.task, why), waiting, slot.member)]
+
+    def _on_loss(self, ticket: int) -> list[Outcome]:
+        """Run the case of a lost host again, before all others; it is an error the second time."""
+        found = self._ended(ticket)
+        if found is None:
+            return []
+        waiting, slot = found
+        if slot in self._slots:
+            self._slots.remove(slot)
+        waiting.lost += (slot.member,)
+        self._notes.setdefault(slot.member.name, []).append(waiting.task.case.name)
+        with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(waiting.task.log))) as log:
+            log.lose(waiting.task.case.name, slot.member.name)
+        if len(waiting.lost) < MOST_LOSSES and not self._dead:
+            self._waiting.appendleft(waiting)
+            return []
+        names = " and then ".join(member.name for member in waiting.lost)
+        why = f"its host was lost each time it ran: {names}; does the case take its host down?"
+        return [_marked(_refused(waiting.task, why if not self._dead else self._dead), waiting, None)]
+
+    def _on_end(self, why: str) -> list[Outcome]:
+        """End all cases: nothing can run any more."""
+        self._dead = why
+        running, self._running = self._running, {}
+        self._slots, self._lonely_since = [], None
+        return [_marked(_refused(waiting.task, why), waiting, None) for waiting, _ in running.values()]
+
+
+def kinds_of(address: str, wait_s: float) -> frozenset[str]:
+    """Ask a cluster for the kinds of its devices.
+
+    Args:
+        address: of the scheduler.
+        wait_s: patience with it, and with a first worker.
+
+    Raises:
+        DeviceError: no scheduler answers, or no worker can be used.
+        Interrupted: the user asked to stop.
+    """
+    options = PoolOptions(wait_s=wait_s)
+    with (
+        StopSignal() as stop,
+        storage.scratch() as scratch,
+        ClusterPool(address, os.urandom(6).hex(), scratch, options, stop) as pool,
+    ):
+        return pool.kinds
+
+
+def _refused(task: Task, why: str, error: str = "DeviceError") -> Outcome:
+    return Outcome(case=task.case.name, state="error", message=why, observations=Observations(error=error))
+
+
+def _marked(outcome: Outcome, waiting: _Waiting, member: ClusterMember | None) -> Outcome:
+    """Note where a case ran, and which hosts it lost."""
+    observed = dataclasses.replace(
+        outcome.observations,
+        host=member.host if member is not None else "",
+        lost_hosts=tuple(lost.name for lost in waiting.lost),
+    )
+    return dataclasses.replace(outcome, observations=observed)

@@ -1,0 +1,177 @@
+"""Memory on the card: buffers between their red zones, and the variables of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuregress.execution.cuda import redzone
+from gpuregress.foundation.errors import DeviceError
+from gpuregress.gpu.base import Bytes
+
+PIECE = 16 << 20
+"""Bytes of one of the two pinned pieces that large reads and writes go through."""
+
+_SMALL = 1 << 20
+"""Below this a plain read is as fast as two pinned pieces."""
+_LARGE = 2 * PIECE
+"""Below this the driver's own copy to the card is faster (16 GB/s against 10 on an H200, above it 10 against 11)."""
+
+Guard = Callable[[str], AbstractContextManager[None]]
+"""Context that converts the driver's exceptions; takes a description of the work."""
+
+
+class Staging:
+    """Two pinned pieces of host memory, and the stream that copies one while the other is filled or read.
+
+    Args:
+        api: `pycuda.driver`, with a current context.
+    """
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+        self.stream = api.Stream()
+        self.pieces = tuple(api.pagelocked_empty(PIECE, np.uint8) for _ in range(2))
+        self.done = tuple(api.Event() for _ in range(2))
+
+    def start(self, which: int, address: int, size: int) -> None:
+        """Begin to copy from the card into one of the pieces."""
+        self._api.memcpy_dtoh_async(self.pieces[which][:size], address, self.stream)
+        self.done[which].record(self.stream)
+
+    def send(self, address: int, data: Bytes) -> None:
+        """Copy bytes to the card: one piece is on its way while the next is filled."""
+        for number, start in enumerate(range(0, data.size, PIECE)):
+            which, piece = number % 2, data[start : start + PIECE]
+            if number > 1:
+                self.wait(which)  # until its earlier content is on the card
+            self.pieces[which][: piece.size] = piece
+            self._api.memcpy_htod_async(address + start, self.pieces[which][: piece.size], self.stream)
+            self.done[which].record(self.stream)
+        self.stream.synchronize()
+
+    def wait(self, which: int) -> None:
+        """Until that copy is there."""
+        self.done[which].synchronize()
+
+
+@dataclass(slots=True)
+class CudaMemory:
+    """A buffer, or a module's variable; follows `devices.base.Memory`.
+
+    Attributes:
+        name: in messages.
+        size: bytes.
+        address: as kernels see it.
+        itemsize: bytes of an element, for messages.
+        zoned: whether red zones lie around it.
+        writes: how often it was written from the host.
+    """
+
+    name: str
+    size: int
+    address: int
+    itemsize: int
+    zoned: bool
+    _api: Any = field(repr=False)
+    _guard: Guard = field(repr=False)
+    _staging: Callable[[], Staging] = field(repr=False)
+    writes: int = 0
+
+    def write(self, data: Bytes, offset: int = 0) -> None:
+        """Copy bytes to the card.
+
+        Raises:
+            DeviceError: they do not fit, or the card refuses.
+        """
+        self._check_range(offset, data.size)
+        self.writes += 1
+        if data.size >= _LARGE:
+            staging = self._staging()
+            with self._guard(f"writing {self.name}"):
+                staging.send(self.address + offset, data)
+        elif data.size:
+            with self._guard(f"writing {self.name}"):
+                self._api.memcpy_htod(self.address + offset, np.ascontiguousarray(data))
+
+    def read(self, offset: int = 0, size: int | None = None) -> Bytes:
+        """Copy bytes from the card into a new array.
+
+        Raises:
+            DeviceError: the range is outside, or the card refuses.
+        """
+        count = self.size - offset if size is None else size
+        self._check_range(offset, count)
+        result = np.empty(count, np.uint8)
+        if count < _SMALL:
+            if count:
+                with self._guard(f"reading {self.name}"):
+                    self._api.memcpy_dtoh(result, self.address + offset)
+            return result
+        at = 0
+        for piece in self.read_pieces(offset, count):
+            result[at : at + piece.size] = piece
+            at += piece.size
+        return result
+
+    def read_pieces(self, offset: int = 0, size: int | None = None, *, unit: int = 1) -> Iterator[Bytes]:
+        """The bytes in pieces of at most PIECE; the next is on its way while one is used.
+
+        Each piece is a view of pinned memory, valid until the next one is asked for; it holds whole units (bytes of an
+        element).
+        """
+        step = max(1, PIECE // unit) * unit
+        end = self.size if size is None else offset + size
+        self._check_range(offset, end - offset)
+        staging = self._staging()
+        starts = range(offset, end, step)
+        lengths = [min(step, end - start) for start in starts]
+        for number, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+            with self._guard(f"reading {self.name}"):
+                if number == 0:
+                    staging.start(0, self.address + start, length)
+                if number + 1 < len(lengths):
+                    staging.start((number + 1) % 2, self.address + start + step, lengths[number + 1])
+                staging.wait(number % 2)
+            yield staging.pieces[number % 2][:length]
+
+    def fill_zones(self) -> None:
+        """Write the pattern around the buffer."""
+        with self._guard(f"writing around {self.name}"):
+            for address in (self.address - redzone.SIZE, self.address + self.size):
+                self._api.memcpy_htod(address, redzone.pattern(address))
+
+    def _check_range(self, offset: int, size: int) -> None:
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise DeviceError(f"{self.name} has {self.size} bytes; {size} from {offset} on are outside")
+
+
+class ZoneReader:
+    """Read the red zones of all buffers after a launch: all copies under way at once, one wait.
+
+    Args:
+        api: `pycuda.driver`, with a current context.
+        memories: the buffers with zones.
+    """
+
+    def __init__(self, api: Any, memories: tuple[CudaMemory, ...]) -> None:
+        self._api = api
+        self._memories = memories
+        self._pinned = api.pagelocked_empty(max(1, len(memories)) * 2 * redzone.SIZE, np.uint8)
+
+    def breach(self) -> tuple[CudaMemory, redzone.Breach] | None:
+        """The first buffer around which something was written, in the order of allocation."""
+        zones = self._pinned.reshape(-1, 2, redzone.SIZE)
+        for memory, (before, after) in zip(self._memories, zones, strict=False):
+            self._api.memcpy_dtoh_async(before, memory.address - redzone.SIZE, None)
+            self._api.memcpy_dtoh_async(after, memory.address + memory.size, None)
+        self._api.Context.synchronize()
+        for memory, (before, after) in zip(self._memories, zones, strict=False):
+            breach = redzone.check(before, after, memory.size, memory.address)
+            if breach is not None:
+                return memory, breach
+        return None

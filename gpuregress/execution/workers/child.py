@@ -1,0 +1,227 @@
+"""Main program of a worker process: `python -m gpuregress.execution.workers.child --channel FD DEVICE`.
+
+It opens its device once, runs the cases it is sent, and ends when the channel closes: a worker never outlives its
+parent. A GPU's worker comes here from `start`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import faulthandler
+import gc
+import importlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from gpuregress.foundation import late_site, process_state
+from gpuregress.foundation.errors import GpuregressError, LaunchStopped, ran_out
+
+if TYPE_CHECKING:
+    from gpuregress.execution.workers.channel import Channel
+    from gpuregress.foundation.records import Outcome, Task
+    from gpuregress.gpu.base import Device
+
+DeviceOpener = Callable[[str], "Device"]
+_PR_SET_PDEATHSIG = 1
+_STOPPING_S = 0.5
+"""Time that a launch has to stop by itself; the parent sends SIGKILL after 2 seconds."""
+
+
+class DriverStart(Protocol):
+    """The start of a GPU's driver, under way."""
+
+    def join(self) -> None:
+        """Waits until it is over, well or not."""
+
+
+def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: DriverStart | None = None) -> int:
+    """Serve one parent until it goes away.
+
+    Args:
+        arguments: `--channel FD DEVICE [--after-fault]`.
+        opener: opens a device by name; the registry's where none is given.
+        begun: the start of the GPU's driver, under way.
+
+    Returns:
+        0; 1 where the device could not be opened.
+    """
+    options = _parse(arguments)
+    die_with_parent()
+    faulthandler.enable(all_threads=False)
+    faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
+    from gpuregress.execution.workers.channel import Channel  # noqa: PLC0415 - this process dies with its parent from here on
+
+    channel = Channel(socket.socket(fileno=options.channel), serves=True)
+    os.set_inheritable(options.channel, False)
+    with ExitStack() as held:
+        try:
+            _load_libraries(begun, channel)
+            device = held.enter_context((opener or _registry)(options.device))
+            if options.after_fault:
+                device.canary()
+        except GpuregressError as error:
+            channel.send({"say": "refused", "message": str(error)})
+            return 1
+        except Exception as error:  # noqa: BLE001 - the parent must be told, whatever it is
+            traceback.print_exc()
+            channel.send({"say": "refused", "message": f"{options.device} cannot be opened: {_name(error)}"})
+            return 1
+        if device.info.name == "cpu":
+            _stop_launch_on_sigterm(device, channel)
+        channel.send({"say": "ready", "device": device.info})
+        _serve(channel, device)
+        if begun is not None or device.info.card.sticky:
+            # The driver clears up behind the process in any case, and a dead context would print a page of warnings.
+            sys.stdout.flush()
+            os._exit(0)
+    return 0
+
+
+def _load_libraries(begun: DriverStart | None, channel: Channel) -> None:
+    """Import the libraries of every case before the first one arrives and while the GPU starts."""
+    importlib.import_module("gpuregress.execution.runner")
+    importlib.import_module("gpuregress.jobs.inputs.fills")
+    if begun is not None:
+        importlib.import_module("gpuregress.execution.cuda.device")
+        try:
+            importlib.import_module("pycuda.driver")
+        except ImportError:
+            late_site.complete()  # a hook may find it; else the device tells what mends it
+    if not channel.is_readable():
+        from gpuregress.foundation.records import Task, prepare  # noqa: PLC0415 - loaded with the libraries
+
+        prepare(Task)  # while there is time
+    if begun is not None:
+        begun.join()
+
+
+def _serve(channel: Channel, device: Device) -> None:
+    from gpuregress.foundation.records import Task, from_json  # noqa: PLC0415 - as above
+
+    while (message := channel.receive()) is not None:
+        task = from_json(Task, message["task"])
+        outcome = _run(channel, device, task)
+        if task.case.settings.sanitize and task.device_label.startswith("cuda"):
+            from gpuregress.execution.workers import sanitize  # noqa: PLC0415 - seldom asked for
+
+            channel.send({"say": "phase", "phase": "checking"})
+            outcome = sanitize.examined(task, outcome, device.info.name)
+        sys.stdout.flush()
+        channel.send({"say": "outcome", "outcome": outcome, "last": process_state.left_changed()})
+        late_site.complete()
+
+
+def _run(channel: Channel, device: Device, task: Task) -> Outcome:
+    from gpuregress.execution import runner  # noqa: PLC0415 - loaded with the libraries
+    from gpuregress.foundation.records import Observations, Outcome  # noqa: PLC0415 - as above
+
+    began = time.perf_counter()
+    try:
+        return runner.run_case(
+            device,
+            task,
+            lambda phase: channel.send({"say": "phase", "phase": phase}),
+            lambda outcome, schedule: channel.send({"say": "interim", "outcome": outcome, "schedule": schedule}),
+        )
+    except (BrokenPipeError, ConnectionResetError):
+        raise SystemExit(0) from None  # the parent is gone
+    except LaunchStopped as stopped:
+        channel.send({"say": "stopped", "lines": list(stopped.lines)})
+        _die_of_sigterm()
+    except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run
+        lacking = ran_out(error)
+        shortage = f"{task.device_label or device.info.name} or its host has not enough {lacking}"
+        return Outcome(
+            case=task.case.name,
+            state="error",
+            message=shortage if lacking else f"an error inside gpuregress: {_name(error)}",
+            seconds=time.perf_counter() - began,
+            observations=Observations(error=type(error).__name__, traceback=traceback.format_exc()),
+        )
+
+
+def _stop_launch_on_sigterm(device: Device, channel: Channel) -> None:
+    """Let a launch that is ended at its limit tell where its threads stand, where its code looks for that.
+
+    Python's own handler of a signal would not run before the compiled code returns; its number is written to a
+    descriptor at once.
+    """
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    faulthandler.unregister(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)
+
+    def wait() -> None:
+        while os.read(read, 1) != bytes([signal.SIGTERM]):
+            pass
+        lines = device.stop()
+        if lines is not None:
+            time.sleep(_STOPPING_S)  # the launch stops meanwhile, and the process ends
+            channel.send({"say": "stopped", "lines": list(lines)})
+        _die_of_sigterm()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _die_of_sigterm() -> NoReturn:
+    """End the process as SIGTERM does without a handler; in any thread, so not by way of `signal`."""
+    sys.stdout.flush()
+    ctypes.CDLL(None).signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+    while True:
+        time.sleep(1)
+
+
+def _name(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+def die_with_parent() -> None:
+    """Ask Linux to kill this process when its parent dies, even inside an endless kernel."""
+    if sys.platform != "linux":
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _registry(name: str) -> Device:
+    from gpuregress.execution import device_registry as registry  # noqa: PLC0415 - tests serve a fake without it
+
+    return registry.open_device(name)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="gpuregress.execution.workers.child", description="Runs cases for gpuregress."
+    )
+    parser.add_argument("--channel", type=int, required=True, help="descriptor of the parent's socket")
+    parser.add_argument("--after-fault", action="store_true", help="the worker before this one failed")
+    parser.add_argument("device", help="cpu or cuda:N")
+    return parser.parse_args(arguments)
+
+
+def serve_and_leave(opener: DeviceOpener | None = None, begun: DriverStart | None = None) -> NoReturn:
+    """Serve, then end the process at once: Python's own shutdown costs 50 ms."""
+    gc.set_threshold(50_000)  # as in the parent: modules load faster
+    code = main(sys.argv[1:], opener, begun)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    serve_and_leave()

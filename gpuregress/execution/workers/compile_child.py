@@ -1,0 +1,57 @@
+"""Main program of a compiler process: `python -m gpuregress.execution.workers.compile_child --channel FD`.
+
+Parent to child: `{"do": "compile", "source": Source, "cubin": bool}`. Child to parent:
+
+    {"say": "compiled", "program": Program, "last": bool}
+    {"say": "failed", "error": CLASS, "message": str, "names": {name: message}, "last": bool}
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import traceback
+from collections.abc import Mapping
+
+from gpuregress.execution.workers.channel import Channel
+from gpuregress.execution.workers.child import die_with_parent
+from gpuregress.execution.workers.compiler_pool import encode_error
+from gpuregress.foundation import process_state
+from gpuregress.foundation.errors import GpuregressError, HarnessError
+from gpuregress.foundation.records import Source, from_json
+
+
+def main(descriptor: int) -> None:
+    """Compile the sources of a channel until it closes.
+
+    Args:
+        descriptor: of the channel's socket.
+    """
+    from gpuregress import toolchain  # noqa: PLC0415 - this process dies with its parent from here on
+
+    channel = Channel(socket.socket(fileno=descriptor), serves=True)
+    os.set_inheritable(descriptor, False)
+    while (message := channel.receive()) is not None:
+        source = from_json(Source, message["source"])
+        try:
+            program = toolchain.compile(source)
+            program = toolchain.build_cubin(program) if message["cubin"] else program
+            reply: Mapping[str, object] = {"say": "compiled", "program": program}
+        except GpuregressError as error:
+            reply = encode_error(error)
+        except MemoryError:
+            reply = encode_error(HarnessError(f"{source.path}: there is not enough memory to compile it"))
+        except Exception as error:  # noqa: BLE001 - a bug of ours ends one compilation, not the run
+            traceback.print_exc()
+            reply = encode_error(HarnessError(f"an error inside gpuregress: {type(error).__name__}: {error}"))
+        try:
+            channel.send({**reply, "last": process_state.left_changed()})
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the parent is gone
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    main(int(sys.argv[sys.argv.index("--channel") + 1]))
+    os._exit(0)  # taking Python apart costs 50 ms

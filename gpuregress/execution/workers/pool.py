@@ -1,0 +1,422 @@
+"""Pool of worker processes, one on each device slot.
+
+Each case has a time limit. After a fault its worker is replaced; a crash loses no other case.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import selectors
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol, Self
+
+from gpuregress.execution.workers import launch_limits, unfinished_cases
+from gpuregress.execution.workers.channel import Message
+from gpuregress.execution.workers.watchdog import LAUNCHES, Phase, Step
+from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.foundation.errors import GpuregressError, HarnessError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Case, DeviceInfo, Outcome, Task, from_json
+from gpuregress.gpu import slow_programs
+
+_FAILED_STARTS = 2
+_CHECKED = ("out-of-bounds", "misaligned", "assert", "trap", "status")
+"""Kinds of faults that end a launch of the CPU device before anything of its process is harmed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseStarted:
+    """Event: a worker took a case."""
+
+    case: str
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseNotCompiled:
+    """Event: a case cannot run, for its source does not compile or lacks a kernel that the job launches."""
+
+    case: Case
+    error: GpuregressError
+
+
+class TaskFeed(Protocol):
+    """Tasks that become ready while others run."""
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether every task was taken."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether `take` returns without waiting."""
+
+    @property
+    def deadline(self) -> float | None:
+        """The latest moment of a change, seconds of time.monotonic; None: unknown."""
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when there is something new; -1: there is none to wait for."""
+
+    def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
+        """The tasks that are ready, at most `room`, and any number of cases that cannot run."""
+
+
+class CasePool(Protocol):
+    """Runs cases; `WorkerPool` on this machine, `cluster.pool.ClusterPool` on the hosts of a cluster."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the run, beside the outcomes of its cases."""
+
+    def warm(self, count: int) -> None:
+        """Prepare for so many cases at a time."""
+
+    def run(
+        self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
+    ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
+        """Run every task; outcomes come in the order they end, exactly one for each task."""
+
+    def again(self, task: Task, why: str) -> None:
+        """Run a task once more; its launch under way is blamed for nothing."""
+
+    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
+        """Take back the tasks that no worker has yet and that are not wanted any more."""
+
+
+@dataclass(slots=True)
+class _SlotState:
+    """A slot and how its last worker ended."""
+
+    slot: DeviceSlot
+    worker: Worker | None = None
+    suspect: bool = False
+    failed_starts: int = 0
+    lost: str = ""
+
+
+class WorkerPool:
+    """Workers on a set of slots, as a context manager: no child is left when it is over.
+
+    Args:
+        slots: where workers may run, one at a time on each.
+        scratch: a folder for what workers print.
+        command: starts a worker, the usual one where None; tests put a fake device here.
+        stop: set when the user asks to stop.
+        first: a worker of the first slot that has been started before; it ends with the pool.
+        tries_slow_code: run a case again, optimised, whose code is slow without; else its own limit holds at once.
+        keeps_faulted: keep a worker whose kernel failed in a way that the CPU device checks before it happens.
+    """
+
+    def __init__(
+        self,
+        slots: Sequence[DeviceSlot],
+        scratch: Path,
+        *,
+        command: Sequence[str] | None = None,
+        stop: StopSignal | None = None,
+        first: Worker | None = None,
+        tries_slow_code: bool = True,
+        keeps_faulted: bool = False,
+    ) -> None:
+        self._slots = [_SlotState(slot) for slot in slots]
+        self._scratch = scratch
+        self._command = command
+        self._stop = stop
+        self._started = 0
+        self._tried: set[str] = set()
+        self._stopped: dict[str, tuple[str, ...]] = {}
+        self._tries_slow_code = tries_slow_code
+        self._keeps_faulted = keeps_faulted
+        self._waiting: deque[Task] = deque()
+        self._feed: TaskFeed | None = None
+        self._until: float | None = None
+        self._selector = selectors.DefaultSelector()
+        if stop is not None:
+            self._selector.register(stop, selectors.EVENT_READ, None)
+        if first is not None:
+            self._assign(self._slots[0], first)
+
+    def __enter__(self) -> Self:
+        """The pool, without a worker yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends every worker."""
+        self.close()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no slot can run a case any more."""
+        return all(state.lost for state in self._slots)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the run: none, for each failure of a worker is the verdict of its case."""
+        return ()
+
+    def warm(self, count: int) -> None:
+        """Starts up to `count` workers now, so that they are ready when the first case is compiled."""
+        for state in self._slots[:count]:
+            self._worker_of(state)
+
+    def close(self) -> None:
+        """Ends every worker, idle or not: all are told first, then waited for, but for idle ones on a GPU."""
+        workers = [state.worker for state in self._slots if state.worker is not None]
+        for state in self._slots:
+            state.worker = None
+        for worker in workers:
+            if worker.task is not None or worker.watch.phase is Phase.STARTING:
+                worker.signal(signal.SIGKILL)
+        for worker in workers:
+            if worker.watch.phase is Phase.IDLE and worker.slot.device.startswith("cuda"):
+                worker.release()
+            else:
+                worker.end()
+        self._selector.close()
+
+    def run(
+        self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
+    ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
+        """Runs every task; outcomes come in the order they end, exactly one for each task.
+
+        Args:
+            tasks: those that are ready.
+            feed: those that become ready meanwhile; its cases that cannot run are told as they are found.
+            until: seconds of time.monotonic at which it stops, whatever runs then; None: when all is done.
+
+        Raises:
+            Interrupted: the user asked to stop; the workers are ended.
+        """
+        self._waiting = deque(tasks)
+        self._feed = feed
+        self._until = until
+        if feed is not None and feed.fileno() >= 0:
+            self._selector.register(feed, selectors.EVENT_READ, None)
+        while until is None or time.monotonic() < until:
+            yield from self._take()
+            yield from self._hand_out()
+            if not any(state.worker is not None and state.worker.task for state in self._slots):
+                if self._feed is None or self._feed.is_over:
+                    return
+                if self._feed.is_ready:
+                    continue
+            ready = self._ready_slots()
+            now = time.monotonic()  # the consumer of an outcome may take long: messages of that time come first
+            for state in ready:
+                yield from self._listen(state)
+            for state in self._slots:
+                yield from self._enforce(state, now)
+
+    def again(self, task: Task, why: str) -> None:
+        """Run a task once more; its launch under way is blamed for nothing."""
+        unfinished_cases.log_retry(task, why, task.first_launch)
+        self._waiting.append(task)
+
+    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
+        """Take back the tasks that no worker has yet and that are not wanted any more."""
+        unwanted = [task for task in self._waiting if is_unwanted(task.case)]
+        self._waiting = deque(task for task in self._waiting if not is_unwanted(task.case))
+        return unwanted
+
+    def _take(self) -> Iterator[CaseNotCompiled]:
+        """Keep a task ready for each slot."""
+        if self._feed is None or self._feed.is_over:
+            return
+        for item in self._feed.take(max(0, len(self._slots) - len(self._waiting))):
+            if isinstance(item, CaseNotCompiled):
+                yield item
+            else:
+                self._waiting.append(item)
+
+    # --- handing out --------------------------------------------------------------------------------------------------
+
+    def _hand_out(self) -> Iterator[CaseStarted | Outcome]:
+        for state in self._slots:
+            if not self._waiting:
+                return
+            folders, idle = _user_folders(self._waiting[0].case), state.worker
+            if idle is not None and idle.is_free and folders and idle.user_folders not in (frozenset(), folders):
+                self._dismiss(state, idle, is_suspect=False)  # this code must not meet what that left in the process
+            if state.lost:
+                continue
+            worker = self._worker_of(state)
+            if worker.is_free:
+                task = dataclasses.replace(self._waiting.popleft(), device_label=state.slot.label)
+                worker.user_folders = folders or worker.user_folders
+                worker.submit(task)
+                yield CaseStarted(task.case.name, state.slot.label)
+        if self._waiting and all(state.lost for state in self._slots):
+            why = "; ".join(dict.fromkeys(state.lost for state in self._slots))
+            while self._waiting:
+                yield unfinished_cases.refused(self._waiting.popleft(), why)
+
+    def _worker_of(self, state: _SlotState) -> Worker:
+        if state.worker is None:
+            self._started += 1
+            captured = self._scratch / f"worker-{self._started}.txt"
+            return self._assign(state, Worker(state.slot, self._command, captured, after_fault=state.suspect))
+        return state.worker
+
+    def _assign(self, state: _SlotState, worker: Worker) -> Worker:
+        state.worker = worker
+        self._selector.register(worker.channel, selectors.EVENT_READ, state)
+        return worker
+
+    # --- listening ----------------------------------------------------------------------------------------------------
+
+    def _ready_slots(self) -> list[_SlotState]:
+        deadlines = [p.worker.watch.deadline for p in self._slots if p.worker and p.worker.watch.deadline is not None]
+        if self._feed is not None and self._feed.deadline is not None:
+            deadlines.append(self._feed.deadline)
+        if self._until is not None:
+            deadlines.append(self._until)
+        patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        ready = [key.data for key, _ in self._selector.select(patience)]
+        if self._stop is not None:
+            self._stop.check()
+        return [state for state in ready if state is not None]
+
+    def _listen(self, state: _SlotState) -> Iterator[Outcome]:
+        worker = state.worker
+        if worker is None:
+            return
+        try:
+            messages, alive = worker.messages()
+        except HarnessError as error:
+            yield from self._on_damage(state, worker, error)
+            return
+        for message in messages:
+            outcome = self._on_message(state, worker, message)
+            if outcome is not None:
+                yield outcome
+        if not alive and state.worker is worker:
+            yield from self._on_exit(state, worker)
+
+    def _on_message(self, state: _SlotState, worker: Worker, message: Message) -> Outcome | None:
+        now = time.monotonic()
+        if message["say"] == "ready":
+            worker.ready, state.failed_starts, state.suspect = True, 0, False
+            worker.device = from_json(DeviceInfo, message["device"])
+            worker.watch.enter(Phase.PREPARING if worker.task else Phase.IDLE, now)
+        elif message["say"] == "refused":
+            worker.refusal = message["message"]
+        elif message["say"] == "phase" and worker.task is not None and worker.watch.late is None:
+            phase = Phase(message["phase"])
+            if phase is Phase.TRYING and (not self._tries_slow_code or worker.task.case.name in self._tried):
+                phase = Phase.LAUNCHING
+            worker.watch.enter(phase, now, launch_limits.limit_s(worker.task, phase))
+            worker.cpu_before_s = worker.cpu_s()
+        elif message["say"] == "interim" and worker.watch.late is None:
+            worker.interim = message
+        elif message["say"] == "stopped":
+            worker.stopped = tuple(message["lines"])
+        elif message["say"] == "outcome" and worker.watch.late is None:
+            is_last = message.get("last", False)
+            return self._finish(state, worker, from_json(Outcome, message["outcome"]), now, is_last=is_last)
+        return None
+
+    def _finish(self, state: _SlotState, worker: Worker, outcome: Outcome, now: float, *, is_last: bool) -> Outcome:
+        worker.task = None
+        worker.watch.enter(Phase.IDLE, now)
+        if (outcome.state != "done" and not self._is_kept(state, outcome)) or outcome.observations.sticky:
+            self._dismiss(state, worker)
+        elif is_last:
+            self._dismiss(state, worker, is_suspect=False)
+        return outcome
+
+    def _is_kept(self, state: _SlotState, outcome: Outcome) -> bool:
+        is_checked = outcome.fault is not None and outcome.fault.kind in _CHECKED
+        return self._keeps_faulted and state.slot.device == "cpu" and is_checked
+
+    # --- when it goes wrong -------------------------------------------------------------------------------------------
+
+    def _dismiss(self, state: _SlotState, worker: Worker, *, is_suspect: bool = True) -> None:
+        """End a worker; the next one on this slot must prove that the device is healthy, if this one is suspect."""
+        self._selector.unregister(worker.channel)
+        state.worker, state.suspect = None, is_suspect
+        if not worker.end(grace_s=0.2 if is_suspect else 2.0):
+            state.lost = unfinished_cases.lost(worker)
+
+    def _on_damage(self, state: _SlotState, worker: Worker, error: HarnessError) -> Iterator[Outcome]:
+        """Handle a damaged message: what the worker says of its case cannot be known."""
+        task = worker.task
+        self._dismiss(state, worker)
+        if task is not None:
+            yield unfinished_cases.refused(task, str(error), error="HarnessError")
+
+    def _on_exit(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
+        """Handle a closed channel: the worker refused to start, crashed, or was killed at its limit."""
+        task, started, late = worker.task, worker.ready, worker.watch.late
+        self._dismiss(state, worker)
+        if not started:
+            state.failed_starts += 1
+            why = worker.refusal or unfinished_cases.startup_error(worker)
+            if state.failed_starts >= _FAILED_STARTS or worker.refusal or late is not None:
+                state.lost = why
+            if task is not None and not all(other.lost for other in self._slots if other is not state):
+                self._waiting.appendleft(task)  # it never began, and there are other slots
+            elif task is not None:
+                yield unfinished_cases.refused(task, why, worker.tail() if not worker.refusal else ())
+        elif task is not None and late is Phase.TRYING:
+            self._stopped[task.case.name] = worker.stopped
+            self._try_again(task)
+        elif task is not None:
+            if late in LAUNCHES:
+                _note_slow(task, is_slow=False)
+            outcome = (
+                unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, ()))
+                if late is not None
+                else unfinished_cases.crashed(worker, task)
+            )
+            outcome = dataclasses.replace(outcome, device=worker.device)
+            yield (
+                unfinished_cases.under_schedule(worker.interim, task, outcome)
+                if worker.interim is not None
+                else outcome
+            )
+
+    def _try_again(self, task: Task) -> None:
+        """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
+        _note_slow(task, is_slow=True)
+        self._tried.add(task.case.name)
+        unfinished_cases.log_retry(task, "slow without optimisation; runs again, optimised")
+        self._waiting.appendleft(task)
+
+    def _enforce(self, state: _SlotState, now: float) -> Iterator[Outcome]:
+        worker = state.worker
+        if worker is None:
+            return
+        launch_limits.put_off(worker, now)
+        step = worker.watch.step(now)
+        if step is Step.TERMINATE:
+            worker.signal(signal.SIGTERM)
+        elif step is Step.KILL:
+            worker.signal(signal.SIGKILL)
+        elif step is Step.GIVE_UP:
+            state.lost = unfinished_cases.lost(worker)
+            self._selector.unregister(worker.channel)
+            worker.channel.close()
+            state.worker = None
+            if worker.task is not None:
+                yield unfinished_cases.refused(worker.task, state.lost)
+
+
+def _user_folders(case: Case) -> frozenset[str]:
+    """The folders of the user's functions that a worker calls for a case."""
+    paths = (function.rpartition(":")[0] for function in case.user_functions)
+    return frozenset(os.path.dirname(path) for path in paths)  # noqa: PTH120 - thousands of cases
+
+
+def _note_slow(task: Task, *, is_slow: bool) -> None:
+    """Note that a launch of a case took long, before its code was optimised or after."""
+    varied = itertools.chain.from_iterable(task.variants.values())
+    for program in (*task.programs, *task.references.values(), *varied):
+        slow_programs.note(program, is_slow=is_slow)

@@ -1,0 +1,145 @@
+"""Outcomes of cases that their worker did not finish.
+
+It never started, crashed, was killed at a limit, or cannot be killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import resource
+import time
+from pathlib import Path
+
+from gpuregress.execution.workers import exit_cause
+from gpuregress.execution.workers.channel import Message
+from gpuregress.execution.workers.watchdog import LAUNCHES, Phase
+from gpuregress.execution.workers.worker_process import Worker
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import Fault, Observations, Outcome, ScheduleRun, Task, from_json
+from gpuregress.gpu.schedules import EXPLANATION
+
+
+def lost(worker: Worker) -> str:
+    """Describe a slot whose worker outlives SIGKILL."""
+    return (
+        f"{worker.slot.label} is lost: its worker (process {worker.process.pid}) cannot be killed; "
+        "what it runs on may need a reset"
+    )
+
+
+def startup_error(worker: Worker) -> str:
+    """Describe the end of a worker that never became ready, with the last line it wrote."""
+    last = worker.tail()[-1:]
+    how = worker.death()
+    if worker.watch.late is not None:
+        how = f"killed, for it was not ready after {worker.watch.limit:g} s (does its driver or its disk hang?)"
+    return f"a worker for {worker.slot.label} did not start: {how}" + (f": {last[0].strip()}" if last else "")
+
+
+def refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "DeviceError") -> Outcome:
+    """Return the outcome of a case of which nothing is known but that it could not be run."""
+    observed = Observations(error=error, details=details)
+    return Outcome(case=task.case.name, state="error", message=why, observations=observed)
+
+
+def crashed(worker: Worker, task: Task) -> Outcome:
+    """Return the outcome of a case whose worker died: a fault of its kernel only if that is the cause."""
+    seconds, phase, tail = time.monotonic() - worker.began, worker.watch.phase, worker.tail()
+    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    cause = exit_cause.find(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
+    number, call = _unfinished_launch(task)
+    where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
+    if phase is Phase.COMPUTING:
+        where = f"in a Python function of the job ({_user_functions(task)})"
+    if cause.whose == "kernel" and number is not None:
+        where = f"in {call}"  # the fault has the number
+    why = f"{worker.death()} {where}" + (f": {cause.why}" if cause.why else "")
+    if cause.whose == "kernel" and phase is Phase.REFERENCE:
+        return dataclasses.replace(refused(task, f"the reference's own kernel failed: {why}", tail), seconds=seconds)
+    if cause.whose == "kernel":
+        fault = Fault("crash", why, tail, number, _position(task, number))
+        return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
+    error = "UserCodeError" if cause.whose == "user" else "HarnessError"
+    return dataclasses.replace(refused(task, why, tail, error), seconds=seconds)
+
+
+def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = ()) -> Outcome:
+    """Return the outcome of a case whose worker was killed at the limit of a phase.
+
+    Args:
+        worker: the worker.
+        task: the case.
+        late: the phase.
+        before: where the threads stood when code that was not optimised was stopped, if that was tried before.
+    """
+    seconds, limit = time.monotonic() - worker.began, worker.watch.limit
+    if late is Phase.COMPUTING:
+        why = f"a Python function of the job ({_user_functions(task)}) did not come back within {limit:g} s"
+        return dataclasses.replace(refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
+    if late not in LAUNCHES:
+        why = f"{worker.slot.label} did not answer for {limit:g} s while {late} the case"
+        return dataclasses.replace(refused(task, why, worker.tail()), seconds=seconds)
+    number, call = _unfinished_launch(task)
+    launch = f" in {call}" if number is not None else ""
+    if late is Phase.REFERENCE:
+        why = f"the reference's own kernel was killed at its limit of {limit:g} s{launch}"
+        return dataclasses.replace(refused(task, why, worker.tail()), seconds=seconds)
+    why, lines = f"killed at its limit of {limit:g} s{launch}", worker.stopped
+    if lines:
+        why += f"; it stood here: {lines[0]}"
+    elif before:
+        lines = before
+        why += f"; before its code was optimised, it stood here: {lines[0]}"
+    fault = Fault("timeout", why, lines[1:], number, _position(task, number))
+    return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
+
+
+def under_schedule(interim: Message, task: Task, ended: Outcome) -> Outcome:
+    """Add the end of a worker under a further schedule to what the case gave until then."""
+    known = from_json(Outcome, interim["outcome"])
+    if ended.fault is None:
+        return ended
+    name, done = interim["schedule"], known.observations.schedules or ()
+    if name != EXPLANATION:
+        done = (*done, ScheduleRun(name, fault=f"{ended.fault.kind}: {ended.fault.message}"))
+        left = task.case.settings.schedules[1 + len(done) :]
+        done = (*done, *(ScheduleRun(other, left_out=f"{name} ended the worker") for other in left))
+    observed = dataclasses.replace(known.observations, schedules=done)
+    return dataclasses.replace(known, observations=observed, seconds=ended.seconds)
+
+
+def _user_functions(task: Task) -> str:
+    """List the user functions that run in a worker: fills and references."""
+    return ", ".join(dict.fromkeys(path.rpartition("/")[2] for path in task.case.user_functions))
+
+
+def _position(task: Task, number: int | None) -> int | None:
+    """Find the case's own launch with a log number; its own come before its repeats and references."""
+    own = number is not None and number < task.first_launch + len(task.case.launches)
+    return number - task.first_launch if number is not None and own else None
+
+
+def log_retry(task: Task, why: str, otherwise: int | None = None) -> None:
+    """Write to the log that the launch under way was stopped, so that it is blamed for nothing."""
+    from gpuregress.store.launch_log import LaunchLog  # noqa: PLC0415 - as below
+
+    unfinished, _ = _unfinished_launch(task)
+    number = otherwise if unfinished is None else unfinished
+    if number is not None:
+        with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(task.log))) as log:
+            log.retry(number, why)
+
+
+def _unfinished_launch(task: Task) -> tuple[int | None, str]:
+    """Find the launch of this case that the log says never ended."""
+    from gpuregress.store import launch_log  # noqa: PLC0415 - loads numpy; a worker is started before that
+
+    try:
+        unfinished = launch_log.read(Path(task.log)).unfinished
+    except StorageError:
+        return None, ""
+    for event in reversed(unfinished):
+        if event.case == task.case.name:
+            return event.number, event.call + (f" under the schedule {event.schedule}" if event.schedule else "")
+    return None, ""

@@ -1,0 +1,194 @@
+"""Worker process: started in a session of its own, and ended with its process group."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuregress.execution.workers import early_start, exit_cause, watchdog
+from gpuregress.execution.workers.channel import Channel, Message
+from gpuregress.execution.workers.watchdog import KILL_GRACE_S, Phase, Watch
+from gpuregress.foundation.frozen import dataclass
+
+if TYPE_CHECKING:
+    from gpuregress.foundation.records import DeviceInfo, Task  # records, which the first worker is started without
+
+_TAIL_BYTES = 16_384
+_TAIL_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSlot:
+    """A device, or a share of its host's cores, where one worker at a time runs.
+
+    Attributes:
+        device: what the worker opens: `cpu`, `cuda:0`.
+        label: its name in messages: `cuda:3` where CUDA_VISIBLE_DEVICES hides the others.
+        environment: what is added to the worker's environment.
+    """
+
+    device: str
+    label: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def death_of(code: int | None) -> str:
+    """Describe how a process ended.
+
+    Args:
+        code: as subprocess gives it: the negative number of a signal, the exit code; None where it has not ended.
+    """
+    if code is None:
+        return "closed its channel"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"died of {signal.Signals(-code).name}"
+    except ValueError:
+        return f"died of signal {-code}"
+
+
+class Worker:
+    """A child process that runs one case after another.
+
+    Args:
+        slot: where it runs.
+        command: what starts it, the usual one where None; the channel's descriptor and the device are appended.
+        captured: the file that takes its stdout and stderr.
+        after_fault: the worker before it failed here, so the device must prove that it is well.
+        passed: further descriptors that the process inherits.
+
+    Attributes:
+        user_folders: the folders of the user's code that it has run.
+        device: what it has opened; None until it is ready.
+    """
+
+    def __init__(
+        self,
+        slot: DeviceSlot,
+        command: Sequence[str] | None,
+        captured: Path,
+        *,
+        after_fault: bool = False,
+        passed: tuple[int, ...] = (),
+    ) -> None:
+        self.slot = slot
+        self.task: Task | None = None
+        self.user_folders: frozenset[str] = frozenset()
+        self.device: DeviceInfo | None = None
+        self.interim: Message | None = None
+        self.stopped: tuple[str, ...] = ()
+        self.watch = Watch(Phase.STARTING)
+        self.refusal = ""
+        self.ready = False
+        self.began = 0.0
+        self.cpu_before_s = 0.0
+        self._captured = captured
+        self._before_task = 0
+        is_usual = command is None and not after_fault and not passed
+        early = early_start.take(slot.device, slot.environment) if is_usual else None
+        if early is not None:
+            started, printed = early
+            self._captured = Path(f"/proc/self/fd/{printed}")  # open for as long as this process lives
+        else:
+            with captured.open("wb") as sink:
+                started = early_start.start(
+                    slot.device, slot.environment, sink.fileno(), command, after_fault=after_fault, passed=passed
+                )
+        self.process, self.channel = started.process, Channel(started.connection)
+        self.watch.enter(Phase.STARTING, time.monotonic())
+
+    @property
+    def is_free(self) -> bool:
+        """Tell whether it can take a task now."""
+        return self.task is None and self.watch.phase in (Phase.STARTING, Phase.IDLE)
+
+    def submit(self, task: Task) -> None:
+        """Send a task. If the worker is already gone, the reader of its channel notices."""
+        self.task, self.interim, self.stopped = task, None, ()
+        with contextlib.suppress(OSError):
+            self._before_task = self._captured.stat().st_size if self.ready else 0
+        self.began = time.monotonic()
+        if self.ready:
+            self.watch.enter(Phase.PREPARING, self.began)
+        with contextlib.suppress(OSError):  # one that does not read a long task is over its time, as any that is stuck
+            self.channel.send({"do": "run", "task": task}, timeout_s=watchdog.STARTING_S)
+
+    def messages(self) -> tuple[list[Message], bool]:
+        """Return its messages since the last call, and whether the channel is still open."""
+        return self.channel.available()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its process group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def cpu_s(self) -> float:
+        """Return the seconds of CPU time that its threads took; infinity where that cannot be told."""
+        try:
+            stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return math.inf
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def death(self) -> str:
+        """Describe how the process ended."""
+        code = self.process.returncode
+        return "the worker closed its channel" if code is None else f"the worker process {death_of(code)}"
+
+    def tail(self) -> tuple[str, ...]:
+        """Return the last lines of its output, as many as a report shows, with the line that tells of no memory."""
+        lines = self.output()
+        decisive = exit_cause.memory_line(lines[:-_TAIL_LINES])
+        return (decisive, *lines[1 - _TAIL_LINES :]) if decisive else lines[-_TAIL_LINES:]
+
+    def output(self) -> tuple[str, ...]:
+        """Return the lines of its output, of its current task only; at most the last 16 KiB."""
+        with contextlib.suppress(OSError), self._captured.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(self._before_task, file.tell() - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+            return tuple(line for line in lines if line.strip())
+        return ()
+
+    def release(self) -> None:
+        """Let an idle worker go without waiting: a GPU's context takes long to close.
+
+        A daemon thread waits for it. If this process ends first, the worker dies with it.
+        """
+        self.channel.close()
+        threading.Thread(target=self.end, name=f"end of worker {self.process.pid}", daemon=True).start()
+
+    def end(self, grace_s: float = 2.0) -> bool:
+        """End the process group: close the channel, then send SIGTERM, then SIGKILL.
+
+        Args:
+            grace_s: how long it has to leave by itself, and then to obey SIGTERM.
+
+        Returns:
+            Whether the process is gone.
+        """
+        self.channel.close()
+        gone = self._wait(grace_s)
+        if not gone:
+            self.signal(signal.SIGTERM)
+            gone = self._wait(grace_s)
+        self.signal(signal.SIGKILL)  # also for what it started itself
+        return gone or self._wait(KILL_GRACE_S)
+
+    def _wait(self, seconds: float) -> bool:
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True

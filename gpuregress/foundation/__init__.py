@@ -1,0 +1,1 @@
+"""Records, documents, files and numbers that every room uses."""

@@ -1,0 +1,91 @@
+"""Collection of the errors of a document, reported at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from gpuregress.foundation.document.keys import MAX_BITS
+from gpuregress.foundation.document.reader import Document, Key
+from gpuregress.foundation.errors import JobError, JobErrors
+
+
+class Problems:
+    """The errors of one document: one for each key, ordered by line.
+
+    Args:
+        document: the file they are in.
+        errors: those that are known already.
+
+    Attributes:
+        reported: how often `add` was called, also for what was dropped: has a step found anything wrong?
+    """
+
+    def __init__(self, document: Document, errors: Iterable[JobError] = ()) -> None:
+        self.document = document
+        self._errors: dict[str, JobError] = {}
+        self.reported = 0
+        for error in errors:
+            self._errors.setdefault(error.key, error)
+
+    def add(self, key: Key, message: str) -> None:
+        """Report an error; a second one at the same key is dropped, for it is the same mistake in another case."""
+        self.reported += 1
+        error = self.document.error(key, message)
+        self._errors.setdefault(error.key, error)
+
+    def __len__(self) -> int:
+        return len(self._errors)
+
+    @property
+    def errors(self) -> tuple[JobError, ...]:
+        """The errors, by line."""
+        return tuple(sorted(self._errors.values(), key=lambda error: error.line or 0))
+
+    def raise_if_any(self) -> None:
+        """Raise JobErrors if there is an error."""
+        if self._errors:
+            raise JobErrors(self.errors)
+
+
+def suggestion(word: str, known: Iterable[str], *, there_are: str = "there are") -> str:
+    """Return `; did you mean 'shape'?`, or the list of known words if none is near.
+
+    Args:
+        word: what was written.
+        known: what would have been right.
+        there_are: how the list is introduced.
+    """
+    options = list(known)
+    # Letters swapped or in the wrong case come first, for a shorter word can score higher.
+    near = [option for option in options if sorted(option.lower()) == sorted(word.lower())]
+    near = near or difflib.get_close_matches(word, options, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    if not options:
+        return ""
+    shown = ", ".join(options[:20]) + (", …" if len(options) > 20 else "")
+    return f"; {there_are}: {shown}"
+
+
+def invalid(what: str, value: Any) -> str:
+    """Begin a message about a value: `invalid size '4 apples'`, or `invalid size (a mapping)`."""
+    shown = show(value)
+    return f"invalid {what} ({shown})" if value is None or isinstance(value, dict | list) else f"invalid {what} {shown}"
+
+
+def show(value: Any) -> str:
+    """Quote a value in a message, shortened."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return f"a number of {value.bit_length():,} bits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

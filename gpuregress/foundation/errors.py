@@ -1,0 +1,303 @@
+"""Exceptions that a user can meet, each with its exit code.
+
+    GpuregressError
+    ├── UsageError                2   the command line is wrong
+    ├── JobErrors                 2   one or more jobs are wrong: a tuple of JobError
+    ├── CompileError              3   the source does not compile
+    │   ├── CompilerStopped       3   the compiler crashed, or took too long
+    │   ├── UnknownNames          3   it has no such kernels or variables (a job that asks for them is wrong: 2)
+    │   └── InfeasibleSource      3   a static_assert fails, or a kernel needs more memory than the architecture has
+    │       └── MissingCompiler   3   the compiler of a kernel in Python is not installed
+    ├── KernelFault               3   the kernel failed on a device (becomes the verdict `fault`)
+    ├── KernelTimeout             3   the kernel was killed at its time limit (becomes `timeout`)
+    ├── HarnessError              4   the harness, a device or a disk failed
+    │   ├── DeviceError           4   no such device, a lost GPU, a request over its limits
+    │   │   └── LaunchRefused     4   a launch is over the device's limits
+    │   ├── UnsupportedError      3   the device cannot run this instruction or feature
+    │   ├── StorageError          4   no space, no permission, a path that is not what it should be
+    │   ├── UserCodeError         3   a fill's own function failed: the user's code, as a kernel is
+    │   ├── DumpError             4   a dump does not hold what its header says
+    │   └── BaselineError         4   a baseline was cut short or edited, or cannot be accepted
+    ├── NothingToDo               5   nothing to run or to compare
+    ├── RunLocked                75   another run holds the lock
+    └── Interrupted             130   the user asked to stop
+
+An error's message is for people: what was wrong, where, what to do. `str(error)` is one line (JobErrors: one for each).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpuregress.foundation.frozen import dataclass
+
+
+class GpuregressError(Exception):
+    """The root of all errors that a user can cause or meet; never shown with a traceback."""
+
+    exit_code = 4
+
+
+class UsageError(GpuregressError):
+    """The command line is wrong."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class JobError:
+    """One error in a job file.
+
+    Attributes:
+        path: the job file.
+        line: the line of the key or value, counted from 1, or None where no line is to blame.
+        key: the dotted key, as `buffers.x.shape[0]`, or "" for the whole file.
+        message: what is wrong and what would have been right.
+    """
+
+    path: Path
+    line: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        """`configs/reduce.yaml:12: buffers.x.shape[0]: …`."""
+        where = str(self.path) if self.line is None else f"{self.path}:{self.line}"
+        return f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
+
+
+class JobErrors(GpuregressError):
+    """All errors in the jobs.
+
+    Args:
+        errors: at least one JobError; one that every case of a job repeats is kept once.
+    """
+
+    exit_code = 2
+
+    def __init__(self, errors: tuple[JobError, ...]) -> None:
+        self.errors = tuple(dict.fromkeys(errors))
+        super().__init__("\n".join(str(error) for error in self.errors))
+
+
+class CompileError(GpuregressError):
+    """The source does not compile, or holds no such kernel; the message has the compiler's own words."""
+
+    exit_code = 3
+
+
+class UnknownNames(CompileError):
+    """The source holds none of these kernels or variables.
+
+    Args:
+        messages: name → what to say, with the names that are there.
+        source: the path of the source, "" where it is the only one.
+    """
+
+    def __init__(self, messages: Mapping[str, str], source: str = "") -> None:
+        self.messages = dict(messages)
+        self.source = source
+        super().__init__("\n".join(messages.values()))
+
+
+class InfeasibleSource(CompileError):
+    """A static_assert fails, or a kernel needs more memory than the architecture has; nothing else is wrong."""
+
+
+class CompilerStopped(CompileError):
+    """The compiler crashed, or took too long; the source may be right."""
+
+
+class MissingCompiler(InfeasibleSource):
+    """The compiler of a kernel in Python is not installed; the source may be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultLocation:
+    """The place of a fault, as far as the device tells: the CPU device tells all, a GPU little or nothing.
+
+    Attributes:
+        buffer: the buffer or variable that was accessed, "" where that is not known.
+        index: of the element in it; negative before its beginning.
+        elements: how many the buffer has, of an access that is out of bounds or misaligned.
+        size: bytes of such an access.
+        thread: the thread's x, y, z in its block.
+        block: the block's x, y, z in the grid.
+        file: the name of the source file, "" where it is not known.
+        line: in that file, counted from 1; the innermost one where functions are inlined.
+        calls: `gemv.cu:10`, the calls that the line is inlined into, innermost first.
+    """
+
+    buffer: str = ""
+    index: int | None = None
+    elements: int | None = None
+    size: int | None = None
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    file: str = ""
+    line: int | None = None
+    calls: tuple[str, ...] = ()
+
+
+CALLED_AT = ", called at "
+"""Between a line of an inlined function and the line of the call, in messages."""
+NOWHERE = FaultLocation()
+
+
+class KernelFault(GpuregressError):
+    """A kernel failed on a device.
+
+    Args:
+        kind: one of `records.FAULT_KINDS`, what `expect: {fault: …}` names.
+        message: one line: buffer, index, thread, block, source line.
+        details: further lines (a stack of waiting threads, a compute-sanitizer report).
+        sticky: the device cannot be used by this process any more.
+        location: the same place as the message tells.
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        details: tuple[str, ...] = (),
+        sticky: bool = False,
+        location: FaultLocation = NOWHERE,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.details = details
+        self.sticky = sticky
+        self.location = location
+
+    @property
+    def buffer(self) -> str:
+        """The buffer that was accessed, "" where that is not known."""
+        return self.location.buffer
+
+    @property
+    def index(self) -> int | None:
+        """The index of the element in that buffer."""
+        return self.location.index
+
+    @property
+    def thread(self) -> tuple[int, int, int] | None:
+        """The thread's x, y, z in its block."""
+        return self.location.thread
+
+    @property
+    def block(self) -> tuple[int, int, int] | None:
+        """The block's x, y, z in the grid."""
+        return self.location.block
+
+    @property
+    def line(self) -> int | None:
+        """The source line, counted from 1."""
+        return self.location.line
+
+
+class LaunchStopped(BaseException):
+    """A launch was stopped at its time limit; no error, so that nobody takes it for one of the kernel.
+
+    Attributes:
+        lines: where its threads stood, and what the dynamic checks had found until then.
+    """
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        super().__init__(*lines)
+        self.lines = lines
+
+
+class KernelTimeout(GpuregressError):
+    """A case was killed at its time limit."""
+
+    exit_code = 3
+
+
+class HarnessError(GpuregressError):
+    """The harness, a device or a disk failed."""
+
+
+class DeviceError(HarnessError):
+    """No such device, a lost GPU, or a request that is over the device's limits."""
+
+
+class LaunchRefused(DeviceError):
+    """A launch is over the device's limits: threads, blocks, shared memory, registers."""
+
+
+class UnsupportedError(HarnessError):
+    """The device cannot run an instruction or a feature; the message names it and its source line."""
+
+    exit_code = 3
+
+
+class UserCodeError(HarnessError):
+    """A user function of a fill failed, or returned a wrong result; the message names it."""
+
+    exit_code = 3
+
+
+class StorageError(HarnessError):
+    """No space, no permission, or an unusable path."""
+
+
+class DumpError(HarnessError):
+    """A dump does not hold what its header says."""
+
+
+class BaselineError(HarnessError):
+    """A baseline was cut short or edited, or cannot be accepted."""
+
+
+class NothingToDo(GpuregressError):
+    """There was nothing to run or to compare."""
+
+    exit_code = 5
+
+
+class RunLocked(GpuregressError):
+    """Another run holds the lock."""
+
+    exit_code = 75
+
+
+class Interrupted(GpuregressError):
+    """The user asked to stop."""
+
+    exit_code = 130
+
+
+INFEASIBLE = (InfeasibleSource.__name__, LaunchRefused.__name__)
+"""Classes of errors that `infeasible: skip` makes a skip of."""
+
+_LACKING = {errno.ENOMEM: "memory", errno.EAGAIN: "processes or threads", errno.EMFILE: "open files"}
+_LACKING_WORDS = {
+    "can't start new thread": "processes or threads",
+    "Cannot allocate memory": "memory",
+    "cannot allocate memory": "memory",
+    "failed to map segment": "memory",
+    "out of memory": "memory",
+}
+
+
+def ran_out(error: BaseException | None) -> str:
+    """Name the resource that the system or a limit (`ulimit`) lacked; "" for other errors."""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return "memory"
+        if isinstance(error, OSError) and error.errno in _LACKING:
+            return _LACKING[error.errno]
+        if lacking := next((what for words, what in _LACKING_WORDS.items() if words in str(error)), ""):
+            return lacking
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def public_name(error: GpuregressError) -> str:
+    """The name of an error's class, or of the next base class that is of this module."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == __name__)

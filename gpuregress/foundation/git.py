@@ -1,0 +1,202 @@
+"""Queries to git that run no program which a repository names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from gpuregress.foundation.frozen import dataclass
+
+_SECONDS = 20
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.sshCommand": "false",
+    "core.gitProxy": "",
+    "credential.helper": "",
+    "diff.external": "",
+    "gpg.program": "false",
+    "log.showSignature": "false",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "safe.bareRepository": "explicit",
+}
+"""Settings in which a repository may name a program; on the command line they override its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The end of a git command.
+
+    Attributes:
+        code: its exit status.
+        output: what it wrote to stdout.
+        message: what it wrote to stderr.
+    """
+
+    code: int
+    output: bytes
+    message: str
+
+    @property
+    def text(self) -> str:
+        """The output as text; bytes that are no UTF-8 survive in file names."""
+        return self.output.decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTreeState:
+    """The commit that a work tree is of.
+
+    Attributes:
+        commit: its full hash, "" without git, without a repository, or before the first commit.
+        branch: its name, "" for a detached head.
+        is_dirty: whether tracked files are other ones than the commit's.
+    """
+
+    commit: str = ""
+    branch: str = ""
+    is_dirty: bool = False
+
+
+def work_tree_state(folder: Path) -> WorkTreeState:
+    """Find out which commit is checked out.
+
+    Filters of the repository are turned off. So a file that one changes, as git-lfs does, counts as changed where git
+    cannot tell by its time and size.
+
+    Args:
+        folder: in the work tree.
+    """
+    if not _has_repository(folder):
+        return WorkTreeState()
+    named = answer(folder, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
+    off = [f"{name}={'false' if name.endswith('.required') else ''}" for name in (named or "").split("\0") if name]
+    options = ("--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty", "--no-renames")
+    text = answer(folder, "status", *options, settings=off)
+    if text is None:
+        return WorkTreeState()
+    lines = text.splitlines()
+    head = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# ") and " " in line[2:])
+    commit, branch = head.get("branch.oid", ""), head.get("branch.head", "")
+    if commit == "(initial)":
+        commit = ""
+    is_dirty = any(not line.startswith("#") for line in lines)
+    return WorkTreeState(commit, "" if branch == "(detached)" else branch, is_dirty and bool(commit))
+
+
+def answer(folder: Path, command: str, *arguments: str, settings: Sequence[str] = ()) -> str | None:
+    """Run a git command and return its output; None without git, without a repository, or after an error.
+
+    Args:
+        folder: where it works.
+        command: plumbing, or `log` without a difference: what reads the index would run filters.
+        arguments: its own. Paths come after `--`.
+        settings: of git, `name=value`, beside those that name no program.
+    """
+    reply = ask(folder, command, *arguments, settings=settings)
+    return reply.text if reply is not None and reply.code == 0 else None
+
+
+def ask(folder: Path, command: str, *arguments: str, settings: Sequence[str] = ()) -> Reply | None:
+    """Run a git command; None without git, or where it does not end in time. The arguments are those of `answer`."""
+    try:
+        done = subprocess.run(
+            [*_start(folder, settings), command, *arguments],
+            capture_output=True,
+            check=False,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            timeout=_SECONDS,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return Reply(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
+
+
+def lacks_commit(folder: Path, commit: str) -> bool:
+    """Tell whether a repository had a commit once and has it no more, as after `git commit --amend` and `git gc`.
+
+    A shallow clone lacks many commits that are not gone.
+
+    Args:
+        folder: in the work tree.
+        commit: the hash of a commit that was checked out here.
+    """
+    shallow = answer(folder, "rev-parse", "--is-shallow-repository")
+    if shallow is None or shallow.strip() != "false":
+        return False
+    reply = ask(folder, "cat-file", "-e", f"{commit}^{{commit}}")
+    return reply is not None and reply.code != 0
+
+
+class ObjectReader:
+    """A `git cat-file --batch` that stays open: contents as they are stored, without filters.
+
+    A context manager.
+
+    Args:
+        folder: in the repository.
+
+    Raises:
+        OSError: there is no git.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [*_start(folder), "cat-file", "--batch"],
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # ^C ends the reader after what it reads for
+        )
+
+    def __enter__(self) -> Self:
+        """Return the reader."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """End git."""
+        self._process.kill()
+        self._process.communicate()
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of an object; None where this clone lacks it.
+
+        Args:
+            name: its hash.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(f"{name}\n".encode())
+            self._process.stdin.flush()
+            head = self._process.stdout.readline().split()
+            if len(head) != 3:
+                return None
+            size = int(head[2])
+            content = self._process.stdout.read(size + 1)
+        except (OSError, ValueError):
+            return None
+        return content[:-1] if len(content) == size + 1 else None
+
+
+def _has_repository(folder: Path) -> bool:
+    """Whether git could find a work tree here; its processes take longer than a look at each parent."""
+    real = folder.resolve()
+    return any((parent / ".git").exists() for parent in (real, *real.parents))
+
+
+def _start(folder: Path, settings: Sequence[str] = ()) -> list[str]:
+    all_settings = (*(f"{name}={text}" for name, text in _SETTINGS.items()), *settings)
+    words = [word for setting in all_settings for word in ("-c", setting)]
+    return ["git", "--no-pager", "--literal-pathspecs", *words, "-C", str(folder)]
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

@@ -1,0 +1,78 @@
+"""Options of fills, a record for each set of names; their JSON objects are told apart by their keys."""
+
+from __future__ import annotations
+
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records.serialization import Sparse
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """Options of `zeros`, `ones`, `permutation` and `same`: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progression:
+    """Options of `arange`: the first value, and from one to the next."""
+
+    start: Number
+    step: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Options of `uniform` and `integers`: the smallest value, and the end, which is above every value."""
+
+    low: Number
+    high: Number
+
+
+@dataclass(frozen=True, slots=True)
+class NormalDistribution:
+    """Options of `normal`: mean and standard deviation."""
+
+    mean: Number
+    std: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Options of `value` (one, or one for each part) and of `choice` (possible elements)."""
+
+    values: tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSeed:
+    """Options of `park_miller`: the generator's state before the first step."""
+
+    seed: Number
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile(Sparse):
+    """Options of `file`.
+
+    Attributes:
+        path: absolute; `x.npz:name` is one array of an archive.
+        origin: an earlier result as the job names it, `baseline:reduce/n=8/sum`; "" for other files.
+        digest: of the file of an earlier result, "" for other files.
+    """
+
+    path: str
+    origin: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """Options of `python`: `/abs/module.py:function`."""
+
+    function: str
+
+
+FillOptions = (
+    NoOptions | Progression | Interval | NormalDistribution | Values | GeneratorSeed | InputFile | PythonFunction
+)

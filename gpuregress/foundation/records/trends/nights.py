@@ -1,0 +1,205 @@
+"""Records of the changes of a night: new failures, those that go on, and what is fixed."""
+
+from __future__ import annotations
+
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records.serialization import Sparse
+
+NIGHT_STATUSES = ("differ", "fault", "timeout", "error", "missing")
+"""What a night counts as a failure; `missing` is a case that is gone. A case without a baseline is counted apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The first night of an unbroken series of failures.
+
+    Attributes:
+        run: its name.
+        started: ISO 8601, UTC.
+        commit: of the project, "" where it is unknown.
+        nights: in which the case has failed, this one included.
+        dirty: whether the work tree was changed, so that the commit is not to blame.
+        gone: whether the repository has the commit no more.
+    """
+
+    run: str
+    started: str
+    commit: str = ""
+    nights: int = 1
+    dirty: bool = False
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extent(Sparse):
+    """The extent of a difference: what tells two failures of one case apart that have one cause.
+
+    Attributes:
+        differing: elements that break the rule.
+        of: elements compared; 0 where none were.
+        max_abs: the largest absolute error; None where there is none.
+        place: the kind of pattern that the indices have, as `periodic`; "" without one.
+    """
+
+    differing: int = 0
+    of: int = 0
+    max_abs: float | None = None
+    place: str = ""
+
+    @property
+    def counts(self) -> str:
+        """`3 of 64`, or "" where nothing was counted."""
+        return f"{self.differing} of {self.of}" if self.of else ""
+
+    def is_like(self, other: Extent) -> bool:
+        """Tell whether two extents may be of one mistake: share and error within a decade, and no other place.
+
+        A factor and not a grid of decades, since the result of a kernel with atomics is another one each night.
+
+        Args:
+            other: of the same case; what one of the two does not know is no difference.
+        """
+        if self.place and other.place and self.place != other.place:
+            return False
+        shares = [one.differing / one.of for one in (self, other) if one.of and one.differing]
+        errors = [one.max_abs for one in (self, other) if one.max_abs is not None and one.max_abs > 0]
+        return all(
+            len(pair) < 2 or max(pair) < _DECADE * min(pair) or max(pair) == min(pair) for pair in (shares, errors)
+        )
+
+
+_DECADE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierVerdict:
+    """The last verdict that a case had on an earlier night; nights that skipped it do not count.
+
+    Attributes:
+        run: that night's.
+        started: ISO 8601, UTC.
+        verdict: a status, or `missing`.
+        cause: of the failure.
+        tolerance_share: the share of the tolerance that was used; None where that is unknown.
+        commit: of the project, "" where it is unknown.
+        revision: of the kernel's source.
+        dirty: whether the work tree was changed.
+        extent: of the difference; None where that is unknown.
+        number: of the night, in the order in which nights were written; 0 where that is unknown.
+    """
+
+    run: str
+    started: str
+    verdict: str
+    cause: str = ""
+    tolerance_share: float | None = None
+    commit: str = ""
+    revision: str = ""
+    dirty: bool = False
+    extent: Extent | None = None
+    number: int = 0
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether the case failed then."""
+        return self.verdict in NIGHT_STATUSES
+
+
+@dataclass(frozen=True, slots=True)
+class NightFailure(Sparse):
+    """A case that fails tonight, or did.
+
+    Attributes:
+        case: its name.
+        status: its verdict, `missing` for a case that is gone; of a fixed one that of the last failure.
+        diagnosis: what is wrong, in one line; of a fixed one "".
+        cause: equal for failures of one kind.
+        since: the night of the first failure; None on that night.
+        before: the cause of the last failure, where it was another one.
+        counts_before: how many elements differed then, as `3 of 64`, where they are other numbers now.
+    """
+
+    case: str
+    status: str
+    diagnosis: str = ""
+    cause: str = ""
+    since: Since | None = None
+    before: str = ""
+    counts_before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NightRemark(Sparse):
+    """A remark on a case that does not fail.
+
+    Attributes:
+        case: its name.
+        text: the remark, in one line.
+        is_new: whether it was not so on the last night.
+        since: the first night on which it was so; None where that is tonight, or unknown.
+    """
+
+    case: str
+    text: str
+    is_new: bool = False
+    since: Since | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LackingDevice(Sparse):
+    """A device that jobs name and this host lacks.
+
+    Attributes:
+        device: `cpu` or `cuda`.
+        cases: how many of its cases were skipped.
+        why: why it is not there.
+        is_new: whether it was not so on the last night.
+    """
+
+    device: str
+    cases: int
+    why: str = ""
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NightChanges(Sparse):
+    """What a night found, compared with the nights before it.
+
+    Attributes:
+        against: the last finished night on this device; "" where none is known.
+        unknown: why no earlier night is known; "" where one is.
+        new: cases that fail and did not before.
+        changed: cases that fail for another cause than before.
+        still: cases that fail as before.
+        unaccepted: cases without a baseline.
+        fixed: cases that pass and failed before.
+        slower: cases that pass and are slower.
+        near: cases that pass and have used most of their tolerance.
+        known: cases that are known to fail, and do.
+        flaky: cases whose verdict changes without a change of the code.
+        lacking: devices that jobs name and this host lacks.
+        no_turn: cases that were not run before the deadline.
+        held_back: cases that were skipped after timeouts of their kernel.
+    """
+
+    against: str = ""
+    unknown: str = ""
+    new: tuple[NightFailure, ...] = ()
+    changed: tuple[NightFailure, ...] = ()
+    still: tuple[NightFailure, ...] = ()
+    unaccepted: tuple[NightFailure, ...] = ()
+    fixed: tuple[NightFailure, ...] = ()
+    slower: tuple[NightRemark, ...] = ()
+    near: tuple[NightRemark, ...] = ()
+    known: tuple[NightRemark, ...] = ()
+    flaky: tuple[NightRemark, ...] = ()
+    lacking: tuple[LackingDevice, ...] = ()
+    no_turn: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
+
+    @property
+    def is_news(self) -> bool:
+        """Tell whether someone should read it though nothing fails."""
+        remarks = any(one.is_new for one in (*self.near, *self.flaky))
+        return bool(self.fixed or self.no_turn or remarks or any(one.is_new for one in self.lacking))

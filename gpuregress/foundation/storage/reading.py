@@ -1,0 +1,138 @@
+"""Reading of our own files: bytes, JSON, records, digests; a damaged one is an error with advice."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gpuregress.foundation.errors import DumpError, StorageError
+from gpuregress.foundation.storage.compressed import open_frames
+from gpuregress.foundation.storage.os_errors import disk_errors, open_file
+
+R = TypeVar("R")
+_PIECE = 1 << 20
+_SEAL = "whole"
+"""The key of the digest of all other values."""
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a small file.
+
+    Raises:
+        StorageError: it is not there or cannot be read.
+    """
+    with disk_errors(path, "read"), open_file(path) as file:
+        return file.read()
+
+
+def read_json(path: Path, advice: str) -> Any:
+    """Read a JSON file of ours.
+
+    Args:
+        path: the file.
+        advice: what to do if it is damaged.
+
+    Raises:
+        StorageError: it is not there, cannot be read, or is not whole JSON.
+    """
+    if path.exists() and not path.is_file():
+        raise damaged(path, advice)
+    try:
+        return json.loads(read_bytes(path))
+    except (ValueError, RecursionError):
+        raise damaged(path, advice) from None
+
+
+def read_record(path: Path, kind: type[R], advice: str) -> R:
+    """Read a record that was written as JSON, with or without a seal.
+
+    Args:
+        path: the file.
+        kind: its class.
+        advice: what to do if it is damaged.
+
+    Raises:
+        StorageError: it is not there, cannot be read, or does not hold such a record.
+    """
+    from gpuregress.foundation.records import from_json  # noqa: PLC0415 - the first worker of a run starts without the records
+
+    try:
+        return from_json(kind, _unsealed(read_json(path, advice)))
+    except (TypeError, ValueError):
+        raise damaged(path, advice) from None
+
+
+def seal(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON document of ours with a digest of all its values; `read_record` refuses one that was changed."""
+    return {**document, _SEAL: _digest(document)}
+
+
+def _unsealed(document: Any) -> Any:
+    """Return a document without its seal; one of an earlier gpuregress has none."""
+    if not isinstance(document, dict) or _SEAL not in document:
+        return document
+    plain = {key: value for key, value in document.items() if key != _SEAL}
+    if document[_SEAL] != _digest(plain):
+        raise ValueError("the seal is that of another document")
+    return plain
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return digest_text(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+
+
+def damaged(path: Path, advice: str) -> StorageError:
+    """The error for a file of ours whose content was changed."""
+    return StorageError(f"{path}: edited or cut short; {advice}")
+
+
+def digest_file(path: Path) -> str:
+    """Compute the xxh3-128 of a file's text, hexadecimal.
+
+    A compressed file has the digest of its text; one that is damaged has that of its bytes, which is no text's.
+
+    Raises:
+        StorageError: it is not there or cannot be read.
+    """
+    import xxhash  # noqa: PLC0415 - `--help` needs no digests
+
+    digest = xxhash.xxh3_128()
+    with disk_errors(path, "read"), open_file(path) as file:
+        with contextlib.suppress(DumpError):
+            frames = open_frames(file, path)
+            if frames is not None:
+                for text in frames.pieces():
+                    digest.update(text)
+                return digest.hexdigest()
+        digest.reset()
+        piece = memoryview(bytearray(_PIECE))
+        while size := file.readinto(piece):  # type: ignore[attr-defined] # of every binary file
+            digest.update(piece[:size])
+    return digest.hexdigest()
+
+
+class RunningDigest:
+    """The xxh3-128 of bytes that come in pieces."""
+
+    def __init__(self) -> None:
+        import xxhash  # noqa: PLC0415 - see digest_file
+
+        self._state = xxhash.xxh3_128()
+
+    def update(self, data: bytes) -> None:
+        """Add the next bytes."""
+        self._state.update(data)
+
+    def hexdigest(self) -> str:
+        """The digest of all bytes so far, hexadecimal."""
+        return self._state.hexdigest()
+
+
+def digest_text(data: bytes) -> str:
+    """Compute the xxh3-128 of bytes, hexadecimal."""
+    import xxhash  # noqa: PLC0415 - see digest_file
+
+    return xxhash.xxh3_128_hexdigest(data)

@@ -1,0 +1,1 @@
+"""Facts that a real GPU and the virtual one share."""

@@ -1,0 +1,84 @@
+"""Record of a tensor map (CUtensorMap), with every number evaluated."""
+
+from __future__ import annotations
+
+from gpuregress.foundation.frozen import dataclass
+
+TENSOR_MAP_BYTES = 128
+TENSOR_MAP_ALIGNMENT = 64
+"""Of a CUtensorMap: cuda.h."""
+ELEMENT_SIZES = {
+    "uint8": 1, "uint16": 2, "uint32": 4, "int32": 4, "uint64": 8, "int64": 8, "float16": 2, "float32": 4, "float64": 8,
+    "bfloat16": 2, "float32_ftz": 4, "tfloat32": 4, "tfloat32_ftz": 4,
+}  # fmt: skip
+"""Type of a tensor's elements → bytes, in the order of CUtensorMapDataType."""
+SPANS = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
+"""Swizzle → bytes of its pattern's rows, in the order of CUtensorMapSwizzle."""
+INTERLEAVES = {"none": 0, "16B": 16, "32B": 32}
+"""Interleave → bytes of a slice of channels, in the order of CUtensorMapInterleave."""
+PROMOTIONS = ("none", "64B", "128B", "256B")
+"""In the order of CUtensorMapL2promotion."""
+OOB_FILLS = ("zeros", "nan")
+"""In the order of CUtensorMapFloatOOBfill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Im2col:
+    """The bounding box and the pixels of an im2col map.
+
+    Attributes:
+        lower: the lower corner along W, H, D, added to the first pixel.
+        upper: the upper corner along W, H, D, added to the last pixel.
+        channels: elements of each pixel that are loaded.
+        pixels: pixels that are loaded.
+    """
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    channels: int
+    pixels: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor in global memory and the boxes of it that are copied, fastest axis first, as the driver counts.
+
+    Attributes:
+        type: of an element, one of `ELEMENT_SIZES`.
+        extents: elements along each axis.
+        strides: bytes from one element to the next along each axis but the fastest.
+        box: elements along each axis; empty for im2col.
+        element_strides: elements from one that is loaded to the next, along each axis.
+        interleave: one of `INTERLEAVES`.
+        swizzle: one of `SPANS`.
+        l2_promotion: one of `PROMOTIONS`.
+        oob_fill: one of `OOB_FILLS`, for elements outside the tensor.
+        im2col: None for a tiled map.
+    """
+
+    type: str
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    interleave: str = "none"
+    swizzle: str = "none"
+    l2_promotion: str = "none"
+    oob_fill: str = "zeros"
+    im2col: Im2col | None = None
+
+    @property
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return ELEMENT_SIZES[self.type]
+
+    @property
+    def unit(self) -> int:
+        """Bytes of what the fastest axis counts: an element, or a slice of channels of an interleaved tensor."""
+        return INTERLEAVES[self.interleave] or self.element_size
+
+    @property
+    def size(self) -> int:
+        """Bytes from the tensor's first element to the end of its last."""
+        steps = (self.unit, *self.strides)
+        return sum((extent - 1) * step for extent, step in zip(self.extents, steps, strict=True)) + self.unit

@@ -1,0 +1,1 @@
+"""Jobs: the job file, the cases that it plans, their inputs."""

@@ -1,0 +1,156 @@
+"""Use of buffers in a job: dumped, judged and unused ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpuregress.foundation.document.problems import Problems, suggestion
+from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.records import Case
+from gpuregress.jobs.spec.load import JobFile
+from gpuregress.jobs.spec.models.job import JobSpec
+from gpuregress.jobs.spec.models.launch import ArgumentSpec, LaunchSpec
+from gpuregress.jobs.spec.models.rules import DEVICE
+
+_JUDGING = ("compare", "checks", "reference", "verify")
+"""The keys of a job that judge buffers by name."""
+_SHOWN = 8
+"""Buffers that a message names."""
+
+
+def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
+    """Return the buffers to dump: those the job lists, or those without a fill; and always those it judges.
+
+    A job whose cases must agree, and has none of them, dumps the buffers that its launches take.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+    """
+    job = file.job
+    if job.dump == "all":
+        return tuple(job.buffers)
+    listed: list[str] = []
+    for position, name in enumerate(job.dump or ()):
+        key = ("dump", position)
+        if name in listed:
+            problems.add(key, f"duplicate entry {name!r}")
+        elif known(file, problems, name, key):
+            listed.append(name)
+    if job.dump is None:
+        twins = _twins(job)
+        listed = [
+            name
+            for name, buffer in job.buffers.items()
+            if (buffer.fill is None and name not in twins) or name in _judged(job)
+        ]
+    if job.dump is None and job.agree and not listed:
+        own = {name for launch in job.launches for name in _of_launch(launch)}
+        listed = [name for name in job.buffers if name in own]
+    return (*listed, *(name for name in job.buffers if name in _judged(job) and name not in listed))
+
+
+def _twins(job: JobSpec) -> set[str]:
+    """Collect the buffers that only the launches of references use: this run leaves them unwritten."""
+    twins = {item.buffer for item in job.reference.values() if item.buffer}
+    own = {name for launch in job.launches for name in _of_launch(launch)}
+    return twins - own - {name for name, buffer in job.buffers.items() if buffer.symbol}
+
+
+def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
+    """Tell whether a buffer exists and is valid; report it otherwise."""
+    if name in file.job.buffers:
+        return True
+    if ("buffers", name) not in file.broken and ("buffers",) not in file.broken:
+        problems.add(key, f"unknown buffer {name!r}{suggestion(name, file.job.buffers)}")
+    return False
+
+
+def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
+    """Report unknown buffers, and a job with launches that can never fail.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+        dump: from `dumped`.
+    """
+    job = file.job
+    for section in _JUDGING:
+        for name in getattr(job, section):
+            if (section, name) != ("checks", DEVICE):
+                known(file, problems, name, (section, name))
+    twins = _twins(job)
+    for section in _JUDGING:
+        for name in twins.intersection(getattr(job, section)):
+            problems.add((section, name), f"{name} is written by the launches of a reference only, not by the job's")
+    if job.function is None:
+        check_can_fail(file, problems, dump)
+
+
+def check_can_fail(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
+    """Report a job that can never fail.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+        dump: what its cases dump; with a function, also what that writes by reference.
+    """
+    job = file.job
+    can_fail = dump or job.checks or job.expect or job.status or not job.buffers  # then only a fault decides
+    if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
+        outputs = [name for name, buffer in job.buffers.items() if buffer.fill is None] or list(job.buffers)
+        text = "nothing is dumped, checked or expected, so this job can never fail: name buffers to dump"
+        problems.add(("dump",), f"{text}, as dump: [{', '.join(outputs[:_SHOWN])}]")
+
+
+def check_used(file: JobFile, problems: Problems, cases: Iterable[Case] = ()) -> None:
+    """Report each unused buffer, unless an error elsewhere may be the reason.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+        cases: its cases, whose launches the planning of a function has made.
+    """
+    job = file.job
+    if file.is_broken("launches", "function", "compare", "checks", "status", "reference", "verify"):
+        return
+    used = set(_used(job))
+    if job.function is not None:
+        launched = (launch for case in cases for launch in case.launches)
+        used |= {argument.buffer for launch in launched for argument in launch.args}
+        if len(problems):
+            return
+    for name in job.buffers:
+        if name not in used:
+            taker = "no parameter of the function has its name" if job.function is not None else "no launch takes it"
+            problems.add(("buffers", name), f"{name} is never used: {taker}, and it is not a symbol")
+
+
+def _judged(job: JobSpec) -> set[str]:
+    return {name for section in _JUDGING for name in getattr(job, section)}
+
+
+def _used(job: JobSpec) -> Iterator[str]:
+    yield from _judged(job)
+    yield from (name for name, buffer in job.buffers.items() if buffer.symbol)
+    yield from (buffer.fill.same for buffer in job.buffers.values() if buffer.fill and buffer.fill.same)
+    of_references = (launch for item in job.reference.values() for launch in item.launches or ())
+    for launch in (*job.launches, *of_references):
+        yield from _of_launch(launch)
+    for checks in job.checks.values():
+        yield from (name for item in checks for name in (item.equals, item.permutation) if name)
+    if job.status_buffer:
+        yield job.status_buffer
+
+
+def _of_launch(launch: LaunchSpec) -> Iterator[str]:
+    yield from _arguments(launch.args)
+    for pair in launch.swap:
+        yield from pair
+
+
+def _arguments(items: Iterable[ArgumentSpec]) -> Iterator[str]:
+    for item in items:
+        if item.kind == "buffer":
+            yield item.buffer
+        yield from _arguments(item.fields)

@@ -1,0 +1,393 @@
+"""Planning of one job file: its cases, or all its errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gpuregress.foundation import dtypes, read_log, records
+from gpuregress.foundation.document.problems import Problems, show, suggestion
+from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.records import Case, CaseSettings, Instruments, KnownFailing, ResourceLimits, TimingLoop
+from gpuregress.gpu import schedules
+from gpuregress.jobs import inputs
+from gpuregress.jobs.plan import (
+    buffer_usage,
+    comparison_rules,
+    job_names,
+    kernel_overloads,
+    seeds,
+    source_files,
+    sources,
+    status_buffer,
+    verify_signature,
+)
+from gpuregress.jobs.plan.functions import calls, twins
+from gpuregress.jobs.plan.functions.calls import PlannedFunction
+from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides, JobPlan, LabelRequest
+from gpuregress.jobs.plan.references import CaseBuffers, case_references
+from gpuregress.jobs.plan.seeds import CaseInputs
+from gpuregress.jobs.plan.spaces import agreement
+from gpuregress.jobs.plan.spaces.autotuning import JobTuning
+from gpuregress.jobs.spec import load
+from gpuregress.jobs.spec.load import JobFile
+from gpuregress.jobs.spec.models.rules import DEVICE
+from gpuregress.jobs.spec.resolve import buffers as spec_buffers
+from gpuregress.jobs.spec.resolve import compilation, parameter_combinations, rules, variants
+from gpuregress.jobs.spec.resolve import launches as spec_launches
+from gpuregress.jobs.spec.resolve.buffers import FillSources
+from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.store.project import Project, default_memory
+
+MAX_REPEATS = 10_000
+
+
+def of_job(path: Path, project: Project, overrides: CaseOverrides) -> JobPlan:
+    """Plan the cases of a job.
+
+    Args:
+        path: the job file, absolute.
+        project: its folders and settings.
+        overrides: from the command line.
+
+    Raises:
+        JobErrors: all that is wrong in the file.
+    """
+    return of_file(load.load_file(path), project, overrides)
+
+
+def of_file(file: JobFile, project: Project, overrides: CaseOverrides) -> JobPlan:
+    """Plan the cases of a job that is loaded; see `of_job`."""
+    problems = Problems(file.document, file.errors)
+    if file.model is None:
+        problems.raise_if_any()
+    maker = _JobPlanning(file, project, overrides, problems)
+    cases = maker.cases()
+    problems.raise_if_any()
+    return JobPlan(maker.name, cases, maker.requests, maker.notes)
+
+
+class _JobPlanning:
+    """The planning of one job."""
+
+    def __init__(self, file: JobFile, project: Project, overrides: CaseOverrides, problems: Problems) -> None:
+        self.file = file
+        self.job = file.job
+        self.project = project
+        self.overrides = overrides
+        self.problems = problems
+        self.name = self._name()
+        self.requests: tuple[LabelRequest, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.tuned: tuple[str, ...] = ()
+
+    def cases(self) -> tuple[Case, ...]:
+        name = self.name
+        tuning = JobTuning(self.file, self.problems)
+        scopes = parameter_combinations.scopes(self.file, self.problems, tuning)
+        self.file = agreement.with_tuning(self.file, tuple(tuning.names))
+        self.tuned = tuple(tuning.names)
+        if tuning.missing and self.job.infeasible == "skip":
+            self.notes = (f"{name}: none of its cases is run: {tuning.missing}",)
+            return ()
+        if tuning.missing:
+            self.problems.add(("source",), f"its configurations are not known: {tuning.missing}")
+            return ()
+        self.sources = sources.JobSources(self.file, self.problems)
+        facts = self.sources.facts(scopes[0]) if scopes else self.sources.facts_without_parameters()
+        self.file = status_buffer.with_status(self.file, facts.paths if facts else (), self.problems)
+        self.job = self.file.job
+        dump = buffer_usage.dumped(self.file, self.problems)
+        buffer_usage.check(self.file, self.problems, dump)
+        twins.check(self.file, self.problems)
+        self._check_tags()
+        self._check_fuzz()
+        planned = []
+        for scope in scopes:
+            case = self._case(scope, name, self.sources.facts(scope), dump)
+            if case is not None:
+                planned.append(case)
+        if self.job.function is not None and planned:
+            buffer_usage.check_can_fail(self.file, self.problems, planned[0].dump)
+        self._check_devices()
+        self._check_known_failing(planned)
+        self.requests = tuple(self.sources.requests)
+        left_out = agreement.check(self.file, planned, self.problems, self.tuned)
+        self.notes = tuple(left_out)
+        if not any(error.key.startswith(("launches", "function")) for error in self.problems.errors):
+            buffer_usage.check_used(self.file, self.problems, planned)
+        return tuple(planned)
+
+    def _name(self) -> str:
+        name = self.job.job if self.job.job is not None else self.file.path.stem
+        problem = job_names.job_name_problem(name)
+        if problem:
+            self.problems.add(("job",), problem)
+            return "job"  # so that nothing is looked for in a folder that cannot be
+        return name
+
+    def _check_tags(self) -> None:
+        for position, tag in enumerate(self.job.tags):
+            if one_line(tag) != tag:
+                self.problems.add(("tags", position), f"{show(tag)} holds a control character")
+
+    def _check_fuzz(self) -> None:
+        known = (*self.job.parameters, *self.job.buffers)
+        if self.file.is_broken("parameters") or self.file.is_broken("buffers"):
+            return
+        for position, name in enumerate(self.job.fuzz.keep):
+            if name not in known:
+                text = f"unknown parameter or buffer {name!r}{suggestion(name, known)}"
+                self.problems.add(("fuzz", "keep", position), text)
+
+    def _check_known_failing(self, planned: Sequence[Case]) -> None:
+        """Report conditions that leave out every case: the failure would be known of none."""
+        known = self.job.known_failing
+        is_used = any(case.settings.known_failing is not None for case in planned)
+        if known is not None and known.where and planned and not is_used:
+            self.problems.add(("known_failing", "where"), "selects none of the job's cases, so no failure is known")
+
+    def _check_devices(self) -> None:
+        has_cubin = any(facts.has_cubin for facts in self.sources.known)
+        if has_cubin and "devices" in self.job.model_fields_set:
+            for position, device in enumerate(self.job.devices):
+                if device == "cpu":
+                    self.problems.add(("devices", position), "a .cubin is machine code: it runs on cuda only")
+
+    def _case(self, scope: Scope, name: str, facts: sources.SourceFacts | None, dump: tuple[str, ...]) -> Case | None:
+        """Plan one case; None if something in it is invalid, which is reported."""
+        if self.job.infeasible == "skip":
+            scope = dataclasses.replace(scope, refusals=[])
+        seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
+        scope = scope.with_seed(seed)
+        memory = self.job.limits.memory or self.project.settings.memory
+        planned = self._inputs(scope, seed, facts)
+        function = self._function(scope, facts, planned.buffers)
+        buffers, launches = planned.buffers, (function.launch,) if function else planned.launches
+        if function is not None and self.job.dump is None:
+            dump = tuple(dict.fromkeys((*dump, *function.written)))
+        expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
+        verify = self._verify_functions(scope)
+        compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)
+        refused = next(iter(scope.refusals or ()), None)
+        # A reference that no device can launch is an error, unless its case is skipped anyway.
+        of_references = scope if refused else dataclasses.replace(scope, refusals=None)
+        compared = CaseBuffers(buffers, compare, verify)
+        references = case_references(self.file, of_references, facts, compared, self._earlier)
+        checks = {
+            buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
+            for buffer, items in self.job.checks.items()
+            if buffer in buffers and buffer != DEVICE
+        }
+        self._check_signatures(scope, checks)
+        repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.model_fields_set else ("repeat",)
+        repeat = self.overrides.repeat or scope.whole(
+            self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
+        )
+        further = seeds.further(self.job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
+        if facts is None:
+            return None
+        compiled = sources.of_case(self.file, facts, scope, launches, buffers)
+        if function is not None:
+            compiled = tuple(dataclasses.replace(one, harness=function.harness) for one in compiled)
+        if len(self.problems) or not compiled:
+            return None
+        (source, *others), built_variants = variants.combinations(self.file, scope, compiled)
+        if len(self.problems):
+            return None
+        settings = dataclasses.replace(self._settings(scope, source, launches), refused=refused)
+        return Case(
+            job=name,
+            name=parameter_combinations.case_name(name, scope.case),
+            path=str(self.file.path),
+            parameters=scope.parameters,
+            source=source,
+            revision=str(facts.request),
+            source_digest=facts.digest,
+            seed=seed,
+            buffers=buffers,
+            launches=launches,
+            dump=dump,
+            compare=compare,
+            checks=checks,
+            status=self.job.status_buffer,
+            status_codes={str(code): name for code, name in (self.job.status.codes if self.job.status else {}).items()},
+            reference=references.functions,
+            reference_kernels=references.kernels,
+            reference_rules=references.rules,
+            reference_files=references.files,
+            improves=tuple(name for name, item in self.job.reference.items() if item.improves),
+            repeat=repeat or 1,
+            limits=records.Limits(
+                self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout,
+                memory or 0,
+                self.job.limits.timeouts or self.project.settings.timeouts or 0,
+                self.job.limits.heap or records.DEFAULT_HEAP,
+            ),
+            devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(self.job.devices)),
+            tags=tuple(self.job.tags),
+            expect_fault=self.job.expect.fault if self.job.expect else None,
+            settings=settings,
+            expect_kernel=expect_kernel,
+            expect_launch=expect_launch,
+            variants=built_variants,
+            seeds=further,
+            other_sources=tuple(others),
+            function=function.call if function else None,
+        )
+
+    def _inputs(
+        self, scope: Scope, seed: int, facts: sources.SourceFacts | None, function: PlannedFunction | None = None
+    ) -> CaseInputs:
+        """Plan the buffers and launches of a case under a seed; those of a function are the same under every seed."""
+        scope = scope.with_seed(seed)
+        memory = self.job.limits.memory or self.project.settings.memory
+        fills = FillSources(lambda buffer: inputs.seed_for(seed, buffer), _fill_problem, self._earlier)
+        buffers = spec_buffers.buffers(self.file, scope, memory=memory or default_memory(), fills=fills)
+        if facts is not None:
+            buffers = source_files.with_variables(buffers, facts.files, self.problems)
+        self._prepare_status(scope, buffers)
+        launches = (function.launch,) if function else spec_launches.launches(self.file, scope, buffers)
+        if facts is not None:
+            launches = facts.launched(launches)
+            contents = [one.inputs.contents for one in facts.files]
+            launches = kernel_overloads.resolved(launches, contents, buffers, lambda: self._defines(scope))
+        return CaseInputs(buffers, launches)
+
+    def _defines(self, scope: Scope) -> Mapping[str, str]:
+        settings = compilation.compile_settings(scope, self.job.compile, ("compile",), self.job.card)
+        return settings.defines if settings is not None else {}
+
+    def _function(
+        self, scope: Scope, facts: sources.SourceFacts | None, buffers: Mapping[str, records.Buffer]
+    ) -> PlannedFunction | None:
+        """Plan the calls of the job's function, if it has one."""
+        if self.job.function is None or facts is None:
+            return None
+        return calls.planned(self.file, scope, facts.files[0], buffers)
+
+    def _verify_functions(self, scope: Scope) -> dict[str, str]:
+        """Resolve the functions of the job's `verify`; those that cannot be called are reported."""
+        functions = rules.functions(scope, self.job.verify, "verify")
+        for buffer, function in functions.items():
+            verify_signature.check(scope, ("verify", buffer), function)
+        return functions
+
+    def _earlier(self, text: str) -> records.InputFile:
+        from gpuregress.jobs.plan import earlier_results  # noqa: PLC0415 - few jobs read results of other runs
+
+        read_log.give_up(f"{text} is a result of another run")
+        return earlier_results.find(self.project, text)
+
+    def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
+        """Require integers in the status buffer, and zero it before the launch."""
+        buffer = buffers.get(self.job.status_buffer or "")
+        if buffer is not None and buffer.fill is None:
+            buffers[buffer.name] = dataclasses.replace(buffer, fill=records.Fill("zeros", records.NoOptions(), 0))
+        if buffer is not None and not all(
+            part.scalar.kind in ("int", "uint") for part in dtypes.parse(buffer.dtype).parts
+        ):
+            scope.problems.add(("status",), f"{buffer.name} is {buffer.dtype}: a status buffer holds integers")
+
+    def _named_arch(self, source: records.Source) -> str | None:
+        """The architecture that the job names for the case itself; None: a GPU's own is compiled for."""
+        is_named = (
+            self.job.card
+            or "arch" in self.job.compile.model_fields_set
+            or (self.job.variants and self.job.variants.arch)
+        )
+        return source.arch if is_named else None
+
+    @staticmethod
+    def _check_signatures(scope: Scope, checks: Mapping[str, tuple[records.Check, ...]]) -> None:
+        """Report functions of checks that cannot be called with what they get."""
+        for name, wanted in checks.items():
+            for check in wanted:
+                if check.name == "python" and isinstance(check.setting, str):
+                    verify_signature.check(scope, ("checks", name), check.setting, verify_signature.CHECK)
+
+    def _settings(self, scope: Scope, source: records.Source, launches: Sequence[records.Launch]) -> CaseSettings:
+        def whole(section: str, name: str, value: float | str | None, low: int = 0) -> int | None:
+            return None if value is None else scope.whole(value, (section, name), low=low, what="")
+
+        timing, resources = self.job.timing, self.job.resources
+        count = scope.whole(self.job.schedules, ("schedules",), low=1, high=schedules.MOST_SCHEDULES, what="schedules")
+        return CaseSettings(
+            instruments=Instruments(rules.device_checks(scope, self.job.checks, self.job.buffers)),
+            arch=self._named_arch(source),
+            inputs=self.job.inputs,
+            launch_digests="off" if self.job.launch_digests == "off" else None,
+            infeasible="skip" if self.job.infeasible == "skip" else None,
+            agree=tuple(self.job.agree or ()),
+            timing=TimingLoop(
+                whole("timing", "warmup", timing.warmup) or 0,
+                whole("timing", "samples", timing.samples, low=1) or 1,
+                None
+                if timing.limit is None
+                else scope.real(timing.limit, ("timing", "limit"), low=1, above=True, high=_LARGEST_SLOWDOWN),
+            )
+            if timing
+            else None,
+            cost={
+                name: ratio
+                for name, value in (self.job.cost.model_dump(exclude_none=True) if self.job.cost else {}).items()
+                if (ratio := scope.real(value, ("cost", name), low=1, high=_LARGEST_SLOWDOWN)) is not None
+            },
+            resources=ResourceLimits(
+                whole("resources", "registers", resources.registers), whole("resources", "spills", resources.spills)
+            )
+            if resources
+            else None,
+            schedules=schedules.first(count) if count and count > 1 else (),
+            twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
+            known_failing=self._known_failing(scope, launches),
+            retries=self.job.retries or None,
+            on=tuple(dict.fromkeys(self.job.devices)) if "devices" in self.job.model_fields_set else (),
+        )
+
+    def _known_failing(self, scope: Scope, launches: Sequence[records.Launch]) -> KnownFailing | None:
+        """Return the known failure of a case, None for one that the conditions leave out."""
+        known = self.job.known_failing
+        if known is None:
+            return None
+        conditions = [scope.number(one, ("known_failing", "where", at)) for at, one in enumerate(known.where)]
+        if any(value is not None and not value for value in conditions):
+            return None
+        kernel = ""
+        if known.kernel is not None:
+            kernel = spec_launches.launched_kernel(scope, known.kernel, ("known_failing", "kernel"), launches)
+        if known.buffer is not None and known.buffer not in self.job.buffers:
+            text = f"unknown buffer {known.buffer!r}{suggestion(known.buffer, self.job.buffers)}"
+            scope.error(("known_failing", "buffer"), text)
+        return KnownFailing(known.until, known.why, known.failure, known.fault or "", kernel, known.buffer or "")
+
+
+_LARGEST_SLOWDOWN = 1e6
+"""A case that may be slower still is not judged at all."""
+
+
+def _fill_problem(buffer: records.Buffer) -> str | None:
+    """Explain why a fill does not fit its buffer; None if it fits. Only the header of a dump is read."""
+    options = buffer.fill.options if buffer.fill is not None else None
+    path = Path(options.path) if isinstance(options, records.InputFile) else None
+    try:
+        if path is None or path.suffix in (".npy", ".bin") or not inputs.is_dump(str(path)):
+            return inputs.fill_problem(buffer)
+    except OSError as error:
+        return f"{path} cannot be read: {error}"
+    from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and few fills are dumps
+
+    try:
+        header = reader.read_header(path)
+    except GpuregressError as error:
+        return str(error)
+    held, needed = math.prod(header.shape), math.prod(buffer.shape)
+    values = held * len(header.element_type.parts), needed * len(dtypes.parse(buffer.dtype).parts)
+    if values[0] != values[1] and not (header.element_type.name == buffer.dtype and held == needed):
+        shape = ",".join(map(str, header.shape))
+        return f"{path} holds {header.element_type.name} [{shape}]; expected {list(buffer.shape)} of {buffer.dtype}"
+    return None

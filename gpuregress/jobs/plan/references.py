@@ -1,0 +1,191 @@
+"""References of a case: functions of the inputs, files, trusted kernels, and their own rules."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuregress.foundation import dtypes, records
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Rule
+from gpuregress.jobs import inputs
+from gpuregress.jobs.plan import comparison_rules, sources, verify_signature
+from gpuregress.jobs.spec.load import JobFile
+from gpuregress.jobs.spec.models.reference import ReferenceSpec
+from gpuregress.jobs.spec.resolve import data_files, launches
+from gpuregress.jobs.spec.resolve import functions as user_functions
+from gpuregress.jobs.spec.resolve.data_files import FindEarlier
+from gpuregress.jobs.spec.resolve.scope import Scope
+
+if TYPE_CHECKING:
+    from gpuregress.store.dumps.header import Header
+
+
+@dataclass(frozen=True, slots=True)
+class CaseBuffers:
+    """The buffers of one case, and how they are compared.
+
+    Attributes:
+        buffers: the buffers by name.
+        rules: buffer → its own rule.
+        verify: buffer → the job's own function, which decides each comparison of the buffer.
+    """
+
+    buffers: Mapping[str, records.Buffer]
+    rules: Mapping[str, Rule]
+    verify: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseReferences:
+    """The references of one case: functions, files, kernels, and the rules that are their own."""
+
+    functions: Mapping[str, str]
+    files: Mapping[str, str]
+    kernels: Mapping[str, records.ReferenceKernel]
+    rules: Mapping[str, Rule]
+
+
+def case_references(
+    file: JobFile, scope: Scope, facts: sources.SourceFacts | None, case: CaseBuffers, earlier: FindEarlier
+) -> CaseReferences:
+    """Resolve the references of one case.
+
+    Args:
+        file: the job.
+        scope: the case's numbers; errors are reported there.
+        facts: the job's source, None where it is not there.
+        case: its buffers.
+        earlier: finds results of earlier runs.
+    """
+    functions: dict[str, str] = {}
+    files: dict[str, str] = {}
+    kernels: dict[str, records.ReferenceKernel] = {}
+    for name, item in file.job.reference.items():
+        if item.python is not None:
+            path = user_functions.existing(scope, item.python, _key(file, name, "python"))
+            if path:
+                functions[name] = path
+                verify_signature.check(scope, _key(file, name, "python"), path, verify_signature.REFERENCE)
+        elif item.file is not None:
+            found = data_files.resolve(scope, _key(file, name, "file"), item.file, earlier)
+            files |= {name: found.path} if found else {}
+        else:
+            kernel = _kernel(file, scope, facts, case, name)
+            kernels |= {name: kernel} if kernel else {}
+    rules = _rules(file, scope, case)
+    for name, item in file.job.reference.items():
+        rule = rules.get(name, case.rules.get(name, Rule()))
+        if name in files and name in case.buffers and not rule.verify:
+            _check_file(scope, _key(file, name, "file"), files[name], case.buffers[name], rule)
+        _check_twin(scope, item, case, name, rule)
+        if item.improves and name in case.buffers:
+            _check_improves(scope, case.buffers[name], rule)
+    return CaseReferences(functions, files, kernels, rules)
+
+
+def _key(file: JobFile, name: str, form: str) -> Key:
+    is_short = isinstance(file.document.data["reference"][name], str)
+    return ("reference", name) if is_short else ("reference", name, form)
+
+
+def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule: Rule) -> None:
+    """Report a file of another count or precision than its buffer; its values are read by the worker."""
+    as_fill = dataclasses.replace(buffer, fill=records.Fill("file", records.InputFile(path), 0))
+    try:
+        if inputs.is_dump(path):
+            from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and few references are dumps
+
+            header = reader.read_header(Path(path))
+            problem, held = _dump_problem(path, header, buffer), header.element_type.name
+        else:
+            problem, held = inputs.fill_problem(as_fill), inputs.array_dtype(path)
+    except (GpuregressError, OSError) as error:
+        problem, held = str(error), ""
+    if not problem and _is_other_precision(held, buffer.dtype) and not _tolerates(rule):
+        problem = f"{Path(path).name} holds {held} and {buffer.name} is {buffer.dtype}: {_PRECISIONS}"
+    if problem:
+        scope.error(key, problem)
+
+
+_PRECISIONS = "two precisions are not equal to the bit; say how far apart they may be, as compare: {ulp: 2}"
+
+
+def _is_other_precision(one: str, other: str) -> bool:
+    """Tell whether two dtypes hold floats of different widths; "" is an unknown one."""
+    elements = [dtypes.parse(name) for name in (one, other) if name]
+    floats = [[part.scalar.name for part in element.parts if part.scalar.is_float] for element in elements]
+    return len(floats) == 2 and floats[0] != floats[1] and all(floats)
+
+
+def _dump_problem(path: str, header: Header, buffer: records.Buffer) -> str | None:
+    parts = [[part.name for part in element.parts] for element in (header.element_type, dtypes.parse(buffer.dtype))]
+    if parts[0] == parts[1] and math.prod(header.shape) == math.prod(buffer.shape):
+        return None
+    shape = ",".join(map(str, header.shape))
+    return f"{path} holds {header.element_type.name} [{shape}]; {buffer.name} is {buffer.dtype} {list(buffer.shape)}"
+
+
+def _kernel(
+    file: JobFile, scope: Scope, facts: sources.SourceFacts | None, case: CaseBuffers, name: str
+) -> records.ReferenceKernel | None:
+    item = file.job.reference[name]
+    key: Key = ("reference", name, "launches")
+    before = scope.problems.reported
+    written = launches.of_reference(file, scope, case.buffers, name)
+    twin = item.buffer or name
+    if scope.problems.reported == before and twin in case.buffers and not any(twin in one.buffers for one in written):
+        what = "its" if twin == name else f"{name}'s"
+        scope.error(key, f"no launch takes {twin}, so it could not be {what} reference")
+    found = sources.of_reference(file, facts, scope, written, case.buffers, name) if facts is not None else None
+    return records.ReferenceKernel(*found, item.buffer or "") if found is not None else None
+
+
+def _check_twin(scope: Scope, item: ReferenceSpec, case: CaseBuffers, name: str, rule: Rule) -> None:
+    """Report a twin of another shape, or of another precision that is compared to the bit."""
+    if item.buffer is None or rule.verify:
+        return
+    key: Key = ("reference", name, "buffer")
+    buffer, twin = case.buffers.get(name), case.buffers.get(item.buffer)
+    if twin is None and buffer is not None:
+        scope.problems.add(key, f"unknown buffer {item.buffer!r}{suggestion(item.buffer, case.buffers)}")
+    if twin is None or buffer is None:
+        return
+    if twin.shape != buffer.shape:
+        scope.error(key, f"{twin.name} has shape {list(twin.shape)} and {name} {list(buffer.shape)}")
+    parts = [[part.name for part in dtypes.parse(dtype).parts] for dtype in (twin.dtype, buffer.dtype)]
+    if parts[0] != parts[1]:
+        scope.error(key, f"{twin.name} is {twin.dtype} and {name} {buffer.dtype}: their elements have other parts")
+    elif _is_other_precision(twin.dtype, buffer.dtype) and not _tolerates(rule):
+        scope.error(key, f"{twin.name} is {twin.dtype} and {name} {buffer.dtype}: {_PRECISIONS}")
+
+
+def _tolerates(rule: Rule) -> bool:
+    """Whether a rule says how far apart two precisions may be; `ulp: 0` asks for the nearest number."""
+    return rule.ulp is not None or bool(rule.rtol or rule.atol or rule.metric or rule.statistics.given or rule.verify)
+
+
+def _check_improves(scope: Scope, buffer: records.Buffer, rule: Rule) -> None:
+    key: Key = ("reference", buffer.name, "improves")
+    element = dtypes.parse(buffer.dtype)
+    if not all(part.scalar.is_float for part in element.parts):
+        scope.error(key, f"{buffer.name} is {buffer.dtype}: accuracy is counted in ulp, which only floats have")
+    elif rule.order == "any" or rule.key:
+        scope.error(key, f"{buffer.name} is compared in any order: accuracy is that of each element in its place")
+
+
+def _rules(file: JobFile, scope: Scope, case: CaseBuffers) -> dict[str, Rule]:
+    resolved = {}
+    for name, item in file.job.reference.items():
+        if item.compare is not None and name in case.buffers:
+            key: Key = ("reference", name, "compare")
+            resolved[name] = comparison_rules.sound_rule(
+                scope, item.compare, case.buffers[name], key, case.verify.get(name)
+            )
+    return resolved

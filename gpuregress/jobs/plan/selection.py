@@ -1,0 +1,364 @@
+"""Selection of jobs and cases by path, job name, case name or glob."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpuregress.foundation.document import reader
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case
+from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides
+from gpuregress.jobs.plan.kept import plans
+from gpuregress.jobs.revision import Labels
+from gpuregress.jobs.spec.job_files import is_hidden, is_named_as_job, is_read, job_files
+from gpuregress.store.project import Project
+
+_JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t]*(?:#.*)?$""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenJob:
+    """A job without cases, for it has errors.
+
+    Attributes:
+        name: the job's, from its file; unique in the plan.
+        errors: at least one.
+    """
+
+    name: str
+    errors: tuple[JobError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The planned cases, and the jobs with errors.
+
+    Attributes:
+        cases: in the order of their files' names and their parameters.
+        notes: lines that the user should be told.
+        broken: the jobs that are wrong, where the others are wanted nevertheless.
+    """
+
+    cases: tuple[Case, ...]
+    notes: tuple[str, ...] = ()
+    broken: tuple[BrokenJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFilter:
+    """A filter of selected cases.
+
+    Attributes:
+        name_glob: keep only cases whose name, or job's name, it matches; several globs have `|` between them, which no
+            name of a case holds.
+        tags: keep only cases with one of these.
+    """
+
+    name_glob: str | None = None
+    tags: Sequence[str] = ()
+
+    def keeps(self, case: Case) -> bool:
+        """Tell whether a case is kept."""
+        if self.tags and not set(self.tags) & set(case.tags):
+            return False
+        return not self.globs or any(_matches(case, glob) for glob in self.globs)
+
+    @property
+    def globs(self) -> list[str]:
+        """The globs of which a case's name must match one."""
+        return self.name_glob.split("|") if self.name_glob else []
+
+    @property
+    def options(self) -> str:
+        """The options of the command line: `-k GLOB --tag TAG`."""
+        return " ".join([*(f"-k {glob}" for glob in self.globs), *(f"--tag {tag}" for tag in self.tags)])
+
+
+EVERY_CASE, AS_PLANNED = CaseFilter(), CaseOverrides()
+
+
+def make(
+    project: Project,
+    selectors: Sequence[str],
+    filters: CaseFilter = EVERY_CASE,
+    overrides: CaseOverrides = AS_PLANNED,
+    *,
+    keep_going: bool = False,
+) -> Plan:
+    """Plan the selected cases.
+
+    Args:
+        project: where the jobs are.
+        selectors: paths to job files or folders of them, job names, case names, or globs over case names; none: all.
+        filters: keep only some of them.
+        overrides: in place of the jobs' own settings.
+        keep_going: plan the other jobs where one is wrong; `Plan.broken` names it.
+
+    Raises:
+        JobErrors: one of the jobs is wrong, or two have one name; not with `keep_going`.
+        UsageError: a selector names nothing.
+        NothingToDo: nothing is left.
+    """
+    if overrides.repeat is not None and overrides.repeat < 1:
+        raise UsageError(f"--repeat {overrides.repeat}: it must be at least 1")
+    if overrides.timeout is not None and not overrides.timeout > 0:
+        raise UsageError(f"--timeout {overrides.timeout}: it must be more than 0 seconds")
+    jobs = {path: quick_name(path) for path in job_files(project.configs)}
+    meant = _Selection(project, jobs, selectors)
+    wrong = _JobProblems(keep_going=keep_going)
+    if meant.files:
+        wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
+    planned, notes = _planned(meant.files, project, overrides, wrong)
+    if not selectors:
+        wrong.add_no_files(project.configs)
+    wrong.raise_if_any()
+    wrong.add_clashes({Path(case.path): case.job for case in planned})
+    wrong.raise_if_any()
+    planned = [case for case in planned if Path(case.path) not in wrong.errors]
+    chosen = tuple(case for case in planned if meant.takes(case))
+    meant.check_used(planned, {quick_name(path) for path in wrong.errors})
+    kept = tuple(case for case in chosen if filters.keeps(case))
+    broken = wrong.jobs(project, {case.job for case in planned})
+    if not kept and not broken:
+        raise NothingToDo("\n".join([_nothing(project, jobs, filters), *notes]))
+    unused = [glob for glob in filters.globs if not any(_matches(case, glob) for case in chosen)]
+    if kept and unused and not broken:
+        raise NothingToDo(f"no case is left by -k {unused[0]}, beside the other globs: `gpuregress list` shows all")
+    others = {case.job for case in planned} - {case.job for case in kept}  # a job without cases keeps its note
+    remaining_notes = tuple(note for note in notes if note.partition(":")[0] not in others)
+    return Plan(kept, remaining_notes, broken)
+
+
+def of_cases(cases: Sequence[Case]) -> Callable[..., Plan]:
+    """Return a planner, in place of `make`, of cases that are planned already.
+
+    Args:
+        cases: those that it plans where it is asked for them by their names, in this order.
+    """
+    names = tuple(case.name for case in cases)
+
+    def planned(project: Project, selectors: Sequence[str], *arguments: Any, **options: Any) -> Plan:
+        if tuple(selectors) == names:
+            return Plan(tuple(cases))
+        return make(project, selectors, *arguments, **{**options, "keep_going": True})
+
+    return planned
+
+
+def _no_files(configs: Path) -> Iterator[JobError]:
+    """Errors for folders, and links to missing files, that have the name of a job file."""
+    if not configs.is_dir():
+        return
+    paths = (path for path in configs.rglob("*") if is_named_as_job(path.name) and not is_read(path))
+    for path in sorted(path for path in paths if not is_hidden(path.relative_to(configs))):
+        kind = "a folder" if path.is_dir() else "a link to a missing file"
+        yield JobError(path, None, "", f"is {kind}, not a job file")
+
+
+def _below(path: Path, root: Path) -> Path:
+    """The path from the project's root on, where it is below it."""
+    return path.relative_to(root) if path.is_relative_to(root) else path
+
+
+def quick_name(path: Path) -> str:
+    """Return a job's name without parsing its file: its top-level `job:`, else the file's name."""
+    match = _JOB_LINE.search(_text(path))
+    name = next((text for text in match.groups() if text), "") if match else ""
+    return name or path.stem
+
+
+class _JobProblems:
+    """Errors by job file; a clash of names comes first.
+
+    Args:
+        keep_going: of two jobs with one name neither is planned, so both get the error.
+    """
+
+    def __init__(self, *, keep_going: bool) -> None:
+        self.errors: dict[Path, list[JobError]] = {}
+        self._keep_going = keep_going
+
+    def add(self, path: Path, *errors: JobError) -> None:
+        self.errors.setdefault(path, []).extend(errors)
+
+    def add_clashes(self, jobs: dict[Path, str]) -> None:
+        """Report jobs with one name, also up to case: they would write into one folder."""
+        first: dict[str, Path] = {}
+        for path, name in sorted(jobs.items()):
+            other = first.setdefault(name.casefold(), path)
+            if other == path:
+                continue
+            self.add(path, _clash(path, name, other))
+            if self._keep_going:
+                self.add(other, _clash(other, jobs[other], path))
+
+    def add_no_files(self, configs: Path) -> None:
+        for error in _no_files(configs):
+            self.add(error.path, error)
+
+    def add_other(self, path: Path, error: Exception) -> None:
+        """Report an error that is not the job's own; raise it, unless the other jobs are to go on."""
+        if not self._keep_going:
+            raise error
+        reason = str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
+        self.add(path, JobError(path, None, "", f"cannot be planned: {reason}"))
+
+    def raise_if_any(self) -> None:
+        if self.errors and not self._keep_going:
+            raise JobErrors(tuple(error for errors in self.errors.values() for error in errors))
+
+    def jobs(self, project: Project, taken: set[str]) -> tuple[BrokenJob, ...]:
+        """Return the broken jobs by name; two files that name the same job are one."""
+        by_name: dict[str, list[JobError]] = {}
+        for path, errors in self.errors.items():
+            name = quick_name(path)
+            by_name.setdefault(str(_below(path, project.root)) if name in taken else name, []).extend(errors)
+        return tuple(BrokenJob(name, tuple(dict.fromkeys(errors))) for name, errors in sorted(by_name.items()))
+
+
+def _clash(path: Path, name: str, other: Path) -> JobError:
+    message = f"{name!r} is also the name of the job in {other}: every job of a project needs its own"
+    return JobError(path, _job_line(path), "job", message)
+
+
+def _text(path: Path) -> str:
+    """Return the text of a job file; "" if it cannot be read, which planning reports."""
+    try:
+        return reader.content(path).decode("utf-8", errors="replace")
+    except JobErrors:
+        return ""
+
+
+def _job_line(path: Path) -> int | None:
+    text = _text(path)
+    match = _JOB_LINE.search(text)
+    return text.count("\n", 0, match.start()) + 1 if match else None
+
+
+def _planned(
+    files: Iterable[Path], project: Project, overrides: CaseOverrides, wrong: _JobProblems
+) -> tuple[list[Case], list[str]]:
+    """Plan the cases of all files; errors go to `wrong`."""
+    planned: list[Case] = []
+    notes: list[str] = []
+    labels = Labels()
+    for path in files:
+        try:
+            of_job, job_notes = plans.of_job(path, project, overrides, labels)
+        except JobErrors as error:
+            wrong.add(path, *error.errors)
+            continue
+        except Exception as error:  # noqa: BLE001 - also a bug of ours costs this job only, where the others are wanted
+            wrong.add_other(path, error)
+            continue
+        planned += of_job
+        notes += job_notes
+    return planned, notes
+
+
+def _matches(case: Case, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(case.name, pattern) or fnmatch.fnmatchcase(case.job, pattern)
+
+
+def _nothing(project: Project, jobs: dict[Path, str], filters: CaseFilter) -> str:
+    if not jobs:
+        return f"there is no job in {project.configs}: `gpuregress new KERNEL.cu` writes one"
+    return f"no case is left{f' by {filters.options}' if filters.options else ''}: `gpuregress list` shows all"
+
+
+class _Selection:
+    """The selected files and cases.
+
+    Args:
+        project: for paths.
+        jobs: job file → its name.
+        selectors: as the user wrote them.
+    """
+
+    def __init__(self, project: Project, jobs: dict[Path, str], selectors: Sequence[str]) -> None:
+        self._jobs = jobs
+        self._root = project.root
+        self._paths: set[str] = set()
+        self._names: list[str] = []
+        files: list[Path] = []
+        for selector in selectors:
+            given = self._given_files(selector)
+            if given:
+                files += given
+                self._paths.update(str(path) for path in given)
+            else:
+                self._names.append(selector)
+                files += self._named_files(selector, project)
+        self._all = not selectors
+        self.files = tuple(sorted(jobs)) if self._all else tuple(sorted(set(files)))
+
+    def _given_files(self, selector: str) -> list[Path]:
+        """Return the job files at a path; [] if the selector is not a path."""
+        if selector in self._jobs.values():
+            return []
+        try:
+            path = Path(selector).absolute()
+            if path.is_dir():
+                if self._root != path and self._root.is_relative_to(path.resolve()):
+                    raise UsageError(f"{selector} is a folder above the project {self._root}: name one inside it")
+                files = list(job_files(path))
+                if not files:
+                    raise NothingToDo(f"there is no job in {path}")
+                return [self._known(item) for item in files]
+            return [self._known(path)] if path.is_file() else []
+        except (OSError, ValueError):
+            return []
+
+    def _known(self, path: Path) -> Path:
+        """The path as the project's own listing has it."""
+        resolved = path.resolve()
+        return next((known for known in self._jobs if known.resolve() == resolved), resolved)
+
+    def _named_files(self, selector: str, project: Project) -> list[Path]:
+        job = selector.partition("/")[0]
+        files = [path for path, name in self._jobs.items() if name == job]
+        if files:
+            return files
+        if _is_glob(selector):
+            return list(self._jobs)
+        if is_named_as_job(selector):
+            raise UsageError(
+                f"there is no job file {selector}{suggestion(selector, map(str, self._relative(project)))}"
+            )
+        raise UsageError(f"there is no job {job!r}{suggestion(job, self._jobs.values(), there_are='the jobs are')}")
+
+    def _relative(self, project: Project) -> list[Path]:
+        return [path.relative_to(project.root) for path in self._jobs if path.is_relative_to(project.root)]
+
+    def takes(self, case: Case) -> bool:
+        """Tell whether a case is selected."""
+        return self._all or case.path in self._paths or any(self._means(name, case) for name in self._names)
+
+    def _means(self, selector: str, case: Case) -> bool:
+        return selector in (case.name, case.job) or _matches(case, selector)
+
+    def check_used(self, planned: Sequence[Case], wrong: Collection[str]) -> None:
+        """Raise UsageError or NothingToDo for a selector that selects no case, unless its job is wrong.
+
+        Args:
+            planned: the cases of the selected files.
+            wrong: the names of jobs that cannot be planned.
+        """
+        for selector in self._names:
+            if selector.partition("/")[0] in wrong or any(self._means(selector, case) for case in planned):
+                continue
+            if _is_glob(selector):
+                raise NothingToDo(f"no case matches {selector!r}: `gpuregress list` shows all")
+            job = selector.partition("/")[0]
+            names = [case.name for case in planned if case.job == job]
+            raise UsageError(f"there is no case {selector!r}{suggestion(selector, names, there_are='its cases are')}")
+
+
+def _is_glob(selector: str) -> bool:
+    return any(sign in selector for sign in "*?[")

@@ -1,0 +1,153 @@
+"""Loading of a job file: YAML, then validation, with all errors at once.
+
+A part that is wrong is taken out and the rest is judged further, so that an unknown key in line 3 does not hide a block
+of 2048 threads in line 20. Removed parts are remembered, so that their consequences are not reported.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from gpuregress.foundation.document import reader
+from gpuregress.foundation.document.problems import Problems, show
+from gpuregress.foundation.document.reader import Document, Key
+from gpuregress.foundation.errors import JobError, JobErrors
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.jobs.spec import validation_messages
+from gpuregress.jobs.spec.models.job import JobSpec
+
+_AS_WRITTEN = ("job", "revision", "tags")
+# Sections whose entries can be taken out one by one.
+_SECTIONS = (
+    "buffers",
+    "launches",
+    "signature",
+    "constants",
+    "function",
+    "parameters",
+    "where",
+    "compare",
+    "checks",
+    "reference",
+    "verify",
+    "compile",
+    "limits",
+    "timing",
+    "cost",
+    "resources",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A loaded job file.
+
+    Attributes:
+        document: the file, with its lines.
+        model: the job, without what was wrong; None where nothing could be saved.
+        errors: what was wrong.
+        broken: the places that were taken out, as `("buffers", "x")`.
+    """
+
+    document: Document
+    model: JobSpec | None
+    errors: tuple[JobError, ...]
+    broken: frozenset[Key]
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.document.path
+
+    @property
+    def job(self) -> JobSpec:
+        """The model; only for a file that has one."""
+        assert self.model is not None
+        return self.model
+
+    def positions(self, section: str) -> list[int]:
+        """Return the positions in the file of those entries of a list that are valid."""
+        written = self.document.data.get(section) if isinstance(self.document.data, dict) else None
+        count = len(written) if isinstance(written, list) and (section,) not in self.broken else 0
+        return [position for position in range(count) if (section, position) not in self.broken]
+
+    def is_broken(self, *sections: str) -> bool:
+        """Tell whether an invalid part was removed from one of these top-level keys."""
+        return any(key[0] in sections for key in self.broken)
+
+
+def load_file(path: Path) -> JobFile:
+    """Load a job file, without its invalid parts.
+
+    Args:
+        path: the YAML file.
+
+    Raises:
+        JobErrors: it cannot be read, or is no YAML.
+    """
+    return _loaded(reader.read(path, as_written=_AS_WRITTEN))
+
+
+def load_text(text: str, path: Path) -> JobFile:
+    """Load a job from text, as if it were in a file.
+
+    Args:
+        text: YAML.
+        path: of that file, which need not exist: paths in the job are relative to its folder.
+
+    Raises:
+        JobErrors: it is no YAML.
+    """
+    return _loaded(reader.parse(text.encode(), path, as_written=_AS_WRITTEN))
+
+
+def _loaded(document: Document) -> JobFile:
+    if not isinstance(document.data, dict):
+        message = f"is {show(document.data)}: a job is a mapping: job, source, …"
+        raise JobErrors((JobError(document.path, 1, "", message),))
+    try:
+        return JobFile(document, JobSpec.model_validate(document.data), (), frozenset())
+    except ValidationError as error:
+        return _saved(document, error)
+
+
+def _saved(document: Document, error: ValidationError) -> JobFile:
+    problems = Problems(document)
+    data = copy.deepcopy(document.data)
+    broken: set[Key] = set()
+    for item in error.errors(include_url=False):
+        key = validation_messages.key_of(document.data, item)
+        problems.add(key, validation_messages.message_of(item))
+        if item["type"] == "extra_forbidden":
+            _remove(data, key)
+        else:
+            broken.add(key[:2] if key and key[0] in _SECTIONS and len(key) > 1 else key[:1])
+    _remove_all(data, broken)
+    model: JobSpec | None
+    try:
+        model = JobSpec.model_validate({"buffers": {}, "launches": [], **data}, context={"partial": True})
+    except ValidationError:
+        model = None
+    return JobFile(document, model, problems.errors, frozenset(broken))
+
+
+def _remove_all(data: dict[str, Any], broken: Iterable[Key]) -> None:
+    # Lists from their end, so that the positions before stay right.
+    for key in sorted(broken, key=lambda key: key[-1] if isinstance(key[-1], int) else -1, reverse=True):
+        _remove(data, key)
+    if not data.get("parameters", True):
+        del data["parameters"]
+
+
+def _remove(data: Any, key: Key) -> None:
+    for part in key[:-1]:
+        data = data[part] if isinstance(data, list) or part in data else {}  # type: ignore[index] # int for lists
+    if isinstance(data, dict):
+        data.pop(key[-1], None)
+    elif isinstance(key[-1], int) and key[-1] < len(data):
+        del data[key[-1]]

@@ -1,0 +1,69 @@
+"""Models of buffers that kernels read as textures or surfaces."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+
+from gpuregress.foundation.document.problems import show
+from gpuregress.jobs.spec.models.base import Spec
+
+MODES = ("wrap", "clamp", "mirror", "border")
+
+
+def _modes(value: Any) -> list[Any]:
+    """One mode for all axes, or a list of them along x, y, z."""
+    given = value if isinstance(value, list) else [value]
+    wrong = next((mode for mode in given if mode not in MODES), None)
+    if wrong is not None or not given:
+        what = show(wrong) if given else "an empty list"
+        raise ValueError(f"expected one of {', '.join(MODES)}, or a list of them along x, y, z; got {what}")
+    return given
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"expected true or false, got {show(value)}")
+
+
+_MODES_SCHEMA = {
+    "anyOf": [{"enum": list(MODES)}, {"type": "array", "items": {"enum": list(MODES)}, "minItems": 1, "maxItems": 3}]
+}
+
+
+def _surface(value: Any) -> bool | str:
+    if isinstance(value, bool) or value == "layered":
+        return cast("bool | str", value)
+    raise ValueError(f"expected true, false or layered, got {show(value)}")
+
+
+Modes = Annotated[list[str], PlainValidator(_modes), WithJsonSchema(_MODES_SCHEMA)]
+Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
+
+Surface = Annotated[bool | str, PlainValidator(_surface), WithJsonSchema({"enum": [True, False, "layered"]})]
+
+
+class TextureSpec(Spec):
+    """Texture object of a buffer. Kernels get a cudaTextureObject_t in place of a pointer."""
+
+    filter: Literal["point", "linear"] = Field("point", description="linear interpolates between the nearest elements")
+    address: Modes = Field(["clamp"], description="mode for coordinates outside; a list: along x, y, z")
+    normalized: Flag = Field(False, description="coordinates go from 0 to 1 (wrap and mirror need it)")
+    read: Literal["element", "normalized_float"] = Field(
+        "element", description="normalized_float: 8- and 16-bit integers become 0 to 1, or -1 to 1"
+    )
+    kind: Literal["plain", "layered", "cube", "cube-layered"] = Field(
+        "plain", description="layered for tex1DLayered, tex2DLayered; cube for texCubemap, with six faces"
+    )
+    memory: Literal["array", "linear"] = Field(
+        "array", description="array for tex1D, tex2D, tex3D; linear for tex1Dfetch"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _form(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a mapping, such as {{filter: linear}} or {{}}, got {show(value)}")
+        return value

@@ -1,0 +1,239 @@
+"""Field types of the models: expressions, names, limits, paths; each with its JSON Schema."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
+
+from gpuregress.foundation.document import units
+from gpuregress.foundation.document.problems import invalid, show
+from gpuregress.jobs.spec import expressions
+from gpuregress.jobs.spec.models.base import Spec
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>(?:[A-Za-z_]|\{[^{}:]+\})(?:\w|\{[^{}:]+\})*)")
+_NOT_FINITE = {"nan", "inf", "-inf", "+inf", ".nan", ".inf", "-.inf", "+.inf"}
+
+
+def _expression(value: Any) -> int | float | str:
+    if isinstance(value, bool):
+        raise ValueError(f"expected a number or an expression, got {show(value)}")
+    if isinstance(value, str):
+        expressions.parse(value)
+        return value
+    if not isinstance(value, int | float):
+        raise ValueError(f"expected a number or an expression, got {show(value)}")
+    too_long = isinstance(value, int) and abs(value) >= 2**expressions.MAX_BITS
+    if too_long or not math.isfinite(value):
+        raise ValueError(f"expected a finite number of at most {expressions.MAX_BITS} bits, got {str(value)[:40]}")
+    return value
+
+
+class PlainTextSpec(Spec):
+    """Text that is not an expression."""
+
+    text: str = Field(description="taken as it is")
+
+
+class PythonSourceSpec(Spec):
+    """A Python function that returns PTX."""
+
+    python: str
+
+
+def _parameter_value(value: Any) -> int | float | str | PlainTextSpec:
+    """A number, a constant expression, true, false, or any text."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, dict) and list(value) == ["text"] and isinstance(value["text"], str):
+        return PlainTextSpec(text=value["text"])
+    if not isinstance(value, int | float):
+        raise ValueError(f"expected a number, text, true, false or {{text: …}}, got {show(value)}")
+    return _expression(value)
+
+
+def _literal(value: Any) -> int | float | str | bool:
+    """An expression, true, false, or one of nan, inf, -inf."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
+    if isinstance(value, str) and value.strip().lower() in _NOT_FINITE:
+        return float(value.strip().lower().replace(".", ""))
+    return _expression(value)
+
+
+def _literals(value: Any) -> Any:
+    if isinstance(value, list):
+        if not value:
+            raise ValueError("expected a value, got an empty list")
+        return [_literal(item) for item in value]
+    return _literal(value)
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(f"{invalid('name', value)}; expected a letter or _, then letters, digits and _, at most 64")
+    return value
+
+
+def _parameter_name(value: Any) -> str:
+    if value in expressions.RESERVED:
+        raise ValueError(f"reserved name {value!r}: expressions use it; choose another name")
+    return _name(value)
+
+
+def _function(value: Any) -> str:
+    if not isinstance(value, str) or not _FUNCTION.fullmatch(value):
+        raise ValueError(f"expected path.py:function, such as reference.py:block_sums, got {show(value)}")
+    return value
+
+
+def _constant(value: Any) -> int | float | str | bool | PlainTextSpec | None:
+    """A number, an expression, true, false, null, or {text: …}."""
+    if value is None:
+        return None
+    if isinstance(value, dict) and list(value) == ["text"] and isinstance(value["text"], str):
+        return PlainTextSpec(text=value["text"])
+    if isinstance(value, dict):
+        raise ValueError(f"expected a number, an expression, true, false or {{text: …}}, got {show(value)}")
+    try:
+        return _literal(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; other text is written {{text: {value}}}" if isinstance(value, str) else str(error)
+        ) from None
+
+
+def _source(value: Any) -> str | PythonSourceSpec:
+    if isinstance(value, dict):
+        if list(value) != ["python"]:
+            raise ValueError(f"expected a file, or {{python: build.py:function}}, got {show(value)}")
+        return PythonSourceSpec(python=_function(value["python"]))
+    return _text(value)
+
+
+def _row(value: Any) -> str:
+    """The number of a row as text: a key of YAML is always text."""
+    expressions.parse(str(value))
+    return str(value)
+
+
+def _code(value: Any) -> int:
+    """A status code: a key of YAML is always text; hexadecimal is common."""
+    try:
+        return int(str(value), 0)
+    except ValueError:
+        raise ValueError(f"expected a whole number as the code, such as 3 or 0x23, got {show(value)}") from None
+
+
+def _seconds(value: Any) -> float:
+    return units.seconds(value)
+
+
+def _size(value: Any) -> int:
+    return units.size(value)
+
+
+def _text(value: Any) -> str:
+    """Text; a number is taken as it would be written."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"expected text, got {show(value)}")
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    return value
+
+
+_EXPRESSION = {
+    "type": "string",
+    "pattern": r"""^([A-Za-z0-9_+\-*/%<>=!(),.\s]|"[^"]*"|'[^']*')*[A-Za-z0-9_)"'][A-Za-z0-9_+\-*/%<>=!(),.\s]*$""",
+}
+NUMBER_SCHEMA = {
+    "$comment": "expression",
+    "anyOf": [{"type": "number"}, _EXPRESSION],
+    "description": f"a number or an expression: {expressions.ALLOWED}",
+}
+NAME_SCHEMA = {"$comment": "name", "type": "string", "pattern": f"^{_NAME.pattern}$"}
+LITERAL_SCHEMA: dict[str, Any] = {
+    "$comment": "expression, `true`, `false`, `nan` or `inf`",
+    "anyOf": [{"type": "number"}, _EXPRESSION, {"type": "boolean"}],
+}
+_FUNCTION_SCHEMA = {"$comment": "`module.py:function`", "type": "string", "pattern": rf"^{_FUNCTION.pattern}$"}
+_TEXT_SCHEMA = {"$comment": "text", "anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "number"}]}
+
+
+TEXT_MAPPING_SCHEMA = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+def _amount_schema(title: str, names: Iterable[str]) -> dict[str, Any]:
+    """A number above 0, or one with a unit."""
+    pattern = rf"^\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*({'|'.join(names)})\s*$"
+    options = [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": pattern}]
+    return {"$comment": title, "anyOf": options}
+
+
+Expr = Annotated[int | float | str, PlainValidator(_expression), WithJsonSchema(NUMBER_SCHEMA)]
+LiteralValue = Annotated[int | float | str | bool, PlainValidator(_literal), WithJsonSchema(LITERAL_SCHEMA)]
+LiteralValues = Annotated[
+    int | float | str | bool | list[int | float | str | bool],
+    PlainValidator(_literals),
+    WithJsonSchema({"anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]}),
+]
+ParameterValue = Annotated[
+    int | float | str | bool | PlainTextSpec,
+    PlainValidator(_parameter_value),
+    WithJsonSchema(
+        {
+            "$comment": "expression, text, `true`, `false` or `{text: …}`",
+            "anyOf": [*({"type": kind} for kind in ("number", "string", "boolean")), TEXT_MAPPING_SCHEMA],
+        }
+    ),
+]
+Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(NAME_SCHEMA)]
+ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(NAME_SCHEMA)]
+StatusCode = Annotated[
+    int,
+    PlainValidator(_code),
+    WithJsonSchema({"$comment": "whole number", "type": "string", "pattern": r"^[-+]?([0-9]+|0[xX][0-9a-fA-F]+)$"}),
+]
+RowNumber = Annotated[str, PlainValidator(_row), WithJsonSchema(_EXPRESSION)]
+FunctionPath = Annotated[str, PlainValidator(_function), WithJsonSchema(_FUNCTION_SCHEMA)]
+Seconds = Annotated[
+    float, PlainValidator(_seconds), WithJsonSchema(_amount_schema("seconds, or a time as `2min`", units.SECONDS))
+]
+Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_amount_schema("bytes, or a size as `4GiB`", units.BYTES))]
+Text = Annotated[str, PlainValidator(_text), WithJsonSchema(_TEXT_SCHEMA)]
+_PYTHON_SOURCE_SCHEMA = {
+    "type": "object",
+    "properties": {"python": _FUNCTION_SCHEMA},
+    "required": ["python"],
+    "additionalProperties": False,
+}
+SourceText = Annotated[
+    str | PythonSourceSpec,
+    PlainValidator(_source),
+    WithJsonSchema(
+        {"$comment": "a file, or `{python: build.py:function}`", "anyOf": [_TEXT_SCHEMA, _PYTHON_SOURCE_SCHEMA]}
+    ),
+]
+Constant = Annotated[
+    int | float | str | bool | PlainTextSpec | None,
+    PlainValidator(_constant),
+    WithJsonSchema(
+        {
+            "$comment": "expression, `true`, `false`, `null` or `{text: …}`",
+            "anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "null"}, TEXT_MAPPING_SCHEMA],
+        }
+    ),
+]

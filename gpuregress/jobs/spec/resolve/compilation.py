@@ -1,0 +1,158 @@
+"""Resolution of a compilation: options, folders, macros and architecture of one case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu import architecture_names as architectures
+from gpuregress.jobs.spec import templates
+from gpuregress.jobs.spec.expressions import Value
+from gpuregress.jobs.spec.models.compilation import CompileSpec, MacroGroupSpec
+from gpuregress.jobs.spec.models.values import PlainTextSpec
+from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.toolchain.headers import header_macros
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_OWNED = {
+    "-arch": "compile.arch",
+    "--gpu-architecture": "compile.arch",
+    "-I": "compile.include",
+    "--include-path": "compile.include",
+    "-D": "compile.defines",
+    "--define-macro": "compile.defines",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompileSettings:
+    """A compilation with its parameters filled in.
+
+    Attributes:
+        options: handed to NVRTC.
+        include: folders, as the job names them.
+        defines: macro → its text.
+        contract: `pinned` or `native`.
+        arch: `sm_90`.
+        card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
+        host_code: `blank` or `keep`.
+    """
+
+    options: tuple[str, ...]
+    include: tuple[str, ...]
+    defines: Mapping[str, str]
+    contract: Literal["pinned", "native"]
+    arch: str
+    card: str = ""
+    host_code: Literal["blank", "keep"] = "blank"
+
+
+def compile_settings(scope: Scope, given: CompileSpec, key: Key, card: str | None = None) -> CompileSettings | None:
+    """Fill the parameters of a case into a compilation; None if it is invalid, which is reported.
+
+    Args:
+        scope: the case's values.
+        given: as the job has it.
+        key: its key.
+        card: the job's, for which is compiled where no architecture is given.
+    """
+    before = scope.problems.reported
+    options = [_option(scope, text, (*key, "options", at)) for at, text in enumerate(given.options)]
+    folders = [scope.text(text, (*key, "include", at)) for at, text in enumerate(given.include)]
+    defines: dict[str, str] = {}
+    for position, group in enumerate(given.defines.groups):
+        macros = _macros(scope, group, (*key, "defines"), position)
+        _check_names(scope, macros, group, (*key, "defines"))
+        defines |= macros
+    arch = card if card and "arch" not in given.model_fields_set else _architecture(scope, given.arch, (*key, "arch"))
+    if arch is not None:
+        check_card(scope, arch, (*key, "arch"), card)
+    if scope.problems.reported > before or arch is None:
+        return None
+    include = tuple(text for text in folders if text is not None)
+    given_options = tuple(filter(None, options))
+    return CompileSettings(given_options, include, defines, given.contract, arch, card or "", given.host_code)
+
+
+def _option(scope: Scope, text: str, key: Key) -> str:
+    """Fill an option in; "" where a parameter leaves none."""
+    option = scope.text(text, key)
+    if option is None or (not option.strip() and option != text):
+        return ""
+    owner = next((owner for flag, owner in _OWNED.items() if _is_flag(option, flag)), None)
+    if not option.startswith("-"):
+        scope.error(key, f"invalid option {option!r}: it must begin with -", text)
+    elif owner:
+        scope.error(key, f"{option!r} is set by gpuregress: use {owner}", text)
+    return option
+
+
+def _is_flag(option: str, flag: str) -> bool:
+    return option == flag or option.startswith(f"{flag}=") or (len(flag) == 2 and option.startswith(flag))
+
+
+def _macros(scope: Scope, group: MacroGroupSpec, key: Key, position: int) -> dict[str, str]:
+    if not group.parameter:
+        filled = {name: _macro(scope, value, (*key, name)) for name, value in group.given.items()}
+        return {name: text for name, text in filled.items() if text is not None}
+    if group.parameter == "all":
+        if not scope.parameters:
+            scope.error(key, "all: the job has no parameters")
+        return {name: macro_text(value) for name, value in scope.parameters.items()}
+    if group.parameter not in scope.parameters:
+        hint = suggestion(group.parameter, scope.parameters)
+        scope.error(
+            (*key, position), f"unknown parameter {group.parameter!r}{hint}; others are written {{NAME: value}}"
+        )
+        return {}
+    return {group.parameter: macro_text(scope.parameters[group.parameter])}
+
+
+def _macro(scope: Scope, value: float | str | PlainTextSpec, key: Key) -> str | None:
+    if isinstance(value, PlainTextSpec):
+        return scope.text(value.text, key)
+    if isinstance(value, str) and _WORD.fullmatch(value) and value not in (*scope.parameters, "true", "false", "seed"):
+        hint = suggestion(value, scope.parameters)
+        wanted = f"a macro that stands for this word is written {{text: {value}}}"
+        scope.error(key, f"cannot evaluate {value!r}: unknown parameter {value!r}{hint}; {wanted}", value)
+        return None
+    number = scope.value(value, key)
+    return None if number is None else macro_text(number)
+
+
+def macro_text(value: Value) -> str:
+    """Write a value as a macro has it: a boolean is 1 or 0, so that `#if` takes it; text is as it is."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return value if isinstance(value, str) else repr(value)
+
+
+def _check_names(scope: Scope, macros: Mapping[str, str], group: MacroGroupSpec, key: Key) -> None:
+    """Refuse macros with names that CUDA's own headers use."""
+    for name, value in macros.items():
+        if header_macros.breaks_headers(name, value):
+            own = f"rename the parameter {name}" if group.parameter else "give the macro another name"
+            own += ", or list the parameters that are macros" if group.parameter == "all" else ""
+            text = f"a macro called {name} breaks the compiler's own headers, which use that name: {own}"
+            scope.error(key if group.parameter else (*key, name), text)
+
+
+def check_card(scope: Scope, arch: str, key: Key, card: str | None) -> None:
+    """Refuse a program that the job's card, if it names one, cannot run."""
+    if card and architectures.number(arch) > architectures.number(card):
+        scope.error(
+            key, f"a program for {arch} does not run on the job's card, {card}: leave `arch` or `card` out", arch
+        )
+
+
+def _architecture(scope: Scope, text: str, key: Key) -> str | None:
+    arch = scope.text(text, key, strict=True)
+    problem = architectures.problem(arch) if arch is not None and templates.is_template(text) else None
+    if problem:
+        scope.error(key, problem, text)
+        return None
+    return arch

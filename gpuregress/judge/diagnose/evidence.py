@@ -1,0 +1,254 @@
+"""Evidence of a difference: the differing elements, their indices, and their context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.dtypes import ElementType, Part
+from gpuregress.foundation.numeric import ordinals
+from gpuregress.foundation.records import Finding, Launch
+from gpuregress.judge.diagnose.thread_mapping import Indices, ThreadMapping, fitting_mapping
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+DENSE = 0.95
+"""The share of differing elements from which on a whole area counts as differing."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows of a buffer that break its rule.
+
+    Attributes:
+        element_type: of the buffer.
+        shape: elements along each axis.
+        indices: of the rows, ascending.
+        expected: the expected rows, `element_type.storage`, one dimension.
+        actual: the actual rows.
+        launch: the one that writes the buffer, if known.
+        poison: the bytes that fill an output before the launch, repeated; b"" without poison.
+        unset: the byte that fills shared memory before each block, repeated; b"" if unknown.
+        whole_expected: the whole expected buffer, flat, if it is small.
+        whole_actual: the whole actual buffer, flat.
+        inputs: buffer name → its contents before the launch, flat, as numbers.
+        of: number of rows that differ, if these are a sample with the first and the last; 0: these are all.
+    """
+
+    element_type: ElementType
+    shape: tuple[int, ...]
+    indices: Indices
+    expected: Array
+    actual: Array
+    launch: Launch | None = None
+    poison: bytes = b""
+    unset: bytes = b""
+    whole_expected: Array | None = None
+    whole_actual: Array | None = None
+    inputs: Mapping[str, Array] = field(default_factory=dict)
+    of: int = 0
+
+    @property
+    def total(self) -> int:
+        """Elements in the buffer."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def count(self) -> int:
+        """Rows in the evidence."""
+        return len(self.indices)
+
+    @property
+    def differing(self) -> int:
+        """Elements that differ, in the evidence or not."""
+        return self.of or self.count
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the evidence is a sample of the elements that differ."""
+        return self.differing > self.count
+
+    def fills(self, counts: Indices, sizes: Indices) -> bool:
+        """Tell whether the differing elements fill the areas that they touch.
+
+        Args:
+            counts: rows of the evidence in each area.
+            sizes: elements of each area.
+        """
+        if self.is_sample:
+            return self.differing >= DENSE * int(sizes.sum())
+        return bool((counts >= DENSE * sizes).all())
+
+    @cached_property
+    def mapping(self) -> ThreadMapping | None:
+        """The mapping of elements to blocks and threads, if the launch determines it."""
+        return fitting_mapping(self.launch, self.shape) if self.launch else None
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The parts in which any of the rows differ, each with only those rows."""
+        columns = []
+        for position, (part, e, a) in enumerate(self.element_type.column_pairs(self.expected, self.actual)):
+            rows = np.flatnonzero(_differs(e, a, part))
+            if rows.size:
+                columns.append(Column(self, part, position, self.indices[rows], e[rows], a[rows]))
+        return tuple(columns)
+
+
+def _differs(expected: Array, actual: Array, part: Part) -> Mask:
+    different = ordinals.bits(expected, part.scalar) != ordinals.bits(actual, part.scalar)
+    both_nan = ordinals.is_nan(expected, part.scalar) & ordinals.is_nan(actual, part.scalar)
+    return np.asarray(different & ~both_nan)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One part of the rows that differ in it.
+
+    Attributes:
+        evidence: of the whole elements.
+        part: the part.
+        position: of the part in the element type.
+        indices: the rows' indices in the buffer.
+        expected: the part's storage dtype.
+        actual: the same.
+    """
+
+    evidence: Evidence
+    part: Part
+    position: int
+    indices: Indices
+    expected: Array
+    actual: Array
+
+    @property
+    def count(self) -> int:
+        """Rows that differ in this part."""
+        return len(self.indices)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the part is a floating-point number."""
+        return self.part.scalar.is_float
+
+    @cached_property
+    def e(self) -> Floats:
+        """The expected side as float64."""
+        return self._numbers(self.expected)
+
+    @cached_property
+    def a(self) -> Floats:
+        """The actual side as float64."""
+        return self._numbers(self.actual)
+
+    def _numbers(self, column: Array) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return dtypes.to_float(column, self.part.scalar).astype(np.float64)
+
+    @cached_property
+    def finite(self) -> Mask:
+        """Mask of rows that are finite on both sides."""
+        return np.isfinite(self.e) & np.isfinite(self.a)
+
+    @cached_property
+    def xor(self) -> npt.NDArray[np.uint64]:
+        """The bits in which the sides differ."""
+        scalar = self.part.scalar
+        mixed: npt.NDArray[np.uint64] = (
+            ordinals.bits(self.expected, scalar) ^ ordinals.bits(self.actual, scalar)
+        ).astype(np.uint64)
+        return mixed
+
+    @cached_property
+    def steps(self) -> npt.NDArray[np.uint64]:
+        """Steps between floats; the difference for integers."""
+        scalar = self.part.scalar
+        if self.is_float:
+            return ordinals.ulps(self.expected, self.actual, scalar)
+        return ordinals.distance(ordinals.keys(self.expected, scalar), ordinals.keys(self.actual, scalar))
+
+    @property
+    def epsilon(self) -> float:
+        """The relative step of the part's floats at 1; 0 for integers."""
+        return {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}.get(
+            self.part.scalar.name, 0.0
+        )
+
+    @property
+    def whole_expected(self) -> Array | None:
+        """This part of the whole expected buffer, if it is small."""
+        return self._whole(self.evidence.whole_expected)
+
+    @property
+    def whole_actual(self) -> Array | None:
+        """This part of the whole actual buffer, if it is small."""
+        return self._whole(self.evidence.whole_actual)
+
+    def usable(self, mask: Mask, share: float) -> tuple[Floats, Floats] | None:
+        """Both sides where the mask is set; None if too few rows or values remain to see a constant relation.
+
+        Args:
+            mask: of the rows.
+            share: the smallest share of rows that must remain.
+        """
+        e, a = self.e[mask], self.a[mask]
+        if len(e) < (3 if self.is_float else 4) or len(e) < share * self.count or (e == e[0]).all():
+            return None
+        return e, a
+
+    def _whole(self, array: Array | None) -> Array | None:
+        """This part of a whole buffer, if it is small."""
+        return None if array is None else self.evidence.element_type.columns(array)[self.position]
+
+
+Pattern = Callable[[Evidence], Finding | None]
+
+
+def per_part(test: Callable[[Column], Finding | None]) -> Pattern:
+    """Make a pattern of elements from one of a single part: the part's finding that explains the most rows."""
+
+    def pattern(evidence: Evidence) -> Finding | None:
+        best: Finding | None = None
+        for column in evidence.columns:
+            finding = test(column)
+            if finding is None:
+                continue
+            weight = finding.weight * column.count / evidence.count
+            name = f"{column.part.name}: " if column.part.name else ""
+            if best is None or weight > best.weight:
+                best = Finding(finding.pattern, name + finding.message, weight)
+        return best
+
+    return pattern
+
+
+def share(count: int, of: int) -> str:
+    """Format a share as counts, `all 312` or `3 of 312`: a percentage could round to nothing."""
+    return f"all {of}" if count == of else f"{count} of {of}"
+
+
+def differing(count: int, of: int, verbs: str) -> str:
+    """Format the subject of a sentence: `all 312 differing elements are`, `the one differing element is`.
+
+    Args:
+        count: elements.
+        of: elements that differ.
+        verbs: for one and for several, as `is|are`.
+    """
+    one, several = verbs.split("|")
+    return (
+        f"the one differing element {one}" if count == of == 1 else f"{share(count, of)} differing elements {several}"
+    )
+
+
+def listed(numbers: Array, most: int = 6) -> str:
+    """Format the first few numbers and the count of the others: `3, 7, 9 and 4 more`."""
+    values = [str(int(number)) for number in numbers[:most]]
+    return ", ".join(values) + (f" and {len(numbers) - most} more" if len(numbers) > most else "")

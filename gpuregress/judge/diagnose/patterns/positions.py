@@ -1,0 +1,195 @@
+"""Patterns of indices: tails, blocks, lanes, strides, rows, tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Finding
+from gpuregress.judge.diagnose.evidence import DENSE, Evidence, Mask, listed, share
+from gpuregress.judge.diagnose.thread_mapping import WARP, Indices
+
+
+def _is_everything(evidence: Evidence) -> bool:
+    return evidence.differing >= DENSE * evidence.total
+
+
+def tail(evidence: Evidence) -> Finding | None:
+    """From one element on to the end, 95 % dense; two elements, or one of a hundred."""
+    first = int(evidence.indices[0])
+    length = evidence.total - first
+    if evidence.indices[-1] != evidence.total - 1 or _is_everything(evidence) or evidence.differing < DENSE * length:
+        return None
+    if length < 2 and evidence.total < 100:
+        return None
+    message = f"the tail: {share(evidence.differing, length)} elements from {first} to the end differ, and none before"
+    return Finding("tail", message + _last_block(evidence, first))
+
+
+def _last_block(evidence: Evidence, first: int) -> str:
+    mapping = evidence.mapping
+    if mapping is None or mapping.kind != "thread" or first % mapping.threads:
+        return ""
+    length, block = evidence.total - first, first // mapping.threads
+    if length < mapping.threads:
+        return f": exactly the last, partial block ({block}, {length} of {mapping.threads} threads)"
+    return f": from block {block} on"
+
+
+def stretch(evidence: Evidence) -> Finding | None:
+    """One run of four elements or more that does not reach the end: 95 % dense, unbroken where it is over a half."""
+    first, last = int(evidence.indices[0]), int(evidence.indices[-1])
+    length = last - first + 1
+    if evidence.count < 4 or last == evidence.total - 1 or _is_everything(evidence):
+        return None
+    if evidence.differing < DENSE * length or (2 * length > evidence.total and evidence.differing < length):
+        return None
+    what = "the first elements" if first == 0 else "one stretch"
+    message = f"{what}: {share(evidence.differing, length)} elements from {first} to {last} differ"
+    mapping = evidence.mapping
+    if mapping is not None:
+        blocks = np.unique(mapping.block_of(evidence.indices))
+        message += f" (block{'s' if len(blocks) > 1 else ''} {listed(blocks)})"
+    return Finding("stretch", message)
+
+
+def whole_blocks(evidence: Evidence) -> Finding | None:
+    """Every touched block differs to 95 %, and other blocks not at all; eight elements."""
+    mapping = evidence.mapping
+    if mapping is None or mapping.per_block < 2 or mapping.blocks < 2 or evidence.count < 8 or _is_everything(evidence):
+        return None
+    blocks, counts = np.unique(mapping.block_of(evidence.indices), return_counts=True)
+    sizes = _block_sizes(evidence, blocks)
+    if not evidence.fills(counts, sizes) or len(blocks) >= mapping.blocks:
+        return None
+    message = (
+        f"whole blocks: {listed(blocks)} of {mapping.blocks}, {share(evidence.differing, int(sizes.sum()))} elements"
+    )
+    return Finding("blocks", message)
+
+
+def _block_sizes(evidence: Evidence, blocks: Indices) -> Indices:
+    """Count the elements of the buffer in each block."""
+    mapping = evidence.mapping
+    assert mapping is not None
+    if mapping.kind != "tile":
+        return np.minimum(mapping.per_block, evidence.total - blocks * mapping.per_block)
+    rows = evidence.total // mapping.width
+    high = np.minimum(mapping.tile[0], rows - blocks // mapping.across * mapping.tile[0])
+    wide = np.minimum(mapping.tile[1], mapping.width - blocks % mapping.across * mapping.tile[1])
+    return np.asarray(high * wide)
+
+
+def thread(evidence: Evidence) -> Finding | None:
+    """The same thread, lane or warp of every block: four elements in two blocks, eight for a lane or a warp."""
+    mapping = evidence.mapping
+    if mapping is None or evidence.count < 4 or mapping.threads < WARP or _is_everything(evidence):
+        return None
+    threads = mapping.thread_of(evidence.indices)
+    if threads is None:
+        return None
+    blocks = len(np.unique(mapping.block_of(evidence.indices)))
+    distinct, lanes, warps = np.unique(threads), np.unique(threads % WARP), np.unique(threads // WARP)
+    where = f"in {blocks} of {mapping.blocks} blocks"
+    if len(distinct) == 1 and blocks > 1:
+        number = int(distinct[0])
+        return Finding("thread", f"one thread of each block: thread {number} (lane {number % WARP}), {where}")
+    if evidence.count < 8:
+        return None
+    if len(lanes) == 1:
+        return Finding("lane", f"one lane of each warp: lane {lanes[0]}, {len(warps)} warps, {where}")
+    if len(warps) == 1 and mapping.threads > WARP and blocks > 1:
+        return Finding("warp", f"one warp of each block: warp {warps[0]}, {where}")
+    if len(distinct) <= mapping.threads // 8 and blocks > 1 and evidence.differing >= 0.9 * len(distinct) * blocks:
+        return Finding("thread", f"the same {len(distinct)} threads of each block: {listed(distinct)}, {where}")
+    return None
+
+
+def stride(evidence: Evidence) -> Finding | None:
+    """Every k-th element: at least five, and 90 % of the multiples between the first and the last."""
+    if evidence.count < 5:
+        return None
+    step = int(np.gcd.reduce(np.diff(evidence.indices)))
+    first, last = int(evidence.indices[0]), int(evidence.indices[-1])
+    multiples = (last - first) // step + 1
+    if step < 2 or evidence.differing < 0.9 * multiples:
+        return None
+    message = f"every {_nth(step)} element: {share(evidence.differing, multiples)} from {first} to {last}"
+    return Finding("stride", message)
+
+
+def _nth(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """The differing elements of a buffer as a matrix, all axes but the last as its rows."""
+
+    evidence: Evidence
+    row: Indices
+    column: Indices
+    height: int
+    width: int
+
+    @property
+    def on_border(self) -> Mask:
+        """Elements of the first and last rows and columns."""
+        rows = (self.row == 0) | (self.row == self.height - 1)
+        return np.asarray(rows | (self.column == 0) | (self.column == self.width - 1))
+
+
+def rows_and_columns(evidence: Evidence) -> Finding | None:
+    """Whole rows or columns, the border, all but it, the diagonal or one tile of a buffer with two axes or more."""
+    if len(evidence.shape) < 2 or evidence.count < 4 or _is_everything(evidence) or 1 in evidence.shape[-1:]:
+        return None
+    width = evidence.shape[-1]
+    matrix = _Matrix(evidence, evidence.indices // width, evidence.indices % width, evidence.total // width, width)
+    return (
+        _lines(evidence, matrix.row, "row", width, matrix.height)
+        or _lines(evidence, matrix.column, "column", matrix.height, width)
+        or _border_or_interior(matrix)
+        or _diagonal(matrix)
+        or _tile(matrix)
+    )
+
+
+def _lines(evidence: Evidence, numbers: Indices, name: str, length: int, of: int) -> Finding | None:
+    lines, counts = np.unique(numbers, return_counts=True)
+    if 2 * len(lines) > of or length < 2 or not evidence.fills(counts, np.full(len(lines), length)):
+        return None
+    which = f"one {name}: {lines[0]}" if len(lines) == 1 else f"whole {name}s: {listed(lines)}"
+    return Finding(name, f"{which} of {of}, {share(evidence.differing, len(lines) * length)} elements")
+
+
+def _border_or_interior(matrix: _Matrix) -> Finding | None:
+    differing, on_border = matrix.evidence.differing, matrix.on_border
+    around, inside = 2 * (matrix.height + matrix.width) - 4, (matrix.height - 2) * (matrix.width - 2)
+    if matrix.height < 4 or matrix.width < 4:
+        return None
+    if on_border.all() and differing >= 0.9 * around:
+        text = f"the border: {share(differing, around)} elements of the first and last rows and columns"
+        return Finding("border", text)
+    if not on_border.any() and differing >= DENSE * inside:
+        text = f"all but the border: {share(differing, inside)} elements inside of it, and none on it"
+        return Finding("interior", text)
+    return None
+
+
+def _diagonal(matrix: _Matrix) -> Finding | None:
+    length, differing = min(matrix.height, matrix.width), matrix.evidence.differing
+    if not (matrix.row == matrix.column).all() or differing < 0.9 * length:
+        return None
+    return Finding("diagonal", f"the diagonal: {share(differing, length)} elements")
+
+
+def _tile(matrix: _Matrix) -> Finding | None:
+    differing = matrix.evidence.differing
+    (top, bottom), (left, right) = ((int(axis.min()), int(axis.max())) for axis in (matrix.row, matrix.column))
+    high, wide = bottom - top + 1, right - left + 1
+    is_half = high * wide > matrix.height * matrix.width // 2
+    if min(high, wide) < 2 or differing < max(9, DENSE * high * wide) or is_half:
+        return None
+    which = share(differing, high * wide)
+    return Finding("tile", f"one tile: rows {top} to {bottom}, columns {left} to {right}, {which} elements")

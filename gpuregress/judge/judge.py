@@ -1,0 +1,85 @@
+"""Verdict on a case's outcome: all its comparisons, overwritten inputs, known rejections."""
+
+from __future__ import annotations
+
+import dataclasses
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted
+from gpuregress.foundation.numeric import float_environment
+from gpuregress.foundation.records import Case, Outcome, Program, Verdict
+from gpuregress.judge import overwritten_inputs, verdict, write_coverage
+from gpuregress.judge import variants as variant_runs
+from gpuregress.judge.accepted import AcceptedDumps, made_of
+from gpuregress.judge.case_comparisons import CaseComparisons
+from gpuregress.judge.launches import first_wrong
+from gpuregress.judge.timing import comparison, costs
+from gpuregress.judge.user_code import UserCodeProcess
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges outcomes.
+
+    Args:
+        accepted: the accepted dumps.
+        rejected: case, buffer and digest of raw bytes that somebody rejected → who, when and why, in words.
+        user: the process for the user's functions; None: this one.
+        timed_cases: the cases of the run with `timing:`.
+    """
+
+    accepted: AcceptedDumps
+    rejected: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    user: UserCodeProcess | None = None
+    timed_cases: int = 1
+
+    @float_environment.default()
+    def verdict(self, case: Case, programs: Sequence[Program], outcome: Outcome) -> Verdict:
+        """Judge a case that a worker ran; an error during a comparison gives a verdict, too."""
+        try:
+            accepted = self.accepted.baseline(case)
+            is_done = outcome.state == "done"
+            of_case = CaseComparisons(case, outcome, accepted, self.user)
+            comparisons = write_coverage.without_poison(of_case.by_buffer(), outcome) if is_done else {}
+            comparisons = first_wrong.added(case, programs, outcome, accepted, comparisons)
+            for name, overwritten in overwritten_inputs.comparisons(case, programs, outcome).items():
+                comparisons.setdefault(name, []).append(overwritten)
+            variants = variant_runs.verdicts(case, outcome, self.user)
+            for failure in variant_runs.failures(case, outcome, variants):
+                comparisons.setdefault(failure.buffer, []).append(failure)
+            provenance = made_of(case, outcome, programs)
+            timing = comparison.compare(case, outcome, accepted, provenance, tests=max(1, self.timed_cases))
+            counted = costs.compare(case, outcome, accepted)
+            decided = verdict.decide(
+                case, outcome, accepted, comparisons, made_of=provenance, timing=timing, costs=counted
+            )
+            decided = dataclasses.replace(decided, variants=variants) if variants else decided
+            decided = dataclasses.replace(decided, notes=(*decided.notes, *of_case.notes()))
+        except Interrupted:
+            raise
+        except GpuregressError as error:
+            return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
+        except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
+            return _internal_error(case, outcome, error)
+        return self._with_rejections(write_coverage.reported(decided, case, outcome))
+
+    def _with_rejections(self, decided: Verdict) -> Verdict:
+        """The verdict with a note for each buffer whose bytes somebody rejected before."""
+        dumps = decided.outcome.dumps if decided.outcome is not None else ()
+        digests = {dump.buffer: dump.digest for dump in dumps}
+        notes = [
+            f"{buffer.name}: known to be bad: {rejection}"
+            for buffer in decided.buffers
+            if buffer.status == "differ"
+            and (rejection := self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, ""))))
+        ]
+        return dataclasses.replace(decided, notes=(*decided.notes, *notes)) if notes else decided
+
+
+def _internal_error(case: Case, outcome: Outcome, error: Exception) -> Verdict:
+    reason = HarnessError(f"an error inside gpuregress while comparing: {type(error).__name__}: {error}")
+    observed = dataclasses.replace(outcome.observations, traceback=traceback.format_exc())
+    outcome = dataclasses.replace(outcome, observations=observed)
+    return dataclasses.replace(verdict.failed(case, reason), outcome=outcome, seconds=outcome.seconds)

@@ -1,0 +1,246 @@
+"""Backward slice over the launches of a case, from a buffer that differs to the launch to blame.
+
+A buffer is followed back to the launch after which it began to differ. If a buffer that this launch, or a later one
+that writes the same buffer, reads had differed before it, that one is followed back in turn. A launch whose inputs were
+all the same is to blame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, Launch, Program
+from gpuregress.judge.overwritten_inputs import kernel_accesses
+
+if TYPE_CHECKING:
+    from gpuregress.virtual_gpu.buffer_accesses import Accesses
+
+
+class UnknownState(Exception):
+    """The contents of a buffer after a launch are not known."""
+
+
+class LaunchEvidence(Protocol):
+    """The differences between two runs of a case, launch by launch.
+
+    A memory is called as the buffer was before the first launch: launches may exchange buffers.
+    """
+
+    @property
+    def checkpoints(self) -> Sequence[int]:
+        """The numbers of the launches after which contents are known, from 1, ascending; 0 comes first."""
+
+    def differs(self, memory: str, number: int) -> bool:
+        """Tell whether a memory differs after a launch, one of the checkpoints.
+
+        Raises:
+            UnknownState: it cannot be told.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A memory that differs after a launch, which had read nothing that differed.
+
+    Attributes:
+        number: of the launch, from 1.
+        memory: what it wrote.
+        among: launches of which the named one is the last; 1 where it is known.
+    """
+
+    number: int
+    memory: str
+    among: int
+
+
+def origins(timeline: Timeline, evidence: LaunchEvidence, memory: str) -> list[Origin]:
+    """Find the launches to blame for a memory that differs after the last launch.
+
+    Args:
+        timeline: the launches.
+        evidence: of the two runs.
+        memory: where the difference is.
+
+    Returns:
+        The earliest first; none where it does not differ, or something differed before the first launch.
+
+    Raises:
+        UnknownState: the evidence does not suffice.
+    """
+    points = evidence.checkpoints
+    if not evidence.differs(memory, points[-1]):
+        return []
+    found: set[Origin] = set()
+    pending, seen = [(memory, len(points) - 1)], set[tuple[str, int]]()
+    while pending:
+        name, at = pending.pop()
+        while (name, at) not in seen:
+            seen.add((name, at))
+            if at == 0:
+                return []
+            before, number = points[at - 1], points[at]
+            is_onset = not evidence.differs(name, before)
+            read = timeline.read_between(before, number, None if is_onset else name)
+            causes = [one for one in read if one != name and evidence.differs(one, before)]
+            pending += [(cause, at - 1) for cause in causes]
+            if is_onset and not causes:
+                found.add(Origin(number, name, number - before))
+            if is_onset:
+                break
+            at -= 1
+    return sorted(found, key=lambda one: (one.number, one.memory))
+
+
+def onset(evidence: LaunchEvidence, memory: str) -> int:
+    """Find the launch since which a memory that differs after the last launch has differed, from 1.
+
+    Args:
+        evidence: of the two runs.
+        memory: where the difference is.
+
+    Raises:
+        UnknownState: the evidence does not suffice.
+    """
+    points = evidence.checkpoints
+    at = len(points) - 1
+    while at > 1 and evidence.differs(memory, points[at - 1]):
+        at -= 1
+    return points[at]
+
+
+class Timeline:
+    """The launches of a case: the memory behind each name, what each launch reads, the steps of repeated entries.
+
+    Args:
+        case: with its launches.
+        programs: its compiled sources; none where they are not known: then every argument counts as read.
+    """
+
+    def __init__(self, case: Case, programs: Sequence[Program]) -> None:
+        self._case, self._programs = case, programs
+        self._holds = _holds(case)
+        self._first: dict[int, int] = {}
+        self._repeated: set[int] = set()
+        for position, launch in enumerate(case.launches):
+            if self._first.setdefault(launch.origin, position) != position:
+                self._repeated.add(launch.origin)
+        self._known: dict[tuple[int, int], _Accessed] = {}
+
+    def step(self, position: int) -> int | None:
+        """The step of a launch of a repeated entry; None for other launches."""
+        entry = self._case.launches[position].origin
+        return position - self._first[entry] if entry in self._repeated else None
+
+    def name_of(self, memory: str, position: int) -> str:
+        """The buffer that a memory was during a launch."""
+        return next(name for name, held in self._holds[position].items() if held == memory)
+
+    def read_between(self, before: int, number: int, written: str | None = None) -> set[str]:
+        """The memories that launches may read.
+
+        Args:
+            before: the number of the launch before the first of them.
+            number: of the last of them.
+            written: only launches that may write this memory; None: all.
+        """
+        read: set[str] = set()
+        for position in range(before, number):
+            accessed = self._accessed(position)
+            if written is None or written in accessed.written:
+                read |= accessed.read
+        return read
+
+    def knows(self, launch: Launch) -> bool:
+        """Tell whether it is known what a launch reads; else every buffer that it is given counts as read."""
+        return self._accesses(launch.source, launch.kernel) is not None
+
+    def knows_all(self) -> bool:
+        """Tell whether it is known of each launch which buffers it reads; else some only may be read."""
+        kernels = {(one.source, one.kernel) for one in self._case.launches}
+        every = [self._accesses(source, kernel) for source, kernel in kernels]
+        return all(one is not None and not one.reads_anywhere for one in every)
+
+    def hidden_variables(self, launch: Launch) -> tuple[str, ...]:
+        """The variables of the source that a launch reads, one of the case writes, and that are no buffers."""
+        own = self._accesses(launch.source, launch.kernel)
+        if own is None:
+            return ()
+        program = self._programs[launch.source]
+        read = {*own.read, *program.symbols.values()} if own.reads_anywhere else own.read
+        kernels = dict.fromkeys(one.kernel for one in self._case.launches if one.source == launch.source)
+        others = [self._accesses(launch.source, kernel) for kernel in kernels]
+        written: set[int | str] = set()
+        for accesses in others:
+            is_known = accesses is not None and not accesses.writes_anywhere
+            written |= accesses.written if accesses is not None else set()
+            written |= set() if is_known else read
+        written -= {mangled for mangled, _ in self._variables(launch.source)}
+        names = {mangled: name for name, mangled in program.symbols.items()}
+        hidden = (one for one in read if isinstance(one, str) and one in written)
+        return tuple(sorted(names.get(one, one) for one in hidden))
+
+    def _variables(self, source: int) -> list[tuple[str, str]]:
+        """The variables of a source that are buffers: mangled name and buffer."""
+        symbols = self._programs[source].symbols if self._programs else {}
+        return [
+            (symbols.get(buffer.symbol, buffer.symbol), buffer.name)
+            for buffer in self._case.buffers.values()
+            if buffer.symbol is not None and buffer.symbol_source == source
+        ]
+
+    def _accesses(self, source: int, kernel: str) -> Accesses | None:
+        """What a kernel does to memory; None if unknown."""
+        entry = self._programs[source].entries.get(kernel) if self._programs else None
+        return kernel_accesses(self._programs[source].ptx, entry.mangled) if entry is not None else None
+
+    def _accessed(self, position: int) -> _Accessed:
+        """The memories that a launch may read and write an element of."""
+        launch, holds = self._case.launches[position], self._holds[position]
+        key = id(launch), id(holds)
+        if key not in self._known:
+            read, written = self._names_accessed(launch)
+            self._known[key] = _Accessed({holds[name] for name in read}, {holds[name] for name in written})
+        return self._known[key]
+
+    def _names_accessed(self, launch: Launch) -> tuple[set[str], set[str]]:
+        """The buffers that a launch may read, and those that it may write."""
+        every = set(self._case.buffers)
+        entry = self._programs[launch.source].entries.get(launch.kernel) if self._programs else None
+        accesses = self._accesses(launch.source, launch.kernel)
+        given = {name for argument in launch.args for name in argument.buffers}
+        if accesses is None or entry is None:
+            variables = {name for _, name in self._variables(launch.source)}
+            return given | variables, given | variables
+        read = {name for name in given if self._case.buffers[name].texture is not None}
+        written = set(read)
+        for base, names in ((accesses.read, read), (accesses.written, written)):
+            names |= {name for mangled, name in self._variables(launch.source) if mangled in base}
+            for at, argument in enumerate(launch.args):
+                if at >= len(entry.parameters) or accesses.of_parameter(at, entry.parameters[at].size, base):
+                    names |= set(argument.buffers)
+        return every if accesses.reads_anywhere else read, every if accesses.writes_anywhere else written
+
+
+@dataclass(frozen=True, slots=True)
+class _Accessed:
+    """The memories that a launch may read, and those that it may write."""
+
+    read: set[str]
+    written: set[str]
+
+
+def _holds(case: Case) -> list[dict[str, str]]:
+    """The memory behind each name during each launch; equal states are one object."""
+    holds = {name: name for name in case.buffers}
+    known = {tuple(holds.values()): holds}
+    states = []
+    for launch in case.launches:
+        states.append(holds)
+        if launch.swap:
+            holds = dict(holds)
+            for first, second in launch.swap:
+                holds[first], holds[second] = holds[second], holds[first]
+            holds = known.setdefault(tuple(holds.values()), holds)
+    return states

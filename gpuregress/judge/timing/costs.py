@@ -1,0 +1,156 @@
+"""Comparison of exact costs with the accepted ones, and the line that became worse."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gpuregress.foundation.records import Baseline, Case, CostComparison, InstructionCost, LineCost, Outcome
+from gpuregress.gpu.costs import total
+from gpuregress.gpu.schedules import FORWARD
+from gpuregress.judge.timing.line_pairs import Pair, pairs
+from gpuregress.store.baselines import accepted_timings
+
+_HINTS = {
+    "bank_conflicts": "lanes of a warp want different words of one bank",
+    "divergent_branches": "lanes of a warp go both ways at a branch",
+    "atomic_conflicts": "lanes of a warp update one address",
+    "barriers": "warps wait more often for their block",
+}
+_FEWER_LANES, _PARTED = 0.9, 0.25
+_DEVICE_ACTIONS = {"load": "read", "store": "write", "atomic": "update"}
+
+
+def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[CostComparison, ...]:
+    """Compare the costs that the job bounds; an entry without a measure says what was not compared, and why.
+
+    Args:
+        case: what was run.
+        outcome: its result on the worker.
+        accepted: its baseline; None without one.
+    """
+    limits = case.settings.cost
+    if not limits or outcome.device is None or outcome.state != "done" or outcome.fault is not None:
+        return ()
+    if accepted_timings.key_of(outcome.device) != accepted_timings.CPU:
+        return (CostComparison("", "cost: not compared, for a GPU counts none; the cpu device does"),)
+    seen = outcome.observations.costs
+    if seen is None and case.settings.main_schedule != FORWARD:
+        return (CostComparison("", f"cost: not compared, for it is counted in the schedule {FORWARD} only"),)
+    if seen is None:
+        return (CostComparison("", "cost: not compared, for nothing was counted"),)
+    if seen.uncounted:
+        return (CostComparison("", f"cost: not compared, for not all is counted: {seen.uncounted}"),)
+    before = accepted.timings.get(accepted_timings.CPU) if accepted is not None else None
+    if before is None or not before.costs:
+        advice = f"`{shlex.join(['gpuregress', 'accept', case.name])}` keeps this run's"
+        return (CostComparison("", f"cost: not compared, for no costs were accepted; {advice}"),)
+    now = accepted_timings.line_costs(seen)
+    found = [_of_measure(name, limit, before.costs, now, outcome) for name, limit in limits.items()]
+    rest = [CostComparison("", f"cost: compared without {'; '.join(seen.left_out)}")] if seen.left_out else []
+    return (*sorted(found, key=_growth, reverse=True), *rest)
+
+
+def _growth(one: CostComparison) -> float:
+    """How many times as great a cost is that fails; 0 for one that does not. The greatest one is told first."""
+    return (one.actual or 0) / (one.expected or 0.5) if one.fails else 0
+
+
+def _of_measure(
+    measure: str, limit: float, before: Sequence[LineCost], now: Sequence[LineCost], outcome: Outcome
+) -> CostComparison:
+    expected, actual = (sum(line.counts.get(measure, 0) for line in lines) for lines in (before, now))
+    words = measure.replace("_", " ")
+    if actual <= expected * limit:
+        text = f"cost: {words} {expected:,} → {actual:,}"
+        return CostComparison(
+            measure,
+            text if actual != expected else f"cost: {actual:,} {words} as accepted",
+            expected=expected,
+            actual=actual,
+            limit=limit,
+        )
+    old, line = _worse(measure, pairs(before, now))
+    place = f"{line.file}:{line.line}" if line.file else "code without a source line"
+    text = f"{place}: {_change(measure, old.counts, line, outcome)}"
+    times = f", {actual / expected:.3g} times as many" if expected else ""
+    text += f" (all {words}: {expected:,} → {actual:,}{times}; `cost:` allows {limit:g})"
+    return CostComparison(measure, text, fails=True, expected=expected, actual=actual, limit=limit)
+
+
+def _worse(measure: str, lines: Sequence[Pair]) -> Pair:
+    """The line whose cost has grown most, before and now.
+
+    Of lines that diverge, the one that diverged least before: a branch that parts a warp has all that follows it
+    executed more often, and so more branches that diverge anyway.
+    """
+    most = max(_grown(measure, *pair) for pair in lines)
+    if measure == "divergent_branches":
+        parted = [pair for pair in lines if _grown(measure, *pair) >= _PARTED * most]
+        return max(parted, key=lambda pair: pair[1].counts[measure] / (pair[0].counts.get(measure, 0) or 0.5))
+    return next(pair for pair in lines if _grown(measure, *pair) == most)
+
+
+def _grown(measure: str, old: LineCost, new: LineCost) -> int:
+    return new.counts.get(measure, 0) - old.counts.get(measure, 0)
+
+
+def _change(measure: str, old: Mapping[str, int], line: LineCost, outcome: Outcome) -> str:
+    """The change of a line's cost with its reason, as far as the counts tell it."""
+    new = line.counts
+    each = [counts.get("sectors", 0) / counts["requests"] for counts in (old, new) if counts.get("requests")]
+    if measure == "sectors" and len(each) == 2 and each[1] > each[0]:
+        return f"{each[0]:.3g} → {each[1]:.3g} sectors for each request; {_sector_reason(line, each[1], outcome)}"
+    text = f"{old.get(measure, 0):,} → {new.get(measure, 0):,} {measure.replace('_', ' ')}"
+    if measure == "sectors" and len(each) == 2:
+        text += f"; {new['requests']:,} requests instead of {old['requests']:,}, each of {each[1]:.3g} sectors"
+    if not old and line.file:
+        text += "; the line is new"
+        if measure == "sectors" and each:
+            text += f", with {new['requests']:,} requests, each of {each[0]:.3g} sectors"
+    if measure == "instructions" and (lanes := _lost_lanes(old, new)):
+        text += f"; {lanes}"
+    return f"{text}; {_HINTS[measure]}" if measure in _HINTS else text
+
+
+def _sector_reason(line: LineCost, each: float, outcome: Outcome) -> str:
+    """Why the requests of a line need more sectors."""
+    action, sums = _action(line, outcome), _sums(line, outcome)
+    if 2 * sums.get("sectors.local", 0) > sums.get("sectors", 0):
+        return "local memory: registers were spilt, or an array is indexed at run time"
+    if each <= sums.get("bytes.memory", 0) / (32 * max(1, sums.get("requests", 0))) + 1:
+        return f"the addresses that neighbouring threads {action} no longer begin at a multiple of 32 bytes"
+    return f"neighbouring threads no longer {action} neighbouring addresses"
+
+
+def _lost_lanes(old: Mapping[str, int], new: Mapping[str, int]) -> str:
+    """The lanes that take part in an instruction before and now, where they are fewer; else ""."""
+    counts = [one for one in (old, new) if one.get("instructions")]
+    lanes = [one.get("thread_instructions", 0) / one["instructions"] for one in counts]
+    if len(lanes) < 2 or lanes[1] > _FEWER_LANES * lanes[0]:
+        return ""
+    return f"{lanes[0]:.3g} → {lanes[1]:.3g} lanes take part in each, for lanes of a warp go different ways"
+
+
+def _items(line: LineCost, outcome: Outcome) -> Iterator[InstructionCost]:
+    costs = outcome.observations.costs
+    for item in costs.instructions if costs is not None else ():
+        if item.line == line.line and Path(item.path).name == line.file:
+            yield item
+
+
+def _sums(line: LineCost, outcome: Outcome) -> dict[str, int]:
+    """The counts of a line; `bytes.memory` are those of instructions with requests for global or local memory."""
+    items = list(_items(line, outcome))
+    memory = sum(item.counts.get("bytes", 0) for item in items if item.counts.get("requests"))
+    return {**total(items), "bytes.memory": memory}
+
+
+def _action(line: LineCost, outcome: Outcome) -> str:
+    """What most sectors of a line are for: read, write or update."""
+    sums: dict[str, int] = {}
+    for item in _items(line, outcome):
+        kind = item.kind.partition(".")[0]
+        sums[kind] = sums.get(kind, 0) + item.counts.get("sectors", 0)
+    return _DEVICE_ACTIONS.get(max(sums, key=lambda kind: sums[kind], default=""), "access")

@@ -1,0 +1,196 @@
+"""Isolation of the user's comparison and check functions in a child process.
+
+A function that hangs or crashes fails its case and no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import selectors
+import sys
+import time
+from dataclasses import field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from gpuregress.execution.workers.watchdog import STARTING_S
+from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import HarnessError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.interrupts import FROM_OUTSIDE, StopSignal
+from gpuregress.foundation.records import Case, Check, Comparison, Dump, PythonFunction, Rule, from_json
+
+if TYPE_CHECKING:
+    from gpuregress.judge.buffer_pairs import BufferPair
+
+MOST_PROCESSES = 4
+"""Processes that wait for a further call; each takes some 60 MB."""
+COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "gpuregress.judge.user_code_child")
+
+
+@dataclass(frozen=True, slots=True)
+class UserCodeRequest:
+    """One call for the child process: a check of a dump, or a comparison of two.
+
+    Attributes:
+        case: the case that ran.
+        actual: the buffer's dump.
+        check: the check; None: a comparison.
+        against: for a comparison, as `expected` and `rule`: see `BufferPair`.
+        expected: the other dump.
+        rule: its `verify` names the function.
+    """
+
+    case: Case
+    actual: Dump
+    check: Check | None = None
+    against: str = ""
+    expected: Dump | None = None
+    rule: Rule = field(default_factory=Rule)
+
+
+class UserCodeProcess:
+    """Child processes for the user's functions, as a context manager; each started with its first call.
+
+    Functions of different folders have different processes, so that nothing that one leaves behind reaches another.
+
+    Args:
+        stop: set when the user asks to stop.
+
+    Attributes:
+        unanswered: calls that took too long, or during which the process died or sent a damaged message.
+    """
+
+    def __init__(self, stop: StopSignal) -> None:
+        self.unanswered = 0
+        self._stop = stop
+        self._processes: dict[frozenset[str], Worker] = {}
+        self._count = 0
+        self._held = contextlib.ExitStack()
+        self._scratch: Path | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the processes."""
+        for folders in list(self._processes):
+            self._end(folders)
+        self._held.close()
+
+    def compare(self, pair: BufferPair) -> Comparison:
+        """Compare a pair by the user's `verify` function.
+
+        Raises:
+            HarnessError: the process was killed from outside.
+            Interrupted: the user asked to stop.
+        """
+        rule, actual = pair.request.rule, pair.actual
+        request = UserCodeRequest(pair.case, actual, None, pair.against, pair.expected, rule)
+        failed = Comparison(
+            actual.buffer, pair.against, "verify", same=False, identical=False, of=actual.count, unanswered=True
+        )
+        return self._call(request, str(rule.verify), failed)
+
+    def check(self, check: Check, case: Case, actual: Dump) -> Comparison:
+        """Check a dump by the user's function.
+
+        Raises:
+            HarnessError: the process was killed from outside.
+            Interrupted: the user asked to stop.
+        """
+        failed = Comparison(
+            actual.buffer, "check", check.name, same=False, identical=False, of=actual.count, unanswered=True
+        )
+        return self._call(UserCodeRequest(case, actual, check), str(check.setting), failed)
+
+    def _call(self, request: UserCodeRequest, function: str, failed: Comparison) -> Comparison:
+        folders, limit_s = _folders(request.case, function), request.case.limits.timeout
+        process = self._started(folders)
+        name = f"{Path(function.rpartition(':')[0]).name}:{function.rpartition(':')[2]}"
+        try:
+            process.channel.send({"call": request})
+            answer, alive = self._wait(process, limit_s)
+        except OSError:
+            answer, alive = None, False
+        except HarnessError as error:
+            self.unanswered += 1
+            self._end(folders)
+            return dataclasses.replace(failed, message=f"{name}: {error}")
+        if answer is not None:
+            if answer.get("last"):
+                self._end(folders)
+            return _comparison_in(answer)
+        self.unanswered += 1
+        message = f"{name} did not come back within {limit_s:g} s"
+        if not alive:
+            process.end(grace_s=0.5)
+            why = FROM_OUTSIDE.get(-(process.process.returncode or 0))
+            message = f"{name}: {process.death().replace('worker process', 'process it ran in')}"
+            if why is not None:
+                self._end(folders)
+                raise HarnessError(f"{message}: {why}")
+        tail = process.tail()
+        self._end(folders)
+        return dataclasses.replace(failed, message=message + (f"; it last said: {tail[-1]}" if tail else ""))
+
+    def _started(self, folders: frozenset[str]) -> Worker:
+        """The process of some folders."""
+        process = self._processes.pop(folders, None)
+        if process is not None:
+            self._processes[folders] = process  # last: that of the earliest call is ended first
+        else:
+            if len(self._processes) == MOST_PROCESSES:
+                longest_unused = next(iter(self._processes))
+                self._end(longest_unused)
+            self._scratch = self._scratch or self._held.enter_context(storage.scratch())
+            self._count += 1
+            printed = self._scratch / f"printed-{self._count}.txt"
+            process = self._processes[folders] = Worker(DeviceSlot("cpu", "the user's code"), COMMAND, printed)
+            self._wait(process, STARTING_S)  # until it is ready: its start is not the user's time
+        return process
+
+    def _wait(self, process: Worker, seconds: float) -> tuple[dict[str, Any] | None, bool]:
+        """The answer, or None after the time limit; and whether the process is alive."""
+        deadline = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.channel, selectors.EVENT_READ)
+            selector.register(self._stop, selectors.EVENT_READ)
+            while True:
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                self._stop.check()
+                if not ready:
+                    return None, True
+                messages, alive = process.messages()
+                if messages or not alive:  # neither: the first part of a long line, or an answer to no request
+                    return (messages[0] if messages else None), alive
+
+    def _end(self, folders: frozenset[str]) -> None:
+        process = self._processes.pop(folders, None)
+        if process is not None:
+            process.end(grace_s=0.1)
+
+
+def _folders(case: Case, function: str) -> frozenset[str]:
+    """The folders of the code that a call may run: of the function, and of fills that it may be compared with."""
+    fills = (buffer.fill.options for buffer in case.buffers.values() if buffer.fill is not None)
+    functions = [function, *(options.function for options in fills if isinstance(options, PythonFunction))]
+    paths = (path.rpartition(":")[0] for path in functions)
+    return frozenset(str(Path(path).parent) for path in paths if path.startswith("/"))
+
+
+def needs(case: Case, check: Check) -> bool:
+    """Whether a check runs code of the user: its own function, or that of a fill it compares with."""
+    fills = (buffer.fill for buffer in case.buffers.values())
+    return check.name == "python" or any(fill is not None and fill.runs_user_code for fill in fills)
+
+
+def _comparison_in(answer: dict[str, Any]) -> Comparison:
+    if "bug" in answer:
+        raise HarnessError(answer["bug"])
+    return from_json(Comparison, answer["comparison"])

@@ -1,0 +1,318 @@
+"""Decision of the verdict on a case."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout
+from gpuregress.foundation.records import (
+    Baseline,
+    BufferVerdict,
+    Case,
+    Comparison,
+    CostComparison,
+    Launch,
+    MadeOf,
+    Outcome,
+    ResourceLimits,
+    SourceLocation,
+    Status,
+    TimingComparison,
+    Verdict,
+)
+from gpuregress.judge.verdict.buffer_verdicts import (
+    buffer_verdicts,
+    expected_sides,
+    is_of_old_results,
+    joint_status,
+    tolerance_share,
+)
+from gpuregress.judge.verdict.exit_codes import EXIT_CODES, exit_code_of
+from gpuregress.judge.verdict.provenance import changed_inputs, changed_resources, changes, without_reference_inputs
+from gpuregress.judge.verdict.reasons import fault_line, first_line, headline
+
+# A GPU's names of faults that the CPU device determines more exactly.
+_GPU_NAMES = {
+    "out-of-bounds": ("illegal-access", "red-zone"),
+    "deadlock": ("timeout",),
+    "barrier": ("timeout",),
+}
+# The name that the check of barriers has for faults that other runs name after what they lead to.
+_CHECKED_NAMES = {"deadlock": "barrier", "illegal-instruction": "barrier"}
+
+
+def decide(
+    case: Case,
+    outcome: Outcome,
+    baseline: Baseline | None,
+    comparisons: Mapping[str, Sequence[Comparison]],
+    *,
+    made_of: MadeOf | None = None,
+    timing: TimingComparison | None = None,
+    costs: Sequence[CostComparison] = (),
+) -> Verdict:
+    """Decide the verdict on a case that a worker ran.
+
+    Args:
+        case: the case.
+        outcome: as its worker reports it.
+        baseline: the accepted dumps, None without any.
+        comparisons: buffer → its comparisons with baseline, reference, checks, the user's verify, repeats.
+        made_of: the run's provenance, to list what else changed since the baseline.
+        timing: its times compared with the accepted ones.
+        costs: its costs compared with the accepted ones.
+    """
+    if outcome.state == "error" and case.settings.infeasible and outcome.observations.error in INFEASIBLE:
+        return infeasible(case, outcome.message, baseline, outcome)
+    if case.expect_fault is not None:
+        return _expected_fault(case, outcome, case.expect_fault, baseline)
+    if outcome.state == "error":
+        details = outcome.observations.details  # the last output of a worker that died
+        first, *rest = headline(outcome.message or "could not be run")
+        return _verdict(case, outcome, "error", first, baseline=baseline, notes=(*rest, *details))
+    if outcome.fault is not None or outcome.state != "done":
+        status: Status = "timeout" if outcome.state == "timeout" else "fault"
+        return _verdict(case, outcome, status, fault_line(outcome), baseline=baseline)
+    buffers = buffer_verdicts(case, outcome, baseline, comparisons)
+    if baseline is not None and made_of is not None:
+        accepted, made_of = (without_reference_inputs(case, facts) for facts in (baseline.made_of, made_of))
+        baseline = dataclasses.replace(baseline, made_of=accepted)
+    renamed = _renamed(baseline)
+    changed = (*renamed, *changes(baseline.made_of, made_of)) if baseline and made_of else renamed
+    status, reason = joint_status(buffers, has_baseline=baseline is not None)
+    watched = case.settings.instruments.checks
+    if watched and not buffers:  # the dynamic checks are all that the job asks for
+        status, reason = "pass", f"no finding of {', '.join(watched)}"
+    elif not (case.buffers or case.dump or buffers):
+        status, reason = "pass", "ran to its end; the job has no buffers to compare"
+    is_explained = status == "differ" and is_of_old_results(buffers)
+    if is_explained and baseline and made_of and changed_inputs(baseline.made_of, made_of):
+        reason = f"changed inputs, not a regression: {reason}"
+    over = over_limits(case, outcome)
+    if over and status in ("pass", "new"):
+        status, reason = "differ", over.pop(0)
+    slower = timing.message if timing is not None and timing.fails else ""
+    if slower and status == "pass":
+        status, reason, slower = "differ", slower, ""
+    costly = [one.message for one in costs if one.fails]
+    if costly and status == "pass":
+        status, reason = "differ", costly.pop(0)
+    lacking = _lacking_twins(outcome)
+    if lacking and (status == "pass" or (status == "new" and baseline is None)):
+        status, reason = "skip", lacking
+    resources = changed_resources(baseline.made_of, made_of) if baseline and made_of else []
+    further = (*over, *([slower] if slower else []), *costly, *([lacking] if lacking and status != "skip" else []))
+    decided = _verdict(
+        case,
+        outcome,
+        status,
+        reason,
+        baseline=baseline,
+        buffers=buffers,
+        changes=(*renamed, *resources) if status == "pass" else changed,
+        notes=(*_notes(baseline), *further, *_twin_notes(outcome)),
+    )
+    decided = dataclasses.replace(decided, costs=tuple(costs)) if costs else decided
+    is_told = baseline is not None or status != "new"  # a new case says already that nothing was compared
+    return dataclasses.replace(decided, timing=timing) if timing is not None and is_told else decided
+
+
+def failed(case: Case, error: GpuregressError) -> Verdict:
+    """The verdict on a case that could not be run or compared: a compile error, a damaged baseline."""
+    first, *rest = str(error).splitlines() or [""]
+    if isinstance(error, KernelTimeout):
+        return _without_buffers(case, "timeout", first, exit_code=3)
+    code = error.exit_code if error.exit_code == CompileError.exit_code else EXIT_CODES["error"]
+    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code)
+
+
+def _without_buffers(case: Case, status: Status, reason: str, **facts: Any) -> Verdict:
+    """A verdict that no buffer decided.
+
+    Args:
+        case: the case.
+        status: its status.
+        reason: one line.
+        facts: further fields of the verdict.
+    """
+    return Verdict(case.job, case.name, status, reason, case.revision, parameters=case.parameters, **facts)
+
+
+def broken(
+    job: str,
+    errors: Sequence[str],
+    case: Case | None = None,
+    *,
+    exit_code: int = EXIT_CODES["error"],
+    location: SourceLocation | None = None,
+) -> Verdict:
+    """The verdict on a job with errors, or on a case with errors.
+
+    Args:
+        job: its name.
+        errors: at least one line, each with file, line and key.
+        case: None: the whole job.
+        exit_code: of the verdict.
+        location: of the first error.
+    """
+    first, notes = first_line(errors[0]), tuple(errors[1:])
+    if case is None:
+        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code, location=location)
+    return _without_buffers(case, "error", first, notes=notes, exit_code=exit_code, location=location)
+
+
+def skipped(case: Case, reason: str) -> Verdict:
+    """The verdict on a case that was not run."""
+    return _without_buffers(case, "skip", reason)
+
+
+def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outcome | None = None) -> Verdict:
+    """The verdict on a case that the compiler or the device refuses: a skip, unless it has a baseline: it ran before.
+
+    Args:
+        case: of a job with `infeasible: skip`.
+        reason: the refusal; its first line is enough.
+        baseline: the accepted dumps, None without any.
+        outcome: as its worker reports it, None if it did not run.
+    """
+    text = f"infeasible: {headline(reason)[0]}"
+    if baseline is None:
+        return _without_buffers(case, "skip", text, outcome=outcome, infeasible=True)
+    advice = f"it ran when {baseline.revision} was accepted; delete its folder {case.name} in baselines/ to skip it"
+    return _without_buffers(
+        case,
+        "error",
+        text,
+        baseline_revision=baseline.revision,
+        notes=(advice,),
+        exit_code=EXIT_CODES["error"],
+        outcome=outcome,
+    )
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+def _expected_fault(case: Case, outcome: Outcome, expected: str, baseline: Baseline | None) -> Verdict:
+    actual = _kind(outcome)
+    notes = () if baseline is None else ("there is a baseline, and a job that expects a fault is not compared with it",)
+    if actual is None:
+        if outcome.state == "error":
+            return _verdict(case, outcome, "error", outcome.message or "could not be run", notes=notes)
+        return _verdict(
+            case, outcome, "differ", f"expected to fail with {expected}, but it ran to its end", notes=notes
+        )
+    is_kind = is_fault_kind(outcome, expected)
+    position = outcome.fault.position if outcome.fault is not None else None
+    launch = case.launches[position] if position is not None else None
+    if is_kind and launch is not None and _is_expected_place(case, launch):
+        return _verdict(case, outcome, "pass", f"failed as expected: {fault_line(outcome)}", notes=notes)
+    where = _expected_place(case)
+    if is_kind and launch is None:
+        where = where or " in a launch of the case"
+    status: Status = "timeout" if actual == "timeout" else "fault"
+    return _verdict(case, outcome, status, f"expected {expected}{where}, but: {fault_line(outcome)}", notes=notes)
+
+
+def is_fault_kind(outcome: Outcome, expected: str) -> bool:
+    """Whether a case ended with a fault of a kind, under the name that its device or its checks have for it."""
+    actual = _kind(outcome)
+    is_gpu = outcome.device is not None and outcome.device.name.startswith("cuda")
+    return actual in (expected, _CHECKED_NAMES.get(expected)) or (is_gpu and actual in _GPU_NAMES.get(expected, ()))
+
+
+def _is_expected_place(case: Case, launch: Launch) -> bool:
+    return case.expect_kernel in ("", launch.kernel) and case.expect_launch in (None, launch.origin)
+
+
+def _expected_place(case: Case) -> str:
+    of = f" of {case.expect_kernel}" if case.expect_kernel else ""
+    at = f" in launch {case.expect_launch + 1}" if case.expect_launch is not None else ""
+    return of + at
+
+
+def _kind(outcome: Outcome) -> str | None:
+    """The kind of fault that ended a case, None without a fault."""
+    if outcome.fault is not None:
+        return outcome.fault.kind
+    return outcome.state if outcome.state in ("fault", "timeout") else None
+
+
+# --- buffers ----------------------------------------------------------------------------------------------------------
+
+
+def _lacking_twins(outcome: Outcome) -> str:
+    """Say which twins this machine could not run, "" if none."""
+    lacking = [twin for twin in outcome.observations.twins if twin.missing]
+    return "; ".join(f"not compared with {twin.kind}: {twin.missing}" for twin in lacking)
+
+
+def _twin_notes(outcome: Outcome) -> tuple[str, ...]:
+    """Name the devices whose results were compared."""
+    own = f"{outcome.device.name} ({outcome.device.model})" if outcome.device is not None else "this device"
+    return tuple(
+        f"compared with its twin: {own} and {twin.device}" for twin in outcome.observations.twins if twin.dumps
+    )
+
+
+def _notes(baseline: Baseline | None) -> tuple[str, ...]:
+    if baseline is None or not baseline.arch:
+        return ()
+    return (f"compared with the baseline for {baseline.arch}, which comes before the common one",)
+
+
+def _renamed(baseline: Baseline | None) -> tuple[str, ...]:
+    """A line on a baseline that was accepted for another case: its folder was moved, or exchanged with another."""
+    accepted_as = baseline.history[-1].case if baseline is not None and baseline.history else ""
+    if baseline is None or accepted_as in ("", baseline.case):
+        return ()
+    return (f"case {accepted_as} → {baseline.case} (the folder of the baseline was moved or exchanged)",)
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def over_limits(case: Case, outcome: Outcome) -> list[str]:
+    """List kernels over the job's `resources`; a device that counts no registers is not judged."""
+    limits, lines = case.settings.resources or ResourceLimits(), []
+    for kernel, used in outcome.resources.items():
+        for most, what, unit in (
+            (limits.registers, "registers", "registers a thread"),
+            (limits.spills, "spill", "bytes spilt"),
+        ):
+            has = used.get(what, 0)
+            if most is not None and used.get("registers") and has > most:
+                lines.append(f"{kernel}: {has} {unit}; the job allows {most}")
+    return lines
+
+
+def _verdict(
+    case: Case,
+    outcome: Outcome,
+    status: Status,
+    reason: str,
+    *,
+    baseline: Baseline | None = None,
+    buffers: tuple[BufferVerdict, ...] = (),
+    changes: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Verdict:
+    return Verdict(
+        case.job,
+        case.name,
+        status,
+        first_line(reason),
+        case.revision,
+        baseline.revision if baseline else "",
+        outcome.seconds,
+        buffers,
+        changes,
+        notes,
+        exit_code_of(status, outcome),
+        outcome,
+        expected_sides(buffers),
+        parameters=case.parameters,
+        tolerance_share=tolerance_share(buffers),
+    )

@@ -1,0 +1,85 @@
+"""Changes of provenance: what a run was made of, compared with what its baseline was made of."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from gpuregress.foundation.records import Case, MadeOf
+
+# Old baselines lack this option, which every program now has; it changes the PTX of no kernel.
+_OF_EVERY_PROGRAM = frozenset(["--device-int128"])
+
+
+def changes(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:
+    """List the changes of provenance since the baseline, the most likely cause first."""
+    lines = [f"inputs of {name} changed" for name in changed_inputs(expected, actual)]
+    if expected.seed != actual.seed:
+        lines.append(f"seed {expected.seed} → {actual.seed}")
+    lines += _change("compiler", expected.compiler, actual.compiler)
+    lines += _options(expected.options, actual.options)
+    lines += _change("contract", expected.contract, actual.contract)
+    lines += _change("architecture", expected.arch, actual.arch)
+    lines += _change("device", expected.device, actual.device)
+    if expected.device == actual.device:  # another device has another driver
+        lines += _change("driver", expected.driver.removeprefix("driver "), actual.driver.removeprefix("driver "))
+    lines += _launches(expected.launches, actual.launches)
+    lines += changed_resources(expected, actual)
+    if expected.source != actual.source:
+        lines.append(_changed_sources(expected.sources, actual.sources))
+    return tuple(lines)
+
+
+def without_reference_inputs(case: Case, facts: MadeOf) -> MadeOf:
+    """Leave out the inputs that only references use: they change no result."""
+    if not case.reference_kernels:
+        return facts
+    others = case.buffers.keys() - case.own_buffers
+    kept = {name: digest for name, digest in facts.inputs.items() if name not in others}
+    return dataclasses.replace(facts, inputs=kept)
+
+
+def changed_inputs(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:
+    """List the inputs whose bytes are others."""
+    names = dict.fromkeys((*expected.inputs, *actual.inputs))
+    return tuple(name for name in names if expected.inputs.get(name) != actual.inputs.get(name))
+
+
+def _changed_sources(expected: Mapping[str, str], actual: Mapping[str, str]) -> str:
+    """Name the sources that changed, where there are several."""
+    names = [name for name in dict.fromkeys((*expected, *actual)) if expected.get(name) != actual.get(name)]
+    is_known = expected and actual and names
+    return f"source changed: {', '.join(names)}" if is_known else "source changed"
+
+
+def _change(what: str, expected: str, actual: str) -> list[str]:
+    return [f"{what} {expected or 'none'} → {actual or 'none'}"] if expected != actual else []
+
+
+def _options(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
+    expected, actual = (
+        [option for option in options if option not in _OF_EVERY_PROGRAM] for options in (expected, actual)
+    )
+    signed = [f"-({o})" for o in expected if o not in actual] + [f"+({o})" for o in actual if o not in expected]
+    if signed:
+        return [f"compiler options: {' '.join(signed)}"]
+    return ["compiler options: another order"] if tuple(expected) != tuple(actual) else []
+
+
+def _launches(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
+    if tuple(expected) == tuple(actual):
+        return []
+    if len(expected) != len(actual):
+        return [f"launches: {len(expected)} → {len(actual)}"]
+    number, e, a = next((k, e, a) for k, (e, a) in enumerate(zip(expected, actual, strict=True), 1) if e != a)
+    return [f"launch {number}: {e} → {a}"]
+
+
+def changed_resources(expected: MadeOf, actual: MadeOf) -> list[str]:
+    """List changed registers, spills and the like of each kernel, if the same assembler counted both."""
+    lines = []
+    for kernel, e in expected.resources.items():
+        a = actual.resources.get(kernel, {})
+        if expected.arch == actual.arch and e.get("registers") and a.get("registers"):
+            lines += [f"{kernel}: {what} {e[what]} → {a[what]}" for what in e if a.get(what) not in (e[what], None)]
+    return lines

@@ -1,0 +1,194 @@
+"""Audit of jobs within a time budget, with its parts in turn and the grades."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import GpuregressError, Interrupted
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Case
+from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
+from gpuregress.jobs import plan
+from gpuregress.lab.auditing import (
+    accuracy,
+    cases,
+    checks,
+    coverage,
+    examination,
+    fuzz,
+    grades,
+    kept,
+    mutants,
+    schedules,
+)
+from gpuregress.lab.auditing.examination import NO_TIME, AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
+from gpuregress.lab.mutating import subject as subjects
+from gpuregress.lab.mutating.subject import Subject
+from gpuregress.session.events import Listener, ignore
+from gpuregress.session.run_request import Machinery
+from gpuregress.session.steps.planning import error_lines
+from gpuregress.store.project import Project
+
+PARTS: tuple[AuditPart, ...] = (
+    cases.PART,
+    checks.PART,
+    schedules.PART,
+    coverage.PART,
+    mutants.PART,
+    fuzz.PART,
+    accuracy.PART,
+)
+"""The parts, in the order in which they run; each takes its share of the time that is left."""
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRequest:
+    """A request for an audit.
+
+    Attributes:
+        selectors: jobs; none: all of the project.
+        budget_s: the time that it may take; what has begun may end later.
+        sample: the most mutants of a job; None: as many as the time allows.
+        seed: of the sample.
+        fresh: whether results of earlier audits are left alone.
+    """
+
+    selectors: tuple[str, ...] = ()
+    budget_s: float = 600.0
+    sample: int | None = None
+    seed: int = 0
+    fresh: bool = False
+
+
+def audit(
+    project: Project,
+    request: AuditRequest,
+    *,
+    listen: Listener = ignore,
+    machinery: Machinery | None = None,
+    parts: Sequence[AuditPart] = PARTS,
+) -> AuditReport:
+    """Audit jobs on the CPU device. Nothing is left in the project's folders.
+
+    Args:
+        project: whose.
+        request: which jobs, how much time.
+        listen: receives the events.
+        machinery: for tests.
+        parts: of the audit.
+
+    Returns:
+        What was examined; after ^C, the parts until then.
+
+    Raises:
+        UsageError: a selector names nothing.
+        NothingToDo: there is no job.
+        JobErrors: every job is wrong.
+    """
+    start = time.monotonic()
+    planned = plan.make(project, request.selectors, keep_going=True)
+    jobs = tuple(AuditedJob(name, tuple(some)) for name, some in _by_job(planned.cases).items())
+    with storage.scratch() as scratch, StopSignal() as stop:
+        end = start + request.budget_s
+        context = AuditContext(project, scratch, end, listen=listen, machinery=machinery)
+        context = dataclasses.replace(context, seed=request.seed, sample=request.sample, fresh=request.fresh)
+        done = _with_wrong_jobs(project, planned.broken, _parts(context, jobs, parts, stop))
+    wrong = (dataclasses.replace(grades.of_job(one.name, done), why="the job is wrong") for one in planned.broken)
+    graded = (*wrong, *(grades.of_job(job.name, done) for job in jobs))
+    seconds, is_cut = time.monotonic() - start, any(one.interrupted for one in done)
+    return AuditReport(
+        VERSION, grades.lowest(graded), graded, tuple(done), request.budget_s, seconds, is_cut, planned.notes
+    )
+
+
+def _with_wrong_jobs(
+    project: Project, broken: Iterable[plan.BrokenJob], done: Sequence[PartResult]
+) -> list[PartResult]:
+    """Add the jobs that have no cases to the first part, with their errors."""
+    wrong = [
+        JobExamination(
+            one.name,
+            0.0,
+            evidence=tuple(AuditEvidence("wrong", line) for line in error_lines(project, one.errors)),
+        )
+        for one in broken
+    ]
+    return [
+        dataclasses.replace(one, jobs=(*one.jobs, *(wrong if number == 0 else ()))) for number, one in enumerate(done)
+    ]
+
+
+def _by_job(planned: Sequence[Case]) -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in planned:
+        found.setdefault(case.job, []).append(case)
+    return found
+
+
+def _parts(
+    context: AuditContext, jobs: Sequence[AuditedJob], parts: Sequence[AuditPart], stop: StopSignal
+) -> list[PartResult]:
+    """Examine the jobs by each part in turn; ^C ends the one that it meets, and all behind it."""
+    done: list[PartResult] = []
+    end, is_stopped = context.until, False
+    for part in parts:
+        begun = time.monotonic()
+        context = dataclasses.replace(context, until=begun + part.time_share * max(0.0, end - begun))
+        one = _examined(part, context, jobs, is_stopped=is_stopped)
+        if one.clean:
+            context = dataclasses.replace(
+                context, clean=one.clean, subjects=_subjects(context.project, jobs, one.clean, end)
+            )
+        is_stopped = is_stopped or one.interrupted or stop.is_set
+        seconds = time.monotonic() - begun
+        done.append(PartResult(part.name, part.points, part.proves, one.jobs, seconds, is_stopped))
+    return done
+
+
+def _subjects(
+    project: Project, jobs: Sequence[AuditedJob], clean: Mapping[str, JobVerdicts], end: float
+) -> dict[str, Subject | GpuregressError]:
+    """Job → its cases with their programs, or why they cannot be examined further; none where the time is over."""
+    found: dict[str, Subject | GpuregressError] = {}
+    for job in jobs:
+        own = clean[job.name]
+        verdicts = {one.case: one for one in (*own.examined, *own.left)}
+        if time.monotonic() >= end or not own.examined:
+            continue
+        try:
+            ran = [case for case in job.cases if case.name in verdicts]
+            found[job.name] = subjects.of_verdicts(project, job.name, ran, verdicts)
+        except GpuregressError as error:
+            found[job.name] = error
+    return found
+
+
+def _examined(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob], *, is_stopped: bool) -> Examined:
+    """Examine, unless there is no time or no job; a part that cannot run is not examined, and says why."""
+    known = kept.find(part, context, jobs) if part.is_kept else {}
+    left = [job for job in jobs if job.name not in known]
+    fresh = _examined_now(part, context, left, is_stopped=is_stopped)
+    if part.is_kept:
+        kept.keep(part, context, fresh.jobs)
+    of_job = {**known, **{one.job: one for one in fresh.jobs}}
+    return dataclasses.replace(fresh, jobs=tuple(of_job[job.name] for job in jobs))
+
+
+def _examined_now(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob], *, is_stopped: bool) -> Examined:
+    if not jobs:
+        return Examined(())
+    if is_stopped:
+        return examination.not_examined(jobs, "interrupted", interrupted=True)
+    if not context.left_s:
+        return examination.not_examined(jobs, NO_TIME)
+    try:
+        return part.examine(context, jobs)
+    except Interrupted:
+        return examination.not_examined(jobs, "interrupted", interrupted=True)
+    except GpuregressError as error:
+        return examination.not_examined(jobs, str(error))

@@ -1,0 +1,251 @@
+"""Calibration of a job's rules from many runs of its cases on every device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.execution import device_registry as registry
+from gpuregress.foundation import dtypes, storage
+from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, UsageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Outcome, Rule, Verdict
+from gpuregress.lab import rule_fitting
+from gpuregress.lab.rule_fitting import RuleFit
+from gpuregress.session import session
+from gpuregress.session.events import Listener, ignore
+from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.store import remote
+from gpuregress.store.baselines import BaselineStore
+from gpuregress.store.dumps import reader
+from gpuregress.store.project import Project
+
+Array = npt.NDArray[np.generic]
+MOST_DISTINCT = 24
+"""Distinct results of one buffer that are compared with one another."""
+
+CPU_ORDERS = ("reversed", *(f"random:{seed}" for seed in range(1, 7)))
+"""The orders of blocks in which a case also runs on the CPU device: `devices.cpu.order`."""
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A rule for one buffer of a job.
+
+    Attributes:
+        buffer: its name.
+        text: the rule as YAML; "" where it needs none, or none holds.
+        holds: whether there is a rule under which all results are the same.
+        distinct: how many different results there were, of the case with the most.
+        evidence: why.
+    """
+
+    buffer: str
+    text: str
+    holds: bool
+    distinct: int
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The proposed rules of a job.
+
+    Attributes:
+        job: the job.
+        cases: its cases.
+        runs: of each case on each device.
+        devices: where they ran.
+        baselines: the number of accepted results that the rules hold against, too.
+        proposals: a rule for each buffer.
+        doubtful: cases whose runs agree with each other, and not with what another source gave and was accepted.
+    """
+
+    job: str
+    cases: tuple[str, ...]
+    runs: int
+    devices: tuple[str, ...]
+    baselines: int
+    proposals: tuple[Proposal, ...]
+    doubtful: tuple[str, ...] = ()
+
+    def yaml(self) -> Iterator[str]:
+        """Lines to paste into the job, with the evidence as comments."""
+        cases = f"{len(self.cases)} case{'s' if len(self.cases) != 1 else ''}"
+        with_baselines = f", and {self.baselines} accepted" if self.baselines else ""
+        in_orders = f" and in {len(CPU_ORDERS)} other orders of the blocks" if "cpu" in self.devices else ""
+        yield f"# {self.job}: {cases}, {self.runs} runs each on {', '.join(self.devices)}{in_orders}{with_baselines}"
+        if self.doubtful:
+            named = ", ".join(self.doubtful[:_MOST_NAMED]) + (", …" if len(self.doubtful) > _MOST_NAMED else "")
+            yield f"# careful: the runs of {named} agree with each other; only what was accepted"
+            yield "# of another source differs. A rule would hide that change: accept it first if it is meant."
+        if not any(proposal.text for proposal in self.proposals):
+            yield (
+                "# no rule is needed"
+                if all(proposal.holds for proposal in self.proposals)
+                else "# no rule can be given"
+            )
+        else:
+            yield "compare:"
+        for proposal in self.proposals:
+            results = f"{proposal.distinct} different result{'s' if proposal.distinct != 1 else ''}"
+            rule = f"  {proposal.buffer}: {proposal.text}  # " if proposal.text else f"  # {proposal.buffer}: "
+            yield f"{rule}{results}: {proposal.evidence}"
+
+
+@dataclass(slots=True)
+class _BufferResults:
+    """The distinct results of one buffer of one case: digest → a dump of it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    dumps: dict[str, Path] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """The results of all runs.
+
+    Attributes:
+        jobs: case → its job.
+        buffers: case and buffer → its results.
+        devices: those on which cases ran.
+        changed: cases whose source is not that of their baseline.
+    """
+
+    jobs: dict[str, str] = field(default_factory=dict)
+    buffers: dict[tuple[str, str], _BufferResults] = field(default_factory=dict)
+    devices: list[str] = field(default_factory=list)
+    changed: set[str] = field(default_factory=set)
+
+    def add(self, verdict: Verdict) -> None:
+        """Add the dumps of a case, and of its repeats.
+
+        Raises:
+            HarnessError: the case did not run to its end.
+        """
+        outcome = verdict.outcome
+        if outcome is None or outcome.state != "done":
+            raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.headline}")
+        self.jobs[verdict.case] = verdict.job
+        self.changed |= {verdict.case} if "source changed" in verdict.changes else set()
+        for dump in outcome.dumps:
+            results = self.buffers.setdefault((verdict.case, dump.buffer), _BufferResults(dump.dtype, dump.shape))
+            results.dumps.setdefault(dump.digest, Path(dump.path))
+            for digest, path in _repeats(outcome, dump.buffer):
+                results.dumps.setdefault(digest, path)
+
+    def add_baselines(self, store: BaselineStore) -> int:
+        """Add the accepted results: a rule must hold against them, too; return their number."""
+        added = 0
+        for case in self.jobs:
+            try:
+                accepted = store.load(case)
+            except GpuregressError:
+                continue  # a damaged baseline is no evidence; `run` reports it
+            for buffer, dump in accepted.dumps.items() if accepted else ():
+                results = self.buffers.get((case, buffer))
+                if results is not None and (results.dtype, results.shape) == (dump.dtype, dump.shape):
+                    results.dumps.setdefault(dump.digest, remote.local(dump))
+                    added += 1
+        return added
+
+    def doubtful(self) -> tuple[str, ...]:
+        """The changed cases whose runs agree with each other."""
+        return tuple(
+            case
+            for case in sorted(self.changed)
+            if all(len(results.dumps) == 1 for (of, _), results in self.buffers.items() if of == case)
+        )
+
+    def proposals(self) -> Iterator[Proposal]:
+        """A rule for each buffer: the loosest of those that its cases need."""
+        for buffer in dict.fromkeys(buffer for _, buffer in self.buffers):
+            of_buffer = [results for (_, name), results in self.buffers.items() if name == buffer]
+            worst = max(map(_fit, of_buffer), key=_looseness)
+            most = max(len(results.dumps) for results in of_buffer)
+            yield Proposal(buffer, worst.text, worst.rule is not None, most, worst.evidence)
+
+
+def calibrate(
+    project: Project,
+    selector: str,
+    *,
+    repeat: int,
+    devices: Sequence[str] = (),
+    machinery: Machinery | None = None,
+    listen: Listener = ignore,
+) -> Calibration:
+    """Run a case, or all cases of a job, many times, and propose the tightest rules.
+
+    Args:
+        project: whose; nothing is left in its runs.
+        selector: a case's name or a job's.
+        repeat: runs of each case on each device.
+        devices: where; none: all devices of this machine that the job runs on.
+        machinery: for tests.
+        listen: receives the events of the runs.
+
+    Raises:
+        UsageError: the selector means cases of several jobs.
+        HarnessError: a case did not run to its end.
+        Interrupted: ^C: half of the runs are no evidence.
+        GpuregressError: the errors of `session.run`.
+    """
+    evidence = _Evidence()
+    with storage.scratch(project.runs) as scratch:
+        for number, (device, order) in enumerate(_block_orders(devices or registry.available())):
+            temporary = project.with_runs(scratch / str(number))
+            request = RunRequest((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
+            summary = session.run(temporary, request, listen=listen, machinery=machinery)
+            if summary.interrupted:
+                raise Interrupted("interrupted: a rule out of half of the runs would be no rule")
+            verdicts = [one for one in summary.verdicts if one.status != "skip"]
+            for verdict in verdicts:
+                evidence.add(verdict)
+            evidence.devices += [device] if verdicts and not order else []
+        jobs = tuple(dict.fromkeys(evidence.jobs.values()))
+        if len(jobs) != 1:
+            names = ", ".join(jobs) or "none that runs here"
+            raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({names})")
+        doubtful = evidence.doubtful()
+        accepted = evidence.add_baselines(BaselineStore.of(project))
+        proposals = tuple(evidence.proposals())
+    return Calibration(jobs[0], tuple(evidence.jobs), repeat, tuple(evidence.devices), accepted, proposals, doubtful)
+
+
+def _block_orders(devices: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each device with the orders of blocks to run in: random orders show more than repeats."""
+    for device in devices:
+        yield device, ""
+        if device == "cpu":
+            yield from ((device, order) for order in CPU_ORDERS)
+
+
+def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
+    paths = outcome.observations.repeat_dumps.get(buffer, {})
+    for number, path in paths.items():
+        yield outcome.repeats[buffer][int(number) - 2], Path(path)
+
+
+def _fit(results: _BufferResults) -> RuleFit:
+    arrays: list[Array] = [reader.read(path).array for path in list(results.dumps.values())[:MOST_DISTINCT]]
+    return rule_fitting.fit(dtypes.parse(results.dtype), results.shape, arrays)
+
+
+def _looseness(fit: RuleFit) -> tuple[int, float]:
+    """Sort key of the rules of one buffer: every bit, any order, ULPs, relative, absolute, none."""
+    rule = fit.rule
+    if rule is None:
+        return 5, 0.0
+    if rule == Rule():
+        return 0, 0.0
+    if rule.ulp is not None:
+        return 2, float(rule.ulp)
+    return (4, rule.atol) if rule.atol else ((3, rule.rtol) if rule.rtol else (1, 0.0))

@@ -1,0 +1,187 @@
+"""Run of the application with the injection library: its environment, its end."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress.foundation.errors import UsageError
+
+_INJECTION = "CUDA_INJECTION64_PATH"
+PROBE_S = 60.0
+OTHERS_S = 10.0
+"""Seconds that processes which outlive the first one are waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The launches whose contents are kept.
+
+    Attributes:
+        kernels: a glob for names of kernels.
+        nth: the how manieth launch of each kernel; 0: not given.
+        every: every so manieth launch, from the first on; 0: not given.
+        most: the number of first launches of each kernel; used where neither of the others is given.
+        max_bytes: bytes of contents that are kept of each kernel.
+        sync: whether each launch is waited for, and its record in the log flushed to disk.
+        wait: seconds that a chosen launch may take; 0: no limit.
+    """
+
+    kernels: str = "*"
+    nth: int = 0
+    every: int = 0
+    most: int = 1
+    max_bytes: int = 1 << 30
+    sync: bool = False
+    wait: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationEnd:
+    """How the application ended.
+
+    Attributes:
+        code: exit code of its first process, negative for a signal.
+        process: id of that process.
+        running: ids of those of its processes that still ran some seconds later.
+    """
+
+    code: int
+    process: int = 0
+    running: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """In words; "" where it ended well."""
+        if self.code == 0:
+            return ""
+        if self.code > 0:
+            return f"the application exited with {self.code}"
+        try:
+            name = signal.Signals(-self.code).name
+        except ValueError:
+            name = f"signal {-self.code}"
+        return f"the application was ended by {name}"
+
+
+def run(command: Sequence[str], library: Path, cupti: Path, folder: Path, choice: Choice) -> ApplicationEnd:
+    """Run a command with the injection library in every process of it that uses the GPU.
+
+    ^C reaches the application, SIGTERM and SIGHUP are sent on to it, and it is waited for. Processes of it that
+    outlive the first one are waited for some seconds.
+
+    Args:
+        command: the program and its arguments.
+        library: the injection library.
+        cupti: the library of CUPTI.
+        folder: for the records.
+        choice: the launches whose contents are kept.
+
+    Raises:
+        UsageError: the command cannot be started, or another injection library is asked for.
+    """
+    other = os.environ.get(_INJECTION)
+    if other:
+        raise UsageError(f"{_INJECTION} names {other}, and a process has one such library only: unset it to capture")
+    environment = {
+        **os.environ,
+        _INJECTION: str(library),
+        "GPUREGRESS_CAPTURE_CUPTI": str(cupti),
+        "GPUREGRESS_CAPTURE_FOLDER": str(folder),
+        "GPUREGRESS_CAPTURE_KERNEL": choice.kernels,
+        "GPUREGRESS_CAPTURE_NTH": str(choice.nth),
+        "GPUREGRESS_CAPTURE_EVERY": str(choice.every),
+        "GPUREGRESS_CAPTURE_MAX": str(choice.most),
+        "GPUREGRESS_CAPTURE_MAX_BYTES": str(choice.max_bytes),
+        "GPUREGRESS_CAPTURE_SYNC": str(int(choice.sync)),
+        "GPUREGRESS_CAPTURE_WAIT": str(choice.wait),
+    }
+    with _signals_sent_on() as started:
+        try:
+            process = subprocess.Popen(command, env=environment)
+        except OSError as error:
+            raise UsageError(f"{command[0]} cannot be started: {error.strerror or error}") from error
+        started(process)
+        code = _wait(process)
+        with contextlib.suppress(KeyboardInterrupt):
+            _wait_for_others(folder)
+    return ApplicationEnd(code, process.pid, _running(folder))
+
+
+def driver_problem() -> str:
+    """Describe why CUDA cannot start in the environment of an application; "" where it can.
+
+    A process of its own asks: it finds the libraries that the application would find, and a driver that hangs or
+    crashes ends only it.
+    """
+    probe = "from gpuregress.execution.cuda import prerequisites; print(prerequisites.driver_lack())"
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        command = [sys.executable, "-P", "-c", probe]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PROBE_S, check=True).stdout.strip()
+    return ""
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue  # the terminal sent it to the application, too
+
+
+def _wait_for_others(folder: Path) -> None:
+    limit = time.monotonic() + OTHERS_S
+    while _running(folder) and time.monotonic() < limit:
+        time.sleep(0.05)
+
+
+def _running(folder: Path) -> tuple[int, ...]:
+    """Ids of the processes that still run: each holds a lock on its log."""
+    return tuple(sorted(int(path.stem) for path in folder.glob("*.log") if path.stem.isdecimal() and _is_held(path)))
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        with path.open("r+b") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _signals_sent_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Send SIGTERM and SIGHUP on to a process, from its start on; what was captured until its end is kept."""
+    processes: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def send(number: int, _frame: object) -> None:
+        if processes:
+            processes[0].send_signal(number)
+        else:
+            early.append(number)
+
+    def started(process: subprocess.Popen[bytes]) -> None:
+        processes.append(process)
+        for number in early:
+            process.send_signal(number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
+                before[number] = signal.signal(number, send)
+    try:
+        yield started
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)

@@ -1,0 +1,252 @@
+"""Buffers of a captured launch, cut to the bytes that the kernel touched.
+
+An allocation may hold the arrays of many kernels, as PyTorch's pools do. Where the accesses were noted, each pointer
+gets a buffer of its own, from the first to the last byte that was touched. Two that reach into each other share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpuregress.foundation import dtypes
+from gpuregress.lab.capture import signature
+from gpuregress.lab.capture.records import CapturedLaunch, CapturedRegion
+from gpuregress.lab.capture.replay import instrumentation
+from gpuregress.lab.capture.replay.launch import Replay
+from gpuregress.lab.capture.signature import ParameterType
+
+_ALIGNMENT = 16
+"""Bytes to which the beginning of a cut is rounded, so that vectors stay aligned."""
+Stretches = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobBuffer:
+    """A buffer of the job.
+
+    Attributes:
+        name: unique in the job.
+        dtype: of its elements.
+        region: number of the region that it is a part of.
+        start: first byte, in the part of the region that was kept.
+        size: bytes.
+        symbol: mangled name of the variable that it is; "" for memory behind a pointer.
+        is_filled: whether the kernel needs what was there before.
+        is_output: whether the kernel wrote to it.
+    """
+
+    name: str
+    dtype: str
+    region: int
+    start: int
+    size: int
+    symbol: str = ""
+    is_filled: bool = True
+    is_output: bool = False
+
+    @property
+    def count(self) -> int:
+        """Elements."""
+        return self.size // dtypes.parse(self.dtype).size
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pointer in the parameters: byte of the parameter space, buffer, byte of the buffer."""
+
+    at: int
+    buffer: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The buffers of a launch, and where its pointers point.
+
+    Attributes:
+        buffers: in the order of the pointers, then the variables.
+        pointers: in the order of their place.
+        is_split: whether an allocation became several buffers.
+    """
+
+    buffers: tuple[JobBuffer, ...]
+    pointers: tuple[Placed, ...]
+    is_split: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A pointer with what it is called."""
+
+    at: int
+    offset: int
+    name: str
+    dtype: str
+    is_const: bool
+
+
+def lay_out(
+    launch: CapturedLaunch,
+    types: Sequence[ParameterType],
+    replay: Replay | None,
+    symbols: Iterable[str],
+    *,
+    split: bool = True,
+) -> Layout:
+    """Make the buffers of a launch.
+
+    Args:
+        launch: with contents of all regions.
+        types: of its parameters, as far as they are known.
+        replay: what it touched; None: not known.
+        symbols: mangled names of the variables that the kernel may use.
+        split: whether the pointers into one allocation may get buffers of their own.
+    """
+    buffers: list[JobBuffer] = []
+    placed: list[Placed] = []
+    is_split = False
+    names: set[str] = set()
+    for number, region in enumerate(launch.regions):
+        targets = _targets(launch, number, types)
+        if region.symbol or not targets:
+            continue
+        touched = None if replay is None else (replay.read[number], replay.written[number])
+        groups = _groups(targets, region, touched, split=split)
+        is_split |= len(groups) > 1
+        for members, start, end in groups:
+            buffer = _buffer(launch, number, members, (start, end), touched)
+            buffer = replace(buffer, name=_unique(buffer.name, names))
+            placed += [Placed(one.at, len(buffers), one.offset - start) for one in members]
+            buffers.append(buffer)
+    wanted = set(symbols)
+    for number, region in enumerate(launch.regions):
+        if region.symbol in wanted and _is_worth_keeping(region):
+            dtype = "uint32" if region.length % 4 == 0 else "uint8"
+            name = _unique(_plain(region.symbol), names)
+            changed = _changed(region, 0, region.length)
+            buffers.append(JobBuffer(name, dtype, number, 0, region.length, region.symbol, is_output=changed))
+    order = {one.at: one for one in placed}
+    return Layout(tuple(buffers), tuple(order[at] for at in sorted(order)), is_split)
+
+
+def _targets(launch: CapturedLaunch, region: int, types: Sequence[ParameterType]) -> list[_Target]:
+    targets = []
+    for position, parameter in enumerate(launch.parameters):
+        type_ = types[position] if position < len(types) else ParameterType()
+        own = type_.name or f"arg{position}"
+        for pointer in launch.pointers:
+            if pointer.region != region or not 0 <= pointer.at - parameter.offset < len(parameter.data):
+                continue
+            is_plain = len(parameter.data) == 8
+            name = own if is_plain else f"{own}_{pointer.at - parameter.offset}"
+            dtype = type_.dtype if is_plain and type_.is_pointer else ""
+            offset = pointer.address - launch.regions[region].start
+            targets.append(_Target(pointer.at, offset, name, dtype, is_plain and type_.is_const))
+    return [one for one in targets if 0 <= one.offset < launch.regions[region].length]
+
+
+def _groups(
+    targets: list[_Target], region: CapturedRegion, touched: tuple[Stretches, Stretches] | None, *, split: bool
+) -> list[tuple[list[_Target], int, int]]:
+    """The pointers that share a buffer, with the buffer's first byte and its end."""
+    if touched is None:
+        return [(targets, 0, region.length)]
+    ordered = sorted(targets, key=lambda one: one.offset)
+    starts = sorted({one.offset for one in ordered}) if split else [ordered[0].offset]
+    reached = {start: (start, min(start + _ALIGNMENT, region.length)) for start in starts}
+    for first, end in [*touched[0], *touched[1]]:
+        at = first
+        while at < end:  # a stretch may go on behind the next pointer
+            below = [start for start in starts if start <= at]
+            owner = below[-1] if below else starts[0]
+            following = next((start for start in starts if start > max(at, owner)), end)
+            until = min(end, following)
+            low, high = reached[owner]
+            reached[owner] = min(low, at), max(high, until)
+            at = until
+    groups = []
+    for start in starts:
+        low, high = reached[start]
+        members = [one for one in ordered if (one.offset == start if split else True)]
+        groups.append((members, low - low % _ALIGNMENT, high))
+    return groups
+
+
+def _buffer(
+    launch: CapturedLaunch,
+    number: int,
+    members: list[_Target],
+    extent: tuple[int, int],
+    touched: tuple[Stretches, Stretches] | None,
+) -> JobBuffer:
+    region, (start, end) = launch.regions[number], extent
+    dtype = next((one.dtype for one in members if one.dtype), "")
+    size = end - start
+    is_exact = bool(dtype) and dtypes.parse(dtype).size % instrumentation.GRANULE == 0
+    if dtype:
+        step = dtypes.parse(dtype).size
+        size = min(-(-size // step) * step, region.length - start)
+        dtype = dtype if size % step == 0 else ""
+    dtype = dtype or ("uint32" if size % 4 == 0 else "uint8")
+    changed = _changed(region, start, size)
+    if touched is None:
+        is_const = region.memory != "device" and all(one.is_const for one in members)  # the host may have written
+        return JobBuffer(members[0].name, dtype, number, start, size, is_output=changed and not is_const)
+    reads, writes = (_inside(one, start, start + size) for one in touched)
+    is_covered = is_exact and writes == ((start, start + size),)  # of smaller elements a few may be unwritten
+    return JobBuffer(
+        members[0].name,
+        dtype,
+        number,
+        start,
+        size,
+        is_filled=bool(reads) or not is_covered,
+        is_output=bool(writes) or changed,
+    )
+
+
+def _inside(stretches: Stretches, start: int, end: int) -> Stretches:
+    found = ((max(first, start), min(last, end)) for first, last in stretches)
+    return tuple((first, last) for first, last in found if first < last)
+
+
+def _changed(region: CapturedRegion, start: int, size: int) -> bool:
+    """Whether the launch changed a part of a region; False where its result is not known."""
+    if region.before is None or region.after is None:
+        return False
+    return not np.array_equal(part(region, start, size), part(region, start, size, after=True))
+
+
+def part(
+    region: CapturedRegion, start: int, size: int, *, after: bool = False
+) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """Read a part of a region's contents before or after the launch."""
+    path = region.after if after else region.before
+    assert path is not None, "only a region whose contents were kept becomes a buffer"
+    return np.fromfile(path, np.uint8, size, offset=start)
+
+
+def _is_worth_keeping(region: CapturedRegion) -> bool:
+    return region.before is not None and (
+        _changed(region, 0, region.length) or bool(part(region, 0, region.length).any())
+    )
+
+
+def _plain(symbol: str) -> str:
+    """A variable's name as a buffer's name."""
+    text = signature.short_name(symbol).rpartition("::")[2]
+    plain = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in text)[:60]
+    return plain if plain[:1].isalpha() or plain[:1] == "_" else f"v_{plain}"
+
+
+def _unique(name: str, names: set[str]) -> str:
+    plain, number = name[:56], 1
+    unique = plain
+    while unique in names:
+        number += 1
+        unique = f"{plain}_{number}"
+    names.add(unique)
+    return unique

@@ -1,0 +1,359 @@
+"""Job of a captured launch, with its source and contents."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gpuregress.foundation import storage
+from gpuregress.foundation.document import units
+from gpuregress.lab.capture import arguments, buffers, job_text, signature
+from gpuregress.lab.capture.buffers import Layout
+from gpuregress.lab.capture.images import ptx_search
+from gpuregress.lab.capture.images.ptx_search import FoundPtx
+from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess
+from gpuregress.lab.capture.replay import launch as replays
+from gpuregress.lab.capture.replay.launch import Patch, Replay, ReplayMemory
+from gpuregress.lab.capture.signature import ParameterType
+from gpuregress.toolchain import cxx_declarations, ptx_declarations
+from gpuregress.toolchain.cxx_declarations import Declaration
+
+_TEXTURES = re.compile(r"\b(tex|tld4|suld|sust|sured)\.")
+_MAPS = re.compile(r"\b(?:cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor)\.")
+_WORD = re.compile(r"[\w$]+")
+
+
+class CannotCapture(Exception):
+    """Why a launch cannot become a job, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenJob:
+    """A job that was written.
+
+    Attributes:
+        path: of the job.
+        launch: that it replays.
+        kernel: its C++ name.
+        verdict: what the replay on the CPU device found, in words.
+        remarks: for the user.
+    """
+
+    path: Path
+    launch: CapturedLaunch
+    kernel: str
+    verdict: str
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a job goes.
+
+    Attributes:
+        job: the job's file.
+        folder: for its source and contents.
+    """
+
+    job: Path
+    folder: Path
+
+
+def write(
+    launch: CapturedLaunch, process: CapturedProcess, target: Target, source: Path | None, seconds: float
+) -> WrittenJob:
+    """Write the job of a launch.
+
+    Args:
+        launch: the captured one.
+        process: that made it.
+        target: where it goes.
+        source: the user's source of the kernel; None: the captured PTX or machine code.
+        seconds: the time limit of a replay.
+
+    Raises:
+        CannotCapture: a job cannot say what the launch was.
+        StorageError: a file cannot be written.
+    """
+    _refuse_what_was_not_kept(launch)
+    card = int("".join(filter(str.isdigit, process.architecture)) or 0)
+    found = ptx_search.find(launch.kernel, launch.given, launch.cubin, process.mapped, card or 999)
+    found = _with_cluster(found, launch)
+    types = _types(launch, found, source)
+    entry = ptx_declarations.parse(found.text).entries.get(launch.kernel) if found else None
+    if entry is not None and len(entry.parameters) != len(launch.parameters):
+        counts = f"{len(launch.parameters)}, and its PTX has {len(entry.parameters)}"
+        raise CannotCapture(
+            f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) told {counts}"
+        )
+    code = ptx_declarations.reachable_code(found.text, launch.kernel) if found else None
+    _refuse_objects(code or "")
+    used = None if code is None else set(_WORD.findall(code))
+    symbols = [one.symbol for one in launch.regions if one.symbol and (used is None or one.symbol in used)]
+    with storage.scratch() as scratch:
+        layout, result = _laid_out(launch, types, found, symbols, scratch, seconds)
+    _refuse_what_was_cut(launch, result)
+    _refuse_addresses(launch, layout)
+    remarks = list(_remarks(launch, layout, found, result, with_origin=source is None))
+    texts, more = arguments.write(launch, layout, types, entry.parameters if entry else ())
+    remarks += more
+    on_gpu = "" if found or source else "there is no PTX of the kernel, only machine code"
+    if not (source or found or launch.cubin or launch.given):
+        raise CannotCapture("neither its PTX nor its machine code was found")
+    _clear(target.folder)  # not before it is sure that there is a job: an earlier one would lose its files
+    name = _own_source(target, launch, found, source)
+    kernel = signature.short_name(launch.kernel) if source else launch.kernel
+    parts = job_text.JobParts(
+        launch,
+        kernel,
+        f"{' '.join(process.command)[:200]} on {process.device} ({process.architecture}), CUDA {process.driver}",
+        os.path.relpath(name, target.job.parent),
+        os.path.relpath(target.folder, target.job.parent),
+        layout,
+        texts,
+        {one: signature.short_name(one) for one in symbols} if source else {},
+        remarks,
+        on_gpu,
+    )
+    _write_contents(target, launch, layout)
+    storage.write_atomic(target.job, ("\n".join(job_text.lines(parts)) + "\n").encode())
+    return WrittenJob(
+        target.job,
+        launch,
+        signature.short_name(launch.kernel),
+        _verdict(result, layout, on_gpu, launch),
+        tuple(remarks),
+    )
+
+
+def _refuse_what_was_not_kept(launch: CapturedLaunch) -> None:
+    if launch.given_up:
+        raise CannotCapture(
+            "it did not end within the time limit (--launch-timeout): it may wait for a later launch or for the host"
+        )
+    missing = [one for one in launch.regions if one.before is None and not one.symbol]
+    if missing:
+        raise CannotCapture(f"memory at 0x{missing[0].start:x} could not be read before the launch")
+    if launch.finished and not launch.error and any(one.before and not one.after for one in launch.regions):
+        raise CannotCapture("its result could not be kept: memory could not be read, or the disk is full")
+    if not launch.parameters and not launch.regions and launch.error:
+        raise CannotCapture(f"it was launched after {launch.error}")
+
+
+def _refuse_objects(code: str) -> None:
+    """Refuse what the parameters name by handles or encoded bytes."""
+    texture, tensor = _TEXTURES.search(code), _MAPS.search(code)
+    if texture:
+        raise CannotCapture(f"it uses texture or surface objects ({texture[1]}), whose memory is not known")
+    if tensor:
+        raise CannotCapture("it uses tensor maps, whose fields are not known")
+
+
+def _refuse_what_was_cut(launch: CapturedLaunch, result: Replay) -> None:
+    """Refuse a launch that needs more of an allocation than was kept."""
+    cut = [one for one in launch.regions if not one.is_whole and not one.symbol]
+    if cut and result.is_fault and not launch.error:
+        need = sum(one.size for one in launch.regions)
+        raise CannotCapture(
+            f"it needs more of its {units.size_text(need)} of memory than --max-bytes allows ({result.problem})"
+        )
+
+
+def _refuse_addresses(launch: CapturedLaunch, layout: Layout) -> None:
+    """Refuse a buffer that holds pointers: they would point nowhere."""
+    for buffer in layout.buffers:
+        region = launch.regions[buffer.region]
+        if not region.holds or not buffer.is_filled:
+            continue
+        words = buffers.part(region, buffer.start, buffer.size - buffer.size % 8).view("<u8")
+        allocations = [(one.base, one.base + one.size) for one in launch.regions]
+        suspects = [word for word in words.tolist() if word == region.holds or _is_in(word, allocations)]
+        if suspects:
+            address = f"0x{suspects[0]:x}"
+            raise CannotCapture(f"{buffer.name} holds addresses of device memory ({address}), which change in a replay")
+
+
+def _is_in(address: int, stretches: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= address < end for start, end in stretches)
+
+
+def _with_cluster(found: FoundPtx | None, launch: CapturedLaunch) -> FoundPtx | None:
+    """The PTX with the cluster that the launch asked for as the kernel's own."""
+    if launch.cluster == (1, 1, 1):
+        return found
+    if found is None:
+        raise CannotCapture("it was launched in clusters, which a job cannot say for machine code")
+    match = re.search(rf"\.entry\s+{re.escape(launch.kernel)}\s*\([^)]*\)", found.text)
+    if match is None or "cluster" in found.text[match.end() : found.text.find("{", match.end())]:
+        return found
+    extents = ", ".join(map(str, launch.cluster))
+    text = f"{found.text[: match.end()]}\n.explicitcluster\n.reqnctapercluster {extents}\n{found.text[match.end() :]}"
+    return replace(found, text=text)
+
+
+def _types(launch: CapturedLaunch, found: FoundPtx | None, source: Path | None) -> tuple[ParameterType, ...]:
+    types = signature.of_name(launch.kernel)
+    if not types and found is not None and found.intermediate is not None:
+        types = signature.of_triton(found.intermediate, launch.kernel)
+    declared = _declaration(launch, source) if source else None
+    return signature.of_declaration(declared, types) if declared else types
+
+
+def _declaration(launch: CapturedLaunch, source: Path) -> Declaration | None:
+    text = storage.read_bytes(source).decode("utf-8", "replace")
+    name = cxx_declarations.strip_template_arguments(signature.short_name(launch.kernel))
+    for one in cxx_declarations.declarations(text):
+        if one.name == name or one.name.rpartition("::")[2] == name.rpartition("::")[2]:
+            return one
+    return None
+
+
+def declares(launch: CapturedLaunch, source: Path) -> bool:
+    """Whether a source declares the kernel of a launch."""
+    return _declaration(launch, source) is not None
+
+
+def _laid_out(
+    launch: CapturedLaunch,
+    types: Sequence[ParameterType],
+    found: FoundPtx | None,
+    symbols: Sequence[str],
+    scratch: Path,
+    seconds: float,
+) -> tuple[Layout, Replay]:
+    """The buffers of a launch, and what its replay on the CPU device gave."""
+    if found is None:
+        return buffers.lay_out(launch, types, None, symbols), Replay("there is no PTX of the kernel")
+    path = scratch / "kernel.ptx"
+    path.write_text(found.text, encoding="utf-8")
+    noted = replays.run(_request(launch, path, types, notes=True), seconds)
+    if noted.problem:
+        layout = buffers.lay_out(launch, types, None, symbols)
+        return layout, noted if noted.is_fault else replays.run(_cut_request(launch, path, layout), seconds)
+    layout = buffers.lay_out(launch, types, noted, symbols)
+    if layout.is_split:
+        result = replays.run(_cut_request(launch, path, layout), seconds)
+        if result.is_fault:  # a pointer reaches into the next one's bytes
+            layout = buffers.lay_out(launch, types, noted, symbols, split=False)
+        elif not result.problem:
+            return layout, result
+    return layout, noted
+
+
+def _pointer_name(launch: CapturedLaunch, at: int, types: Sequence[ParameterType]) -> str:
+    """The parameter that a pointer is in, as messages call it."""
+    position = next(number for number, one in enumerate(launch.parameters) if 0 <= at - one.offset < len(one.data))
+    return (types[position].name if position < len(types) else "") or f"arg{position}"
+
+
+def _request(launch: CapturedLaunch, ptx: Path, types: Sequence[ParameterType], *, notes: bool) -> replays.Request:
+    names = {one.region: _pointer_name(launch, one.at, types) for one in reversed(launch.pointers)}
+    memories = tuple(
+        ReplayMemory(names.get(number, one.symbol), str(one.before), 0, one.length, one.symbol, str(one.after or ""))
+        for number, one in enumerate(launch.regions)
+    )
+    patches = tuple(
+        Patch(one.at, one.region, one.address - launch.regions[one.region].start) for one in launch.pointers
+    )
+    return replays.Request(
+        str(ptx),
+        launch.kernel,
+        launch.grid,
+        launch.block,
+        launch.shared,
+        tuple(one.data.hex() for one in launch.parameters),
+        tuple(one.offset for one in launch.parameters),
+        memories,
+        patches,
+        notes,
+    )
+
+
+def _cut_request(launch: CapturedLaunch, ptx: Path, layout: Layout) -> replays.Request:
+    memories = []
+    for one in layout.buffers:
+        region = launch.regions[one.region]
+        before = str(region.before) if one.is_filled else ""
+        memories.append(ReplayMemory(one.name, before, one.start, one.size, one.symbol, str(region.after or "")))
+    patches = tuple(Patch(one.at, one.buffer, one.offset) for one in layout.pointers)
+    return replace(_request(launch, ptx, (), notes=False), memories=tuple(memories), patches=patches)
+
+
+def _remarks(
+    launch: CapturedLaunch, layout: Layout, found: FoundPtx | None, result: Replay, *, with_origin: bool
+) -> Iterator[str]:
+    if launch.error or not launch.finished:
+        how = f"ended with {launch.error}" if launch.error else "did not come back"
+        yield f"the launch {how}: there is no result to compare with"
+    if found is not None and with_origin:
+        yield f"PTX from {found.origin}"
+    kept = {one.region for one in layout.buffers}
+    for number, region in enumerate(launch.regions):
+        if number in kept and not region.is_whole:
+            names = ", ".join(one.name for one in layout.buffers if one.region == number)
+            yield f"{names}: only {region.length} of {region.size} bytes of the allocation were kept (--max-bytes)"
+    is_pooled = any(
+        one.size >= 1 << 20 and one.size == launch.regions[one.region].length and not one.symbol
+        for one in layout.buffers
+    )
+    if is_pooled and (found is None or result.problem):
+        yield "what the kernel touches could not be determined: allocations are kept whole"
+
+
+def _verdict(result: Replay, layout: Layout, on_gpu: str, launch: CapturedLaunch) -> str:
+    if on_gpu:
+        return f"on a GPU only: {on_gpu}"
+    if result.is_fault:
+        return f"the CPU device reports: {result.problem}"
+    if result.problem:
+        return f"not replayed on the CPU device: {result.problem}"
+    if launch.error or not launch.finished:
+        return "runs on the CPU device without a fault"
+    if result.is_equal:
+        return "the CPU device gives the card's bits"
+    at = next((number for number, count in enumerate(result.differing) if count > 0), None)
+    if at is None:
+        return "runs on the CPU device; its result on the card is not known"
+    of = layout.buffers[at].name if at < len(layout.buffers) and layout.is_split else "the memory"
+    return (
+        f"the CPU device differs from the card: {result.differing[at]} bytes of {of}, the first at {result.first[at]}"
+    )
+
+
+def _own_source(target: Target, launch: CapturedLaunch, found: FoundPtx | None, source: Path | None) -> Path:
+    """Write the captured source, unless the user names one; return its path."""
+    if source is not None:
+        return source.absolute()
+    if found is not None:
+        path = target.folder / "kernel.ptx"
+        storage.write_atomic(path, found.text.encode())
+        return path
+    code = launch.cubin or launch.given
+    assert code is not None, "a launch without any is refused"
+    path = target.folder / "kernel.cubin"
+    storage.write_atomic(path, storage.read_bytes(code))
+    return path
+
+
+def _clear(folder: Path) -> None:
+    """Make an empty folder for a job's files."""
+    with storage.disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            if path.name.endswith((".bin", ".ptx", ".cubin")):
+                path.unlink()
+
+
+def _write_contents(target: Target, launch: CapturedLaunch, layout: Layout) -> None:
+    outputs = job_text.dumped(layout)
+    for one in layout.buffers:
+        region = launch.regions[one.region]
+        if one.is_filled:
+            data = buffers.part(region, one.start, one.size)
+            storage.write_atomic(target.folder / f"{one.name}.bin", data.tobytes(), durable=False)
+        if one in outputs and region.after is not None:
+            data = buffers.part(region, one.start, one.size, after=True)
+            storage.write_atomic(target.folder / f"{one.name}.after.bin", data.tobytes(), durable=False)

@@ -1,0 +1,129 @@
+"""Types of kernels' parameters and of host code that only the compiler knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import GpuregressError, Interrupted
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Source, TypeLayout
+from gpuregress.lab.host_programs import layouts, structures
+from gpuregress.lab.host_programs.layouts import DataMember
+from gpuregress.lab.host_programs.program import HostFiles
+from gpuregress.session.compilation import sources
+from gpuregress.toolchain import programs
+from gpuregress.toolchain.cxx_types import dtype_of_type
+
+_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
+_NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, ]+>)?")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTypes:
+    """What is known of the types of a program, by their plain spelling.
+
+    Attributes:
+        aliases: a type → what it stands for.
+        layouts: a type → how it is compiled.
+    """
+
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    layouts: Mapping[str, TypeLayout] = field(default_factory=dict)
+
+    def dtype(self, plain: str) -> str | None:
+        """Return the dtype that holds a type; None where none does."""
+        known = dtype_of_type(self.aliases.get(plain, plain))
+        layout = self.layouts.get(plain)
+        return known if known is not None or layout is None else layouts.dtype(layout, pads=bool(layout.name))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of types, in bytes."""
+        return {name: one.size for name, one in self.layouts.items()}
+
+
+NOTHING = KnownTypes()
+
+
+def plain(type_: str) -> str:
+    """Return a type without qualifiers and `*`."""
+    return " ".join(_QUALIFIERS.sub(" ", type_).split())
+
+
+def is_named(type_: str, templates: frozenset[str]) -> bool:
+    """Tell whether the compiler can be asked for a type: one that depends on no template parameter.
+
+    Args:
+        type_: without qualifiers.
+        templates: the names of template parameters.
+    """
+    return _NAME.fullmatch(type_) is not None and type_ != "void" and not templates & set(re.findall(r"\w+", type_))
+
+
+def ask(source: Path, include: Sequence[Path], program: HostFiles, types: Sequence[str]) -> dict[str, TypeLayout]:
+    """Ask the compiler for the layouts of types; those that it does not know are left out.
+
+    Args:
+        source: the file.
+        include: folders for the compiler.
+        program: what the files define.
+        types: without qualifiers.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    known = program.structures
+    names = {one: known[one].name if one in known else one for one in types}
+    members = {names[one]: structures.flattened(one, known) for one in types}
+    found = _asked(Source(str(source.absolute()), include=tuple(map(str, include))), members)
+    return {one: found[name] for one, name in names.items() if name in found}
+
+
+def of_kernel(source: Path, include: Sequence[Path], kernel: str) -> tuple[TypeLayout, ...]:
+    """Ask the compiler for the types of a kernel's parameters, of pointers what they point to; () where it fails.
+
+    Args:
+        source: the file.
+        include: folders for the compiler.
+        kernel: its name, with template arguments.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    asked = Source(str(source.absolute()), include=tuple(map(str, include)), kernels=(kernel,))
+    try:
+        program = sources.compile_source(programs.with_debug_types(asked))
+    except Interrupted:
+        raise
+    except GpuregressError:
+        return ()
+    return tuple(one.pointee or one for one in program.types.get(kernel, ()))
+
+
+def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout]:
+    """Ask for all types at once; where that fails, for halves of them, and then for a type without its members."""
+    if not types:
+        return {}
+    layouts_ = _compiled(source, types)
+    if layouts_ is not None:
+        return layouts_
+    names = list(types)
+    if len(names) > 1:
+        middle = len(names) // 2
+        parts = ({name: types[name] for name in half} for half in (names[:middle], names[middle:]))
+        return {name: one for part in parts for name, one in _asked(source, part).items()}
+    return _asked(source, {names[0]: ()}) if types[names[0]] else {}
+
+
+def _compiled(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout] | None:
+    try:
+        program = sources.compile_source(Source(source.path, include=source.include, harness=layouts.question(types)))
+        return layouts.answer(storage.read_bytes(Path(program.ptx)).decode(errors="replace"), types)
+    except Interrupted:
+        raise
+    except GpuregressError:
+        return None

@@ -1,0 +1,213 @@
+"""Candidates: cases of a job with other parameters and other data, and the jobs that they are.
+
+The edges come first, one at a time; then random changes of inputs that reached new code.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case
+from gpuregress.lab.fuzzing import data, parameters
+from gpuregress.lab.fuzzing.data import GRADES, EdgeContents, Grade
+from gpuregress.lab.fuzzing.parameters import Number
+from gpuregress.lab.shrinking import simplifications
+from gpuregress.lab.shrinking.numbers import Job
+
+_DROPPED = ("agree", "timing", "resources", "known_failing", "tags", "variants", "revision", "cost", "fuzz")
+"""Keys of a job that judge other things than results, or need more than one case."""
+
+_CHECKS_OF_DATA = {
+    "own": None,
+    "ordinary": ("finite", "sorted", "equals", "permutation"),
+    "special": ("equals", "permutation"),
+    "extreme": ("equals", "permutation"),
+}
+"""Grade → checks that hold for such data, too; None: all. Others may follow from the job's own numbers."""
+
+_BASES = 4
+_TWO = 0.5
+"""The share of mutations that change two things."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A case of the job with other inputs.
+
+    Attributes:
+        base: the position of the case.
+        parameters: name and value of each that is another one.
+        contents: of the buffers that hold other data.
+    """
+
+    base: int
+    parameters: tuple[tuple[str, Number], ...] = ()
+    contents: tuple[EdgeContents, ...] = ()
+
+    @property
+    def grade(self) -> Grade:
+        """The grade of its data farthest from the job's own."""
+        return max((one.grade for one in self.contents), key=GRADES.index, default="own")
+
+    @property
+    def hardest(self) -> tuple[Grade, str]:
+        """The grade of its data, and what is hard in data of this grade."""
+        return self.grade, max((one.hardest for one in self.contents if one.grade == self.grade), default="")
+
+    @property
+    def words(self) -> str:
+        """`n=33; x: all NaN`."""
+        changed = ", ".join(f"{name}={value}" for name, value in self.parameters)
+        return "; ".join(filter(None, (changed, *(f"{one.buffer}: {one.words}" for one in self.contents))))
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes it another candidate; a NaN equals itself here."""
+        return self.base, self.parameters, tuple((one.buffer, one.words) for one in self.contents)
+
+    def with_parameter(self, name: str, value: Number) -> Candidate:
+        """The same with another value of a parameter."""
+        changed = {**dict(self.parameters), name: value}
+        return Candidate(self.base, tuple(sorted(changed.items())), self.contents)
+
+    def with_contents(self, contents: EdgeContents) -> Candidate:
+        """The same with other data in a buffer."""
+        changed = {**{one.buffer: one for one in self.contents}, contents.buffer: contents}
+        return Candidate(self.base, self.parameters, tuple(changed[name] for name in sorted(changed)))
+
+
+class Space:
+    """All candidates of a job.
+
+    Args:
+        document: the job.
+        cases: of the job that pass as they are, at least one.
+        keep: parameters and buffers that stay as they are, beside those that the job names.
+        schedules: the number of schedules whose results are compared.
+    """
+
+    def __init__(self, document: Job, cases: Sequence[Case], keep: Collection[str] = (), *, schedules: int = 1) -> None:
+        self._document = {**document, "schedules": schedules} if schedules > 1 else document
+        keep = {*keep, *(document.get("fuzz") or {}).get("keep", ())}
+        self.bases = _spread(cases, _BASES)
+        blocks = frozenset().union(*(parameters.blocks(case) for case in cases))
+        self._own = {
+            name: numbers
+            for name in cases[0].parameters
+            if name not in keep and len(numbers := _numbers(case.parameters.get(name) for case in cases)) == len(cases)
+        }
+        self._blocks = blocks
+        self.parameters: dict[str, tuple[Number, ...]] = {
+            name: parameters.edges(own, blocks) for name, own in self._own.items()
+        }
+        self.contents: list[dict[str, tuple[EdgeContents, ...]]] = [self._contents(case, keep) for case in self.bases]
+
+    def _contents(self, case: Case, keep: Collection[str]) -> dict[str, tuple[EdgeContents, ...]]:
+        found: dict[str, tuple[EdgeContents, ...]] = {}
+        for name, buffer in case.buffers.items():
+            written = (self._document.get("buffers") or {}).get(name)
+            if name not in keep and buffer.fill is not None and isinstance(written, Mapping):
+                is_result = name in case.dump or name == case.status
+                made = data.edges(buffer, written.get("fill"), is_result=is_result)
+                found |= {name: made} if made else {}
+        return found
+
+    @property
+    def unchanged(self) -> tuple[str, ...]:
+        """Filled buffers whose data stay as they are."""
+        filled = [name for name, buffer in self.bases[0].buffers.items() if buffer.fill is not None]
+        return tuple(name for name in filled if name not in self.contents[0])
+
+    def is_larger(self, candidate: Candidate) -> bool:
+        """Whether a parameter is above all of the job's own values, so that the case may be slower than any."""
+        return any(value > max(self._own[name]) for name, value in candidate.parameters)
+
+    def edges(self) -> Iterator[Candidate]:
+        """Each edge alone: in turns of one parameter or buffer after the other, so that a few show something of all."""
+        axes: list[list[Candidate]] = []
+        for base, contents in enumerate(self.contents):
+            start = Candidate(base)
+            axes += [[start.with_parameter(name, value) for value in some] for name, some in self.parameters.items()]
+            axes += [[start.with_contents(one) for one in some] for some in contents.values()]
+        for turn in itertools.zip_longest(*axes):
+            yield from (one for one in turn if one is not None)
+
+    def mutated(self, candidate: Candidate, chance: random.Random) -> Candidate:
+        """One or two random changes of a candidate."""
+        for _ in range(2 if chance.random() < _TWO else 1):
+            candidate = self._changed(candidate, chance)
+        return candidate
+
+    def _changed(self, candidate: Candidate, chance: random.Random) -> Candidate:
+        contents = self.contents[candidate.base]
+        axes = [*self.parameters, *contents]
+        if not axes:
+            return candidate
+        at = chance.randrange(len(axes))
+        if at >= len(self.parameters):
+            return candidate.with_contents(chance.choice(contents[axes[at]]))
+        name = axes[at]
+        own, some = self._own[name], self.parameters[name]
+        if some and (chance.random() < _TWO or not all(isinstance(value, int) for value in own)):
+            return candidate.with_parameter(name, chance.choice(some))
+        whole = [int(value) for value in own]
+        value = chance.randint(parameters.least(whole), parameters.most(whole, self._blocks))
+        return candidate.with_parameter(name, value)
+
+    def job(self, candidate: Candidate) -> Job:
+        """The job of one case that a candidate is."""
+        case = self.bases[candidate.base]
+        job = simplifications.of_one_case(self._document, case, f"{case.job}-fuzz")
+        for key in _DROPPED:
+            job.pop(key, None)
+        for name, value in candidate.parameters:
+            job["parameters"][name] = [value]
+        for one in candidate.contents:
+            job["buffers"][one.buffer] = {**job["buffers"][one.buffer], "fill": copy.deepcopy(one.fill)}
+        if candidate.parameters or candidate.contents:
+            _without(job, "reference", set(case.reference_files))
+        _keep_checks(job, candidate.grade)
+        return _nan_equal(job) if candidate.grade in ("special", "extreme") else job
+
+
+def _spread(cases: Sequence[Case], count: int) -> tuple[Case, ...]:
+    """At most `count` cases, the smallest and the largest among them."""
+    ordered = sorted(cases, key=lambda case: sum(buffer.size for buffer in case.buffers.values()))
+    if len(ordered) <= count:
+        return tuple(ordered)
+    return tuple(ordered[at * (len(ordered) - 1) // (count - 1)] for at in range(count))
+
+
+def _numbers(values: Iterable[object]) -> list[Number]:
+    return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+
+
+def _without(job: Job, key: str, names: Collection[str]) -> None:
+    left = {name: value for name, value in (job.get(key) or {}).items() if name not in names}
+    job.pop(key, None)
+    job.update({key: left} if left else {})
+
+
+def _keep_checks(job: Job, grade: Grade) -> None:
+    """Leave out checks that other data than the job's own need not keep."""
+    kept = _CHECKS_OF_DATA[grade]
+    if kept is None or not isinstance(job.get("checks"), Mapping):
+        return
+    left: dict[str, Any] = {}
+    for buffer, items in job["checks"].items():
+        some = [one for one in items if (one if isinstance(one, str) else next(iter(one), "")) in kept]
+        left |= {buffer: some} if some else {}
+    job.pop("checks")
+    job.update({"checks": left} if left else {})
+
+
+def _nan_equal(value: Any) -> Any:
+    """The same without `nan: never`: where the inputs hold NaN, a result may, too, if its reference does."""
+    if isinstance(value, dict):
+        return {key: _nan_equal(item) for key, item in value.items() if (key, item) != ("nan", "never")}
+    return [_nan_equal(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,214 @@
+"""Calls of host code: functions, macros, methods, and launches of kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tree_sitter import Node
+
+from gpuregress.lab.host_programs import library
+from gpuregress.lab.host_programs.expressions import HostExpressions
+from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, NamedFunction, Object, SeenLaunch, axes
+from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
+from gpuregress.lab.host_programs.scope import StepsExhausted
+from gpuregress.toolchain.host_code import grammar
+
+_MOST_LAUNCHES = 2000
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+class HostCalls(HostExpressions):
+    """Evaluation of calls; the launches among them are noted."""
+
+    def _on_template_function(self, node: Node) -> Object | None:
+        return NamedFunction(self._instance(node))
+
+    def _on_call_expression(self, node: Node) -> Object | None:
+        called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if called is None or arguments is None:
+            return None
+        given = arguments.named_children
+        configuration = next((one for one in node.named_children if one.type == "kernel_call_syntax"), None)
+        if configuration is not None:
+            self._launch(node, called, configuration.named_children, given)
+            return None
+        if called.type == "field_expression":
+            return self._method(node, called, given)
+        plain = grammar.text(called).partition("<")[0].rpartition("::")[2].strip()
+        template = self._template_arguments(called)
+        if plain in ("static_cast", "reinterpret_cast", "const_cast") and len(given) == 1:
+            value = self.evaluate(given[0])
+            return self._cast(self._cast_type(called), value)
+        macro = self.program.macros.get(plain)
+        if macro is not None and macro.is_function:
+            return self._macro(node, plain, given)
+        cell = self._cell(plain)
+        if cell is not None and isinstance(cell.value, NamedFunction):
+            plain = cell.value.name.partition("<")[0]
+        functions = self.program.functions.get(plain)
+        if functions:
+            same = [one for one in functions if len(one.parameters) == len(given)] or functions
+            return self.call(same[0], given, template)
+        return library.call(self, plain, given, node)
+
+    def _cast_type(self, called: Node) -> str:
+        listed = next(grammar.everywhere(called, "template_argument_list"), None)
+        return grammar.text(listed)[1:-1].strip() if listed is not None else ""
+
+    def _macro(self, node: Node, name: str, given: Sequence[Node]) -> Object | None:
+        macro = self.program.macros[name]
+        if "#" in macro.body.replace("##", ""):  # a message of it has the argument's text
+            values = [self.evaluate(one) for one in given]
+            return values[0] if values else None
+        texts = {key: grammar.text(one) for key, one in zip(macro.parameters, given, strict=False)}
+        if macro.parameters[-1:] == ("...",):
+            texts["__VA_ARGS__"] = ", ".join(grammar.text(one) for one in given[len(macro.parameters) - 1 :])
+        body = macro.body.replace("\\\n", " ")
+        body = re.sub(
+            r"\b\w+\b",
+            lambda match: f"({texts[match[0]]})" if _is_operand(match, texts) else texts.get(match[0], match[0]),
+            body,
+        )
+        body = re.sub(r"\s*##\s*", "", body)
+        line, self._line = self._line, self._line or node.start_point[0] + 1
+        try:
+            return self._expanded(name, body)
+        finally:
+            self._line = line
+
+    def _method(self, node: Node, called: Node, given: Sequence[Node]) -> Object | None:
+        argument, field = called.child_by_field_name("argument"), called.child_by_field_name("field")
+        base = self.evaluate(argument) if argument is not None else None
+        name = grammar.text(field).partition("<")[0] if field is not None else ""
+        functions = self.program.functions.get(name)
+        if isinstance(base, ArrayPointer):
+            return library.method(self, base, name, given, node)
+        if argument is not None and name == "data_ptr":
+            element = self._cast_type(called)
+            return ArrayPointer(HostArray(grammar.text(argument), None, self.place(node), element), element)
+        if functions and name in self.program.launching:
+            return self.call(functions[0], given)
+        library.change([self.evaluate(one) for one in given])
+        return None
+
+    def _template_arguments(self, called: Node) -> tuple[str, ...]:
+        listed = next((one for one in grammar.everywhere(called, "template_argument_list")), None)
+        return tuple(map(self._template_text, listed.named_children)) if listed is not None else ()
+
+    def _template_text(self, node: Node) -> str:
+        spelled = grammar.text(node)
+        name = spelled.strip()
+        if node.type == "type_descriptor" and not (
+            _WORD.fullmatch(name) and (self._cell(name) is not None or name in self.program.macros)
+        ):
+            return self.resolved(spelled)
+        value = self.evaluate(node)
+        if isinstance(value, HostScalar):
+            self._fix(value)
+            return {"true": "true", "false": "false"}.get(name, str(value.number))
+        return self.resolved(spelled)
+
+    def _instance(self, node: Node) -> str:
+        """Spell a kernel's name with its template arguments evaluated."""
+        name = grammar.text(node).partition("<")[0].strip()
+        arguments = self._template_arguments(node)
+        return f"{name}<{', '.join(arguments)}>" if arguments else name
+
+    def _launch(self, node: Node, called: Node, configuration: Sequence[Node], given: Sequence[Node]) -> None:
+        values = [self.evaluate(one) for one in configuration]
+        name = self._instance(called)
+        cell = self._cell(name) if called.type != "subscript_expression" else self.lvalue(called)
+        if cell is not None and isinstance(cell.value, NamedFunction):
+            name = cell.value.name
+        grid, block, shared = [*values, None, None][:3] if len(values) < 3 else values[:3]
+        if len(values) > 2 and shared is None:
+            shared = self.unknown("shared", "int", node)
+        self.record(name, grid, block, shared, given, node)
+
+    def record(
+        self,
+        name: str,
+        grid: Object | None,
+        block: Object | None,
+        shared: Object | None,
+        given: Sequence[Node],
+        node: Node,
+    ) -> None:
+        """Note a launch.
+
+        Args:
+            name: the kernel's, with template arguments.
+            grid: blocks.
+            block: threads of a block.
+            shared: bytes.
+            given: nodes of the arguments.
+            node: of the launch.
+        """
+        arguments = tuple(self.evaluate(one) for one in given)
+        types = tuple(self._type_of(one, value) for one, value in zip(given, arguments, strict=True))
+        texts = tuple(" ".join(grammar.text(one).split()) for one in given)
+        self.record_values(name, (grid, block, shared), arguments, types, texts, node)
+
+    def record_values(
+        self,
+        name: str,
+        configuration: tuple[Object | None, Object | None, Object | None],
+        arguments: tuple[Object | None, ...],
+        types: tuple[str, ...],
+        texts: tuple[str, ...],
+        node: Node,
+    ) -> None:
+        """Note a launch whose arguments are evaluated.
+
+        Args:
+            name: the kernel's, with template arguments.
+            configuration: grid, block and bytes of shared memory.
+            arguments: their values.
+            types: their types.
+            texts: their texts.
+            node: of the launch.
+        """
+        if len(self.launches) >= _MOST_LAUNCHES:
+            raise StepsExhausted
+        grid, block, shared = configuration
+        plain, _, rest = name.partition("<")
+        template = tuple(part.strip() for part in split_arguments(rest.rstrip()[:-1])) if rest else ()
+        where = self.place(node)
+        size = constant(0) if shared is None else shared
+        if not isinstance(size, HostScalar):
+            size = named("shared", 0, where, is_known=False)
+        sizes = axes(grid), axes(block), size
+        around = self._unlikely, tuple(self._asked), tuple(self._loops)
+        self.launches.append(SeenLaunch(plain.strip(), template, *sizes, arguments, types, texts, where, *around))
+
+    def _type_of(self, node: Node, value: Object | None) -> str:
+        if isinstance(value, ArrayPointer):
+            return f"{value.type or value.memory.element}*"
+        cell = self.lvalue(node)
+        if cell is not None and cell.type:
+            return self.resolved(cell.type)
+        if isinstance(value, HostScalar):
+            return "int" if value.is_integer else "double" if "." in grammar.text(node) else "float"
+        return ""
+
+
+def split_arguments(text: str) -> list[str]:
+    """Split template arguments at the commas outside of brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]
+
+
+def _is_operand(match: re.Match[str], texts: dict[str, str]) -> bool:
+    """Tell whether an argument needs brackets in a macro's text."""
+    return (
+        match[0] in texts
+        and re.search(r"[-+*/%?<>|&]\s|\s[-+*/%?<>|&]", texts[match[0]]) is not None
+        and not re.search(r"<<<|,", texts[match[0]])
+    )

@@ -1,0 +1,277 @@
+"""Objects of host code: memory, pointers, structures, and the launches that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tree_sitter import Node
+
+from gpuregress.lab.host_programs.contents import NOTHING_STORED, ArrayContents
+from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
+
+
+@dataclass(eq=False, slots=True)
+class HostArray:
+    """An array of the program.
+
+    Attributes:
+        name: of the variable that first pointed to it.
+        bytes: its size; None where the host code does not say it.
+        where: its place in the source.
+        element: the type of its elements, where the program says it.
+        contents: what the host code puts into it.
+        extents: of an array for textures, slowest first.
+        kind: `layered`, `cube` or `cube-layered` of one for textures, "" of another.
+    """
+
+    name: str
+    bytes: HostScalar | None
+    where: str
+    element: str = ""
+    contents: ArrayContents = NOTHING_STORED
+    extents: tuple[HostScalar, ...] = ()
+    kind: str = ""
+
+    def element_value(self, where: str) -> HostScalar | None:
+        """Return the value of an element; a guess where its elements may differ.
+
+        Args:
+            where: the place in the source that reads it.
+        """
+        stored = self.contents.stored
+        if stored is None or self.contents.is_certain or not stored.is_known:
+            return stored
+        return named(f"{self.name}_element", stored.number, where, is_known=False)
+
+    def is_whole(self, size: object) -> bool:
+        """Tell whether a size in bytes is not less than that of the array, as far as is known."""
+        return self.bytes is None or (isinstance(size, HostScalar) and size.number >= self.bytes.number)
+
+
+@dataclass(eq=False, slots=True)
+class HostCell:
+    """A variable, a member of a structure, or a value without a name.
+
+    `doubts` is the number of branches around its declaration that may not be taken.
+    """
+
+    name: str
+    type: str = ""
+    value: Object | None = None
+    doubts: int = 0
+
+
+class ElementCell(HostCell):
+    """An element of an array, which is not told apart from the others.
+
+    Args:
+        memory: the array.
+        index: of the element; None where it is not known.
+        where: the place in the source.
+    """
+
+    __slots__ = ("_index", "_memory")
+
+    def __init__(self, memory: HostArray, index: HostScalar | None, where: str) -> None:
+        self._memory, self._index = memory, index
+        super().__init__("", "", memory.element_value(where))
+
+    def store(self, value: Object | None, *, is_chosen: bool) -> None:
+        """Note what is stored into the element.
+
+        Args:
+            value: that is stored.
+            is_chosen: whether a condition on a loop's variable decides about it.
+        """
+        self._memory.contents = self._memory.contents.with_element(self._index, value, is_chosen=is_chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPointer:
+    """A pointer into an array; `offset` in elements."""
+
+    memory: HostArray
+    type: str = ""
+    offset: HostScalar = field(default_factory=lambda: constant(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The address of a variable."""
+
+    cell: HostCell
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A structure with its members, as a `dim3`."""
+
+    members: dict[str, HostCell]
+    type: str = ""
+
+    def copy(self, doubts: int) -> Structure:
+        """Return a structure with members of its own.
+
+        Args:
+            doubts: as those of the variable that gets it.
+        """
+        copied = {
+            name: one.value.copy(doubts) if isinstance(one.value, Structure) else one.value
+            for name, one in self.members.items()
+        }
+        cells = {name: HostCell(name, self.members[name].type, value, doubts) for name, value in copied.items()}
+        return Structure(cells, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list in braces."""
+
+    items: tuple[Object | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFunction:
+    """The name of a kernel or function, with its template arguments."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostTexture:
+    """A texture or surface object: its memory, `array` or `linear`, and its settings as a job writes them."""
+
+    memory: HostArray | None
+    layout: str
+    settings: Mapping[str, str]
+
+
+Object = HostScalar | ArrayPointer | Reference | Structure | Listed | NamedFunction | HostTexture
+
+
+def member_of(value: Object | None, path: str) -> Object | None:
+    """Return a member of a structure; None where it is not known.
+
+    Args:
+        value: the structure.
+        path: of the member, as `grid.width`.
+    """
+    for name in path.split("."):
+        if isinstance(value, Reference):
+            value = value.cell.value
+        cell = value.members.get(name) if isinstance(value, Structure) else None
+        value = cell.value if cell is not None else None
+    return value
+
+
+def dim3(values: tuple[HostScalar, ...]) -> Structure:
+    """Make a `dim3`; what is not given is 1."""
+    padded = (*values, constant(1), constant(1), constant(1))
+    return Structure({axis: HostCell(axis, "unsigned", one) for axis, one in zip("xyz", padded, strict=False)}, "dim3")
+
+
+def extents(items: Sequence[Object | None], where: str) -> tuple[HostScalar, ...]:
+    """Return the sizes of a `dim3`; one that is not known has a guess.
+
+    Args:
+        items: its arguments.
+        where: their place in the source.
+    """
+    return tuple(
+        one if isinstance(one, HostScalar) else named(f"size_{axis}", 1, where, is_known=False)
+        for axis, one in zip("xyz", items, strict=False)
+    )
+
+
+def axes(value: Object | None) -> tuple[HostScalar, HostScalar, HostScalar] | None:
+    """Return the sizes along x, y, z of a `dim3` or a number; None where they are not known."""
+    if isinstance(value, HostScalar):
+        return value, constant(1), constant(1)
+    if isinstance(value, Listed):
+        return axes(dim3(extents(value.items, "")))
+    if not isinstance(value, Structure):
+        return None
+    found = [cell.value for axis in "xyz" if (cell := value.members.get(axis)) is not None]
+    known = [one for one in found if isinstance(one, HostScalar)]
+    return (known[0], known[1], known[2]) if len(known) == 3 else None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLaunch:
+    """A launch that the host code makes.
+
+    Attributes:
+        kernel: its name without template arguments.
+        template: the arguments that the launch gives, types and numbers as text.
+        grid: blocks along x, y, z; None where they are not known.
+        block: threads along x, y, z; likewise.
+        shared: bytes of dynamic shared memory.
+        arguments: None for one whose value is not known.
+        types: of the arguments, "" where they are not known.
+        texts: of the arguments, as they are spelled.
+        where: its place in the source.
+        branches_not_taken: how many branches are around it that the program does not take without arguments.
+        conditions: places of the conditions around it that are not known.
+        loops: places of the loops around it, whose first turn it is.
+    """
+
+    kernel: str
+    template: tuple[str, ...]
+    grid: tuple[HostScalar, HostScalar, HostScalar] | None
+    block: tuple[HostScalar, HostScalar, HostScalar] | None
+    shared: HostScalar
+    arguments: tuple[Object | None, ...]
+    types: tuple[str, ...]
+    texts: tuple[str, ...]
+    where: str
+    branches_not_taken: int
+    conditions: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
+
+
+class Run(Protocol):
+    """The interpreter, as far as calls need it."""
+
+    symbols: dict[str, HostArray]
+
+    def evaluate(self, node: Node) -> Object | None:
+        """Compute the value of an expression."""
+
+    def assign(self, cell: HostCell, value: Object | None, node: Node | None = None) -> None:
+        """Give a variable a value."""
+
+    def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> HostScalar:
+        """Make an unknown number with a guess."""
+
+    def size(self, type_: str, node: Node | None = None) -> HostScalar:
+        """Return the size of a type in bytes; one that is not known has a guess."""
+
+    def place(self, node: Node | None) -> str:
+        """Return a node's place in the source, as `app.cu:12`."""
+
+    def resolved(self, text: str) -> str:
+        """Replace the names of template parameters, aliases and macros in a type's text."""
+
+    def record(
+        self,
+        name: str,
+        grid: Object | None,
+        block: Object | None,
+        shared: Object | None,
+        given: Sequence[Node],
+        node: Node,
+    ) -> None:
+        """Note a launch."""
+
+    def record_values(
+        self,
+        name: str,
+        configuration: tuple[Object | None, Object | None, Object | None],
+        arguments: tuple[Object | None, ...],
+        types: tuple[str, ...],
+        texts: tuple[str, ...],
+        node: Node,
+    ) -> None:
+        """Note a launch whose arguments are evaluated."""

@@ -1,0 +1,291 @@
+"""Variables in scope of a run of host code, with the values that branches change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from tree_sitter import Node
+
+from gpuregress.lab.host_programs import library, scalars
+from gpuregress.lab.host_programs.objects import (
+    ArrayPointer,
+    ElementCell,
+    HostArray,
+    HostCell,
+    Object,
+    SeenLaunch,
+    Structure,
+)
+from gpuregress.lab.host_programs.program import HostFiles, HostFunction
+from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
+from gpuregress.toolchain.cxx_types import dtype_of_type
+
+_MOST_STEPS = 250_000
+GUESS = 1024
+_GUESSED_BYTES = 4
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_FLOAT = re.compile(r"\b(float|double|half)\b")
+_Changes = dict[int, tuple[HostCell, Object | None]]
+"""Variables with their old values, by identity."""
+
+
+class FunctionReturn(Exception):
+    """The end of a function's run, with its value."""
+
+    def __init__(self, value: Object | None) -> None:
+        super().__init__()
+        self.value = value
+
+
+class LoopLeft(Exception):
+    """A `break`, or a `continue` outside of a loop that runs."""
+
+
+class LoopContinued(LoopLeft):
+    """A `continue`."""
+
+
+class StepsExhausted(Exception):
+    """The end of the steps that a run may take."""
+
+
+class HostScope:
+    """State of a run: variables, types, and the branches around.
+
+    Args:
+        program: what the files define.
+        sizes: of types that the compiler was asked for, in bytes.
+        guess: of a whole number that is not known.
+    """
+
+    def __init__(self, program: HostFiles, sizes: Mapping[str, int] | None = None, guess: int = GUESS) -> None:
+        self.program = program
+        self.unsized: set[str] = set()  # types whose size was asked for and is not known
+        self._sizes, self._guess = sizes or {}, guess
+        self.launches: list[SeenLaunch] = []
+        self.symbols: dict[str, HostArray] = {}
+        self.fixed: set[str] = set()  # names that decide which launch is made, or fix a template argument
+        self._globals: dict[str, HostCell] = {}
+        self._frames: list[dict[str, HostCell]] = [self._globals]
+        self._types: dict[str, str] = {}
+        self._function: HostFunction | None = None
+        self._visited: set[int] = set()  # identities of functions
+        self._doubts = 0  # branches around that may not be taken
+        self._unlikely = 0  # branches around that are not taken
+        self._loops: list[str] = []  # places of the loops around that launch kernels
+        self._choices = 0  # conditions on a loop's variable in the turn so far
+        self._asked: list[str] = []  # places of the conditions around that are not known
+        self._journals: list[_Changes] = []  # of the branches around that may not be taken, the innermost last
+        self._steps = 0
+        self._limit = _MOST_STEPS
+        self._line = 0  # of the call of a macro whose text runs
+        self._file = program.files[0].name if program.files else ""
+        self._texts: dict[str, Node | None] = {}
+        self._expanding: list[str] = []
+
+    def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> HostScalar:
+        """Make an unknown number with a guess."""
+        resolved = self.resolved(type_)
+        if _FLOAT.search(resolved):
+            return named(name, 1.0, self.place(node), is_known=False)
+        guess = self._guess if "bool" not in resolved else 0
+        return named(name, guess, self.place(node), is_known=False)
+
+    def size(self, type_: str, node: Node | None = None) -> HostScalar:
+        """Return the size of a type in bytes; one that is not known has a guess.
+
+        Args:
+            type_: as it is resolved.
+            node: where it is asked for.
+        """
+        known = library.size_of(type_) or self._sizes.get(type_)
+        if known is not None:
+            return constant(known)
+        self.unsized.add(type_)
+        name = "_".join(_WORD.findall(type_)) or "element"
+        return named(f"sizeof_{name}", _GUESSED_BYTES, self.place(node), is_known=False)
+
+    def place(self, node: Node | None) -> str:
+        """Return a node's place in the source, as `app.cu:12`."""
+        line = self._line or (node.start_point[0] + 1 if node is not None else 0)
+        if not line and self._function is not None:
+            line = self._function.body.start_point[0] + 1
+        return f"{self._file}:{line}" if line else self._file
+
+    def resolved(self, text: str) -> str:
+        """Replace the names of template parameters, aliases and macros in a type's text."""
+        plain = re.sub(r"\b(?:const|volatile|struct|typename|static|constexpr|class)\b", " ", text)
+        for _ in range(4):
+            changed = _WORD.sub(self._type_word, plain)
+            if changed == plain:
+                break
+            plain = changed
+        return re.sub(r"\s*([*&<>,])\s*", r"\1", " ".join(plain.split()))
+
+    def _type_word(self, match: re.Match[str]) -> str:
+        word = match[0]
+        if word in self._types:
+            return self._types[word]
+        if dtype_of_type(word) is not None:
+            return word
+        alias = self.program.aliases.get(word)
+        if alias is not None:
+            return alias
+        macro = self.program.macros.get(word)
+        return macro.body if macro is not None and not macro.is_function and macro.body else word
+
+    def _member_types(self, type_: str) -> dict[str, str]:
+        """Return the data members of a structure that are no arrays, with their types."""
+        known = self.program.structures.get(type_.rpartition("::")[2])
+        members = known.members if known is not None and known.members is not None else ()
+        return {one.path: one.type for one in members if not one.path.endswith("[]")}
+
+    def _is_launching(self) -> bool:
+        return self._function is not None and (
+            self._function.name == "main" or self._function.name in self.program.launching
+        )
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > self._limit:
+            raise StepsExhausted
+
+    @contextmanager
+    def _frame(self) -> Iterator[dict[str, HostCell]]:
+        frame: dict[str, HostCell] = {}
+        self._frames.append(frame)
+        try:
+            yield frame
+        finally:
+            self._frames.pop()
+
+    def _cell(self, name: str) -> HostCell | None:
+        for frame in reversed(self._frames):
+            if name in frame:
+                return frame[name]
+        return None
+
+    def assign(self, cell: HostCell, value: Object | None, node: Node | None = None) -> None:
+        """Give a variable a value; a guess does not replace what is known where the branch may not be taken."""
+        if isinstance(cell, ElementCell):
+            cell.store(value, is_chosen=self._choices > 0)
+        old = cell.value
+        self._note(cell)
+        is_guess = value is None or (isinstance(value, HostScalar) and not value.is_known)
+        if self._doubts > cell.doubts and is_guess and isinstance(old, (HostScalar, ArrayPointer)):
+            return
+        if isinstance(value, Structure):
+            value = value.copy(cell.doubts)
+        elif value is None and dtype_of_type(cell.type) and "*" not in cell.type:
+            value = self.unknown(cell.name, cell.type, node)
+        elif isinstance(value, ArrayPointer) and cell.type.endswith("*") and not cell.type.startswith("void"):
+            value = ArrayPointer(value.memory, cell.type[:-1], value.offset)
+        elif isinstance(old, HostScalar) and old.op == "loop":
+            cell.value = value
+            return
+        cell.value = self._named(cell.name, cell.type, value, node) if cell.type else value
+
+    def _named(self, name: str, type_: str, value: Object | None, node: Node | None) -> Object | None:
+        """Name an integer after its variable, so that it becomes a parameter of the job."""
+        if not isinstance(value, HostScalar):
+            return value
+        resolved = self.resolved(type_)
+        if _FLOAT.search(resolved) and "*" not in resolved:
+            return scalars.to_float(value)
+        is_typed = dtype_of_type(resolved.replace("constexpr", "").replace("static", "")) is not None
+        if is_typed and "auto" not in resolved:
+            value = scalars.to_integer(value)
+        if value.op == "name" and not value.is_known and value.name in ("unknown", ""):
+            return named(name, value.number, value.where or self.place(node), is_known=False)
+        is_free = self._function is not None or name not in self.program.device_words
+        if is_free and value.op == "number" and value.is_integer and value.number > 1 and "bool" not in resolved:
+            return named(name, value.number, self.place(node))
+        return value
+
+    def _fix(self, value: HostScalar) -> None:
+        """Note the names that a value depends on: the job must not vary them."""
+        self.fixed |= {one.name for one in scalars.leaves(value)}
+
+    def _choose(self, value: Object | None) -> None:
+        """Note a condition that may hold in some turns of a loop only."""
+        self._choices += isinstance(value, HostScalar) and scalars.depends_on_loop(value)
+
+    @contextmanager
+    def _either(self, node: Node, *, is_told: bool) -> Iterator[None]:
+        """Run branches on a condition that is not known; what they change is a guess from then on.
+
+        Args:
+            node: of the statement.
+            is_told: whether the condition holds or not by the command line alone, which has no arguments.
+        """
+        where = self.place(node)
+        self._doubts += 1
+        self._asked += [] if is_told else [where]
+        with self._journal() as changes:
+            try:
+                yield
+            finally:
+                self._doubts -= 1
+                if not is_told:
+                    self._asked.pop()
+                    self._settle([cell for cell, _ in changes.values()], where)
+
+    def _settle(self, changed: Sequence[HostCell], where: str) -> None:
+        """Make guesses of the numbers that one of two branches has changed, or would have."""
+        for cell in changed:
+            if isinstance(cell.value, HostScalar) and cell.value.is_known:
+                cell.value = named(cell.name, cell.value.number, where, is_known=False)
+
+    @contextmanager
+    def _untaken(self) -> Iterator[_Changes]:
+        """Run a branch that is not taken, and undo what it changes of known values; yield what is undone."""
+        undone: _Changes = {}
+        with self._journal() as changes:
+            self._unlikely += 1
+            try:
+                yield undone
+            finally:
+                self._unlikely -= 1
+                for key, (cell, old) in [*changes.items()]:
+                    if old is not None and not (isinstance(old, HostScalar) and not old.is_known):
+                        cell.value = old
+                        undone[key] = changes.pop(key)
+
+    @contextmanager
+    def _journal(self) -> Iterator[_Changes]:
+        """Note the variables that are changed, with their old values."""
+        changes: _Changes = {}
+        self._journals.append(changes)
+        try:
+            yield changes
+        finally:
+            self._journals.pop()
+            if self._journals:
+                self._journals[-1].update({key: one for key, one in changes.items() if key not in self._journals[-1]})
+
+    def _note(self, cell: HostCell) -> None:
+        if self._journals:
+            self._journals[-1].setdefault(id(cell), (cell, cell.value))
+
+    def evaluate(self, node: Node) -> Object | None:
+        """Compute the value of an expression; None where nothing is known of it."""
+        raise NotImplementedError
+
+    def execute(self, node: Node) -> None:
+        """Run a statement."""
+        raise NotImplementedError
+
+    def call(self, function: HostFunction, given: Sequence[Node] | None, template: Sequence[str] = ()) -> Object | None:
+        """Run a function."""
+        raise NotImplementedError
+
+
+def is_told(value: Object | None) -> bool:
+    """Tell whether a condition is decided, if only by a command line without arguments.
+
+    Args:
+        value: of the condition.
+    """
+    return scalars.is_told(value) if isinstance(value, HostScalar) else value is not None

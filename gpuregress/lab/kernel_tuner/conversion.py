@@ -1,0 +1,316 @@
+"""Conversion of the arguments of `tune_kernel` to a job with a case for every configuration."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuregress.api import arrays, kernel_source
+from gpuregress.api.jobs import Job, load_job
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.foundation.errors import UsageError
+from gpuregress.lab.kernel_tuner import evaluation
+from gpuregress.lab.kernel_tuner.job_files import JobFiles
+from gpuregress.lab.kernel_tuner.search_space import SearchSpace
+from gpuregress.lab.kernel_tuner.thread_grid import ThreadGrid
+from gpuregress.store import project
+from gpuregress.toolchain import cxx_declarations
+
+_ALLCLOSE_RTOL = 1e-5
+"""What numpy.allclose, which Kernel Tuner compares with, allows besides `atol`."""
+_OF_MEASUREMENTS = (
+    *("verbose", "device", "platform", "compiler", "log", "iterations", "quiet", "strategy", "strategy_options"),
+    *("cache", "metrics", "simulation_mode", "parallel", "observers", "objective", "objective_higher_is_better"),
+    *("objectives", "seed"),
+)
+"""Arguments of `tune_kernel` that change no result."""
+_REFUSED = ("lang", "texmem_args")
+
+
+def from_kernel_tuner(
+    kernel_name: str,
+    kernel_source: str | os.PathLike[str] | Sequence[str],
+    problem_size: Any,
+    arguments: Sequence[Any],
+    tune_params: Mapping[str, Iterable[Any]],
+    grid_div_x: Any = None,
+    grid_div_y: Any = None,
+    grid_div_z: Any = None,
+    restrictions: Any = None,
+    answer: Sequence[Any] | None = None,
+    atol: float = 1e-6,
+    verify: str | Callable[..., Any] | None = None,
+    *,
+    block_size_names: Sequence[str] | None = None,
+    smem_args: Mapping[str, Any] | None = None,
+    cmem_args: Mapping[str, Any] | None = None,
+    compiler_options: Sequence[str] | None = None,
+    defines: Mapping[str, Any] | None = None,
+    agree: Sequence[str] | None = None,
+    path: str | os.PathLike[str] | None = None,
+    **others: Any,
+) -> Job:
+    """Write a job that checks every configuration which `tune_kernel` would try with these arguments.
+
+    Arrays are written beside the job as `.npy`; so is a source that is given as text. A later call for the same kernel
+    replaces these files; no other file is ever overwritten.
+
+    Args:
+        kernel_name: as for `tune_kernel`.
+        kernel_source: a file, the text, or several files, of which the first has the kernel.
+        problem_size: as for `tune_kernel`: numbers, expressions or a function of the configuration.
+        arguments: numpy arrays and numbers, or arrays of another library.
+        tune_params: parameter → its values.
+        grid_div_x: as for `tune_kernel`: numbers, expressions, functions.
+        grid_div_y: likewise.
+        grid_div_z: likewise.
+        restrictions: expressions, functions of the configuration, or pairs of a function and its parameters' names.
+        answer: the expected contents of arguments, None for those that are not compared.
+        atol: as for `tune_kernel`; a relative error of 1e-5 is allowed besides, as `numpy.allclose` does.
+        verify: `file.py:function` as a job has it, relative to the job; a function of Python cannot be written there.
+        block_size_names: parameters that are the block's extents.
+        smem_args: `{"size": …}`: dynamic shared memory.
+        cmem_args: `__constant__` variable → its contents.
+        compiler_options: for NVRTC.
+        defines: macro → its value, in place of the parameters.
+        agree: parameters on which the results must not depend; all where there is no answer, none where there is one.
+        path: of the job; `configs/KERNEL.yaml` of the project around the current folder where not given.
+        others: arguments of `tune_kernel` about its measurements, which mean nothing here.
+
+    Returns:
+        The job, loaded.
+
+    Raises:
+        UsageError: an argument is unknown or cannot be written as a job, or a file is there that is another's.
+        JobErrors: the job is wrong.
+    """
+    _refuse(others)
+    if not isinstance(kernel_name, str):
+        raise UsageError(f"kernel_name is {kernel_name!r}: expected text")
+    files = JobFiles(_target(kernel_name, path), kernel_name)
+    space = SearchSpace(tune_params, restrictions)
+    source, text = _source(kernel_source, files)
+    threads = ThreadGrid(space, problem_size, (grid_div_x, grid_div_y, grid_div_z), block_size_names)
+    given = _arguments(kernel_name, arguments, text, files)
+    parts = _expected(given, answer, atol, _verify(verify, answer), files)
+    launch: dict[str, Any] = {
+        "kernel": kernel_name,
+        "grid": _trimmed(threads.grid),
+        "block": _trimmed(threads.block),
+        "args": given.launched,
+    }
+    if smem_args:
+        launch["shared"] = _shared_memory(smem_args, space)
+    macros = _macros(defines, [*space.parameters, {"kernel_tuner": 1, **threads.macros(space.parameters, text)}])
+    job: dict[str, Any] = {
+        "source": source,
+        "parameters": {name: [_parameter(value) for value in values] for name, values in space.parameters.items()},
+        **({"where": space.where} if space.where else {}),
+        "compile": {"defines": macros, **_options(compiler_options)},
+        "infeasible": "skip",
+        "buffers": {**given.buffers, **_constants(cmem_args or {}, given.buffers, files)},
+        "launches": [launch],
+        **parts,
+    }
+    several = [name for name in space.parameters if len({one[name] for one in space.valid}) > 1]
+    dependent = list(agree) if agree is not None else [] if "reference" in job else several
+    if dependent:
+        job["agree"] = dependent
+    with files.written(job):
+        return load_job(files.target)
+
+
+@dataclass(slots=True)
+class _Arguments:
+    """The arguments of the kernel.
+
+    Attributes:
+        launched: as a launch of a job has them.
+        buffers: name → its section of a job.
+        names: of the buffer at each position; "" for a number.
+        outputs: buffers that the kernel may write.
+    """
+
+    launched: list[Any] = field(default_factory=list)
+    buffers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+
+
+def _refuse(others: Mapping[str, Any]) -> None:
+    """Refuse the arguments that a job cannot have, and those that are none of `tune_kernel`."""
+    taken = [name for name in inspect.signature(from_kernel_tuner).parameters if name != "others"]
+    known = [*taken, *_REFUSED, *_OF_MEASUREMENTS]
+    for name in others:
+        if name not in known:
+            raise UsageError(f"unknown argument {name!r}{suggestion(name, known)}")
+    if others.get("texmem_args"):
+        raise UsageError("texmem_args: write a `texture:` for the buffer into the job (docs/textures.md)")
+    language = others.get("lang")
+    if language is not None and str(language).upper() not in ("CUDA", "CUPY", "NVCUDA"):
+        raise UsageError(f"lang is {language}: a job is for CUDA")
+
+
+def _target(kernel_name: str, path: str | os.PathLike[str] | None) -> Path:
+    if path is not None:
+        return Path(path).absolute()
+    return project.find(Path.cwd()).configs / f"{_plain(kernel_name)}.yaml"
+
+
+def _plain(kernel_name: str) -> str:
+    """A kernel's name as that of a file."""
+    return re.sub(r"\W+", "_", cxx_declarations.strip_template_arguments(kernel_name))
+
+
+def _source(given: Any, files: JobFiles) -> tuple[str, str]:
+    """The path of the source from the job on, and its text."""
+    if callable(given):
+        raise UsageError("kernel_source is a function: write what it returns for one configuration, with macros")
+    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not listed or not isinstance(listed[0], str | os.PathLike):
+        raise UsageError(f"kernel_source is {given!r}: expected a path or the text of a kernel")
+    first = listed[0]
+    if isinstance(first, str) and kernel_source.is_text(first):
+        return files.add(f"{_plain(files.kernel)}.cu", first.encode()), first
+    path = Path(first).absolute()
+    if not path.is_file():
+        raise UsageError(f"kernel_source: there is no file {first}")
+    return os.path.relpath(path, files.target.parent), kernel_source.text_of(path)
+
+
+def _arguments(kernel_name: str, arguments: Sequence[Any], text: str, files: JobFiles) -> _Arguments:
+    declared = cxx_declarations.find(cxx_declarations.declarations(text), kernel_name, len(arguments))
+    found = _Arguments()
+    for position, value in enumerate(arguments):
+        written = declared.parameters[position] if declared else None
+        name = (written.name if written else "") or f"arg{position}"
+        if arrays.is_array(value) and np.ndim(value) > 0:
+            found.buffers[name] = _buffer(name, value, files)
+            found.launched.append(name)
+            found.names.append(name)
+            if written is None or not written.const:
+                found.outputs.append(name)
+        else:
+            found.launched.append(_scalar(name, value))
+            found.names.append("")
+    return found
+
+
+def _buffer(name: str, value: Any, files: JobFiles) -> dict[str, Any]:
+    try:
+        array, element = arrays.contents(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"arguments: {name}: {error}") from None
+    saved = files.add(f"{name}.npy", array)
+    return {"dtype": element.name, "shape": list(array.shape), "fill": {"file": saved}}
+
+
+def _constants(given: Mapping[str, Any], buffers: Mapping[str, Any], files: JobFiles) -> dict[str, dict[str, Any]]:
+    """Buffers of `__constant__` variables; one that is called as a parameter of the kernel gets another name."""
+    names = {symbol: f"{symbol}_constant" if symbol in buffers else symbol for symbol in given}
+    return {
+        names[symbol]: {**_buffer(names[symbol], value, files), "symbol": symbol} for symbol, value in given.items()
+    }
+
+
+def _scalar(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, np.generic | np.ndarray):
+        raise UsageError(f"arguments: {name} is {value!r}: pass a numpy array, or a number as numpy.int32(…)")
+    return {np.asarray(value).dtype.name: np.asarray(value).item()}
+
+
+def _parameter(value: Any) -> Any:
+    """A value of a parameter; text that looks like a number stays text."""
+    is_text = isinstance(value, str) and not re.fullmatch(r"[A-Za-z_]\w*", value)
+    return {"text": value} if is_text else value
+
+
+def _shared_memory(given: Mapping[str, Any], space: SearchSpace) -> int | str:
+    if "size" not in given:
+        raise UsageError(f"smem_args has {', '.join(map(repr, given))}, and no 'size'")
+    return space.expression("smem_args", lambda names: evaluation.whole("smem_args", given["size"], names))
+
+
+def _macros(defines: Mapping[str, Any] | None, usual: list[Any]) -> Any:
+    if defines is None:
+        return usual
+    if any(callable(value) for value in defines.values()):
+        raise UsageError("defines: a function of the configuration cannot be written into a job")
+    return {name: value if isinstance(value, int | float) else {"text": str(value)} for name, value in defines.items()}
+
+
+def _options(given: Sequence[str] | None) -> dict[str, list[str]]:
+    if isinstance(given, str):
+        raise UsageError(f"compiler_options is {given!r}: pass a list of options")
+    return {"options": list(given)} if given else {}
+
+
+def _verify(given: str | Callable[..., Any] | None, answer: Sequence[Any] | None) -> str:
+    if given is None or isinstance(given, str):
+        if given and answer is None:
+            raise UsageError("verify compares with the answer, and there is none: pass answer=")
+        return given or ""
+    name = getattr(given, "__name__", "function")
+    raise UsageError(
+        f"verify: {name} is a function of Kernel Tuner's form: write one of a job's form (expected, actual → bool) "
+        f'into a file, and pass verify="file.py:{name}" (docs/from-kernel-tuner.md)'
+    )
+
+
+def _expected(
+    given: _Arguments, answer: Sequence[Any] | None, atol: float, verify: str, files: JobFiles
+) -> dict[str, Any]:
+    """The reference, the rules and the dumped buffers."""
+    wanted = answer if answer is not None else [None] * len(given.names)
+    if len(wanted) != len(given.names):
+        raise UsageError(f"answer has {len(wanted)} entries; the kernel takes {len(given.names)} arguments")
+    reference = {}
+    for position, (name, value) in enumerate(zip(given.names, wanted, strict=True)):
+        if value is not None:
+            reference[name] = _answer(name, position, value, given, files, is_verified=bool(verify))
+    compared = [*reference] or given.outputs
+    kinds = {name: given.buffers[name]["dtype"] for name in compared}
+    rules = {name: _rule(atol) for name, dtype in kinds.items() if "float" in dtype or "complex" in dtype}
+    parts: dict[str, Any] = {"dump": compared}
+    if reference:
+        parts["reference"] = reference
+    if verify and reference:
+        parts["verify"] = dict.fromkeys(reference, verify)
+    if rules:
+        parts["compare"] = rules
+    return parts
+
+
+def _answer(name: str, position: int, value: Any, given: _Arguments, files: JobFiles, *, is_verified: bool) -> str:
+    """The file of the expected contents of an argument."""
+    if not name:
+        raise UsageError(f"answer: argument {position} is a number, which no kernel writes: pass None for it")
+    shape = list(np.shape(value))
+    if not is_verified and shape != given.buffers[name]["shape"]:
+        raise UsageError(
+            f"answer: {name} has the shape {given.buffers[name]['shape']} and its answer {shape}: pass "
+            'verify="file.py:function", which compares the two'
+        )
+    buffer = _buffer(f"{name}.answer", value if shape else np.atleast_1d(value), files)
+    return str(buffer["fill"]["file"])
+
+
+def _rule(atol: Any) -> dict[str, float]:
+    if isinstance(atol, bool) or not isinstance(atol, int | float | np.integer | np.floating):
+        raise UsageError(f"atol is {atol!r}: expected a number")
+    return {"rtol": _ALLCLOSE_RTOL, "atol": float(atol)}
+
+
+def _trimmed(extents: Sequence[int | str]) -> list[int | str]:
+    """The extents without those of 1 at the end."""
+    kept = list(extents)
+    while len(kept) > 1 and kept[-1] == 1:
+        kept.pop()
+    return kept

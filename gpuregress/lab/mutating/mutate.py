@@ -1,0 +1,436 @@
+"""Mutation testing: the share of small mistakes in a kernel that its job notices.
+
+Nothing of the user's source is written to: changed files are in a scratch folder, and so are the programs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from gpuregress.execution.workers.compiler_pool import CompilerPool
+from gpuregress.execution.workers.pool import WorkerPool
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Case, Outcome
+from gpuregress.judge.user_code import UserCodeProcess
+from gpuregress.lab import calibrate
+from gpuregress.lab.mutating import states
+from gpuregress.lab.mutating import subject as subjects
+from gpuregress.lab.mutating.programs import Variation
+from gpuregress.lab.mutating.race_checks import RACE, RaceChecks
+from gpuregress.lab.mutating.results import ResultCache
+from gpuregress.lab.mutating.states import Listed, Reason
+from gpuregress.lab.mutating.subject import NothingNoticed, Subject
+from gpuregress.lab.mutating.survivor_probes import SurvivorProbes
+from gpuregress.lab.mutating.trials import MutantTrials, TrialResult
+from gpuregress.lab.mutation import mutants
+from gpuregress.lab.mutation.mutants import Mutant
+from gpuregress.lab.mutation.ptx.text import idle
+from gpuregress.session import device_slots
+from gpuregress.session.compiler_crew import process_count
+from gpuregress.session.events import Advanced, Listener, ignore
+from gpuregress.session.run_request import Machinery
+from gpuregress.store.project import Project
+from gpuregress.toolchain import cache
+
+_REPEATS = 3
+"""Runs of the unchanged case in its usual order, beside those in other orders, for the tightest tolerance."""
+
+
+@dataclass(frozen=True, slots=True)
+class MutateRequest:
+    """A request for mutation testing.
+
+    Attributes:
+        limit: the most mutants; None: all.
+        seed: of the sample.
+        fresh: take no results from the cache.
+        until: of an audit, when no further mutant begins, seconds of time.monotonic; None: when all are tried.
+    """
+
+    limit: int | None = None
+    seed: int = 0
+    fresh: bool = False
+    until: float | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its time is over."""
+        return self.until is not None and time.monotonic() >= self.until
+
+
+@dataclass(frozen=True, slots=True)
+class TriedMutant:
+    """A mutant with its result.
+
+    Attributes:
+        operator: by which it was made.
+        file: relative to the project; for kernels without CUDA C++, the name that stands for the PTX.
+        line: of the change.
+        change: in one line.
+        diff: unified.
+        reason: why it lives; of a killed one, the verdict's reason; of one that is not valid, the refusal.
+        case: that noticed it, "" where none did.
+        status: of that case's verdict.
+        hint: what would notice it, "" where nothing more is known.
+    """
+
+    operator: str
+    file: str
+    line: int
+    change: str
+    diff: str
+    reason: str
+    case: str = ""
+    status: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MutationReport:
+    """The results of mutation testing.
+
+    Attributes:
+        version: of this record.
+        job: the job.
+        cases: the number of its cases that every survivor has passed.
+        score: (killed + timed out) / (killed + timed out + survived with another program); None without any.
+        mutants: that there are.
+        tried: that were tried: a sample, or all.
+        seed: of the sample.
+        killed: noticed by a case.
+        survived: noticed by none.
+        timed_out: over the time limit, and so noticed.
+        not_valid: refused by the compiler or the device; they never count.
+        equivalent: survivors with equal PTX or equal optimised code: they do not count, either.
+        cached: mutants whose result was known.
+        seconds: for all of it.
+        tolerance: what a tighter tolerance could be, a line each; none: it is no tolerance that lets mutants live.
+        notes: for the user.
+        interrupted: whether ^C ended it before all were tried.
+        racing: those of the survivors that `--check races` notices.
+        score_with_races: the score with them among the killed, as it is where the job has this check.
+    """
+
+    version: int
+    job: str
+    cases: int
+    score: float | None
+    mutants: int
+    tried: int
+    seed: int
+    killed: tuple[TriedMutant, ...]
+    survived: tuple[TriedMutant, ...]
+    timed_out: tuple[TriedMutant, ...]
+    not_valid: tuple[TriedMutant, ...]
+    equivalent: int
+    cached: int
+    seconds: float
+    tolerance: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+    racing: int = 0
+    score_with_races: float | None = None
+
+
+def mutate(
+    project: Project,
+    cases: Sequence[Case],
+    request: MutateRequest,
+    *,
+    listen: Listener = ignore,
+    machinery: Machinery | None = None,
+) -> MutationReport:
+    """Try the mutants of a job's kernels on the CPU device.
+
+    Args:
+        project: whose; nothing is left in its folders.
+        cases: of one job.
+        request: how many mutants.
+        listen: receives the events.
+        machinery: for tests.
+
+    Raises:
+        UsageError: the unchanged kernel does not pass, or one that does nothing does.
+        Interrupted: ^C before the first mutant.
+        GpuregressError: the errors of `session.run`.
+    """
+    start = time.monotonic()
+    with storage.scratch() as scratch:
+        subject = subjects.prepare(project, cases, scratch, listen, machinery)
+        found, texts = subjects.mutants(subject)
+        chosen = mutants.sample(found, request.limit, request.seed)
+        campaign = Campaign(subject, chosen, texts, listen)
+        results = ResultCache(subject)
+        with StopSignal() as stop:
+            campaign.run(scratch, stop, results, request)
+            tolerance = () if campaign.interrupted else campaign.tolerance()
+    return campaign.report(len(found), request.seed, time.monotonic() - start, tolerance)
+
+
+class Campaign:
+    """The mutants of a subject and their results, while they are tried."""
+
+    def __init__(self, subject: Subject, chosen: Sequence[Mutant], texts: dict[str, str], listen: Listener) -> None:
+        self._subject, self._chosen, self._texts, self._listen = subject, list(chosen), texts, listen
+        self._results: dict[int, TrialResult] = {}
+        self._probes = SurvivorProbes(self._run_probe)
+        self._cached = 0
+        self._user_cache = cache.folder()
+        self._ptx = subjects.ptx_names(subject)
+        self._races = RaceChecks(subject.cases, partial(self._try, is_needed=True))
+        self._race_hints: dict[int, str] = {}
+        self._racing: set[int] = set()
+        self.interrupted = False
+
+    # --- trials -------------------------------------------------------------------------------------------------------
+
+    def run(self, scratch: Path, stop: StopSignal, results: ResultCache, request: MutateRequest) -> None:
+        """Try all mutants; ^C ends it with those that are done."""
+        slots = device_slots.select("cpu").slots
+        with (
+            cache.used_folder(scratch / "cache"),
+            UserCodeProcess(stop) as user,
+            CompilerPool(process_count(), stop) as crew,
+            WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
+        ):
+            trials = self.begin(MutantTrials(self._subject, crew, scratch, user), results, request)
+            try:
+                for event in pool.run((), trials):
+                    if isinstance(event, Outcome):
+                        trials.settle(event)
+            except Interrupted:
+                self.interrupted = True
+
+    def begin(self, trials: MutantTrials, results: ResultCache, request: MutateRequest) -> MutantTrials:
+        """Begin with kernels that do nothing; `_on_idle` goes on."""
+        self._trials, self._known, self._request = trials, results, request
+        idling = self._idle()
+        if not request.is_late or self._find(idling) is not None:
+            self._try(idling, self._on_idle, is_needed=True)
+        return trials
+
+    def _idle(self) -> Variation:
+        """Every launched kernel returns at once."""
+        entries = subjects.launched_entries(self._subject)
+        programs = {key: self._subject.programs[key] for key in entries}
+        return Variation(
+            "idle",
+            ptx={
+                key: idle(Path(program.ptx).read_text(encoding="utf-8", errors="replace"), entries[key])
+                for key, program in programs.items()
+                if program.ptx
+            },
+        )
+
+    def _on_idle(self, result: TrialResult) -> None:
+        """Begin with the mutants, once a kernel that does nothing has failed."""
+        if result.state == "cut":
+            return
+        if result.state in states.UNUSABLE or result.state == "timed out":
+            raise UsageError(f"the kernels that do nothing cannot be run: {result.reason}")
+        if result.state != "killed":
+            raise NothingNoticed(
+                f"kernels that do nothing pass every case of {self._subject.job}: nothing would notice a mutant; "
+                "give the job a baseline, a reference or checks of what the kernels write"
+            )
+        self._trials.follow(partial(self._try_next, iter(enumerate(self._chosen))))
+
+    def _try_next(self, left: Iterator[tuple[int, Mutant]]) -> bool:
+        """Try the next mutant, whose text is made now: those of all take much memory.
+
+        When the time is over, only results that are known are taken.
+        """
+        number, mutant = next(left, (-1, None))
+        if mutant is None:
+            return False
+        variation = dataclasses.replace(
+            self._variation(f"m{number}", mutant, mutant.edits), is_compared=mutant.operator in mutants.OF_VALUES
+        )
+        if self._request.is_late and self._find(variation) is None:
+            return False
+        self._try(variation, partial(self._on_trial, number, variation))
+        return True
+
+    def _try(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
+        """Try a variation, or find its result; `listen` is given it."""
+        known = self._find(variation)
+        if known is not None:
+            self._cached += variation.name.startswith("m") and not variation.checks
+            listen(known)
+            return
+
+        def settle(result: TrialResult) -> None:
+            with cache.used_folder(self._user_cache):
+                self._known.keep(variation, result)
+            listen(result)
+
+        self._trials.add(variation, settle, is_needed=is_needed)
+
+    def _find(self, variation: Variation) -> TrialResult | None:
+        """Find the result of an earlier trial."""
+        with cache.used_folder(self._user_cache):
+            return None if self._request.fresh else self._known.find(variation)
+
+    def _on_trial(self, number: int, variation: Variation, result: TrialResult) -> None:
+        """Take a result; a survivor that may be a data race is tried once more, with the check of races."""
+        if result.state == "cut" and not result.seconds:
+            return  # no case of it has run
+        is_race = result.state == "survived" and self._chosen[number].operator in mutants.RACING
+        if is_race and not self._request.is_late:
+            self._races.check(variation, partial(self._on_checked, number, result))
+        else:
+            self._on_result(number, result)
+
+    def _on_checked(self, number: int, plain: TrialResult, checked: TrialResult | None) -> None:
+        """Take the result with the check of races; None where no unchanged case passes it."""
+        if checked is None:
+            self._race_hints[number] = _NOT_CHECKED
+        elif checked.fault == RACE:
+            self._racing.add(number)
+            self._race_hints[number] = f"{checked.case}: {checked.reason}; {_ADVICE}"
+        elif checked.state == "survived":
+            self._race_hints[number] = _NO_RACE
+        self._on_result(number, plain)
+
+    def _on_result(self, number: int, result: TrialResult) -> None:
+        self._results[number] = result
+        mutant = self._chosen[number]
+        if result.state == "survived" and not result.changed and number not in self._racing:
+            self._probes.probe(number, mutant)
+        self._listen(Advanced(len(self._results), len(self._chosen), f"{result.state}: {mutant.what}"))
+
+    def _run_probe(
+        self, name: str, mutant: Mutant, edits: Sequence[mutants.Edit], listen: Callable[[TrialResult], None]
+    ) -> None:
+        """Run a program that traps; a case that expects a trap would take it for its own."""
+        cases = tuple(case.name for case in self._subject.cases if case.expect_fault != "trap")
+        if cases:
+            variation = dataclasses.replace(self._variation(name, mutant, edits), cases=cases)
+            self._try(variation, listen, is_needed=True)
+
+    def _variation(self, name: str, mutant: Mutant, edits: Sequence[mutants.Edit]) -> Variation:
+        text = mutants.apply(self._texts[mutant.file], edits)
+        if Path(mutant.file).is_absolute():
+            return Variation(name, files={mutant.file: text})
+        return Variation(name, ptx={self._ptx[mutant.file]: text})
+
+    @property
+    def results(self) -> tuple[TrialResult, ...]:
+        """The results so far."""
+        return tuple(self._results.values())
+
+    def tolerance(self) -> tuple[str, ...]:
+        """Find the tightest tolerances; neither ^C nor a failure of their runs loses the results of the mutants."""
+        try:
+            return tolerance_advice(self._subject, self.results, self._listen)
+        except Interrupted:
+            self.interrupted = True
+            return ()
+        except GpuregressError as error:
+            return (f"Most survivors live within the tolerance; the tightest one cannot be told: {error}",)
+
+    # --- the report ---------------------------------------------------------------------------------------------------
+
+    def report(self, total: int, seed: int, seconds: float, tolerance: tuple[str, ...]) -> MutationReport:
+        """Sum up."""
+        lists: dict[Listed, list[TriedMutant]] = {}
+        for number, result in sorted(self._results.items()):
+            lists.setdefault(states.LISTS[result.state], []).append(self._tried(number, result))
+        counts = Counter(result.state for result in self._results.values())
+        noticed = sum(counts[state] for state in states.NOTICED)
+        counted = noticed + sum(counts[state] for state in states.ALIVE)
+        return MutationReport(
+            1,
+            self._subject.job,
+            len(self._subject.cases),
+            noticed / counted if counted else None,
+            total,
+            len(self._results),
+            seed,
+            tuple(lists.get("killed", ())),
+            tuple(lists.get("survived", ())),
+            tuple(lists.get("timed out", ())),
+            tuple(lists.get("not valid", ())),
+            sum(counts[state] for state in states.SAME),
+            self._cached,
+            seconds,
+            tolerance,
+            self._subject.notes,
+            self.interrupted,
+            len(self._racing),
+            (noticed + len(self._racing)) / counted if counted else None,
+        )
+
+    def _tried(self, number: int, result: TrialResult) -> TriedMutant:
+        mutant = self._chosen[number]
+        name = _shown(self._subject.project, mutant.file)
+        reason = self._why(number, result) if states.LISTS[result.state] == "survived" else result.reason
+        return TriedMutant(
+            mutant.operator,
+            name,
+            mutant.line,
+            mutant.what,
+            mutants.diff(self._texts[mutant.file], mutant, name),
+            reason,
+            result.case,
+            result.status,
+            self._race_hints.get(number, "") if reason in ("no case noticed", states.ONLY_CHECKED) else "",
+        )
+
+    def _why(self, number: int, result: TrialResult) -> Reason:
+        """The reason why a mutant lives."""
+        if result.state == "equal":
+            return "equal PTX"
+        if result.state == "equivalent":
+            return "equal optimised code"
+        if result.state == "cut":
+            return "time was over"
+        if number in self._racing:
+            return states.ONLY_CHECKED
+        if result.changed:
+            return "within the tolerance"
+        return self._probes.reason(number)
+
+
+def tolerance_advice(subject: Subject, results: Iterable[TrialResult], listen: Listener) -> tuple[str, ...]:
+    """Find the tightest tolerances, where a tolerance lets most of the survivors live; else ().
+
+    Args:
+        subject: unchanged.
+        results: of its mutants.
+        listen: receives the events of the runs.
+
+    Raises:
+        Interrupted: ^C.
+    """
+    alive = [result for result in results if result.state == "survived"]
+    tolerated = [result for result in alive if result.changed]
+    if 2 * len(tolerated) <= len(alive):
+        return ()
+    lines = [f"{len(tolerated)} of {len(alive)} survivors change bits of the results within the tolerance."]
+    shares = [one.tolerance_share for one in subject.verdicts.values() if one.tolerance_share is not None]
+    if shares:
+        used = f"at most {max(shares):.2g}" if max(shares) else "none"
+        lines.append(f"The unchanged results use {used} of it.")
+    selector = subject.job if len(subject.cases) > 1 else subject.cases[0].name
+    done = calibrate.calibrate(subject.project, selector, repeat=_REPEATS, devices=("cpu",), listen=listen)
+    lines.append("The tightest rules that repeats and other orders of the blocks allow:")
+    return (*lines, *(f"  {one.buffer}: {one.text or 'every bit equal'}" for one in done.proposals if one.holds))
+
+
+_ADVICE = "with `checks: {device: [races]}` the job notices it"
+_NO_RACE = "with `--check races` no case notices it, either"
+_NOT_CHECKED = "a data race shows only with `--check races`, which no unchanged case passes"
+
+
+def _shown(project: Project, file: str) -> str:
+    return os.path.relpath(file, project.root) if Path(file).is_absolute() else file

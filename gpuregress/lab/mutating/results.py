@@ -1,0 +1,131 @@
+"""Results of mutants by content: programs, job, files, baselines, code of the package."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gpuregress.foundation.errors import GpuregressError, StorageError
+from gpuregress.foundation.records import Baseline, Verdict, from_json, to_json
+from gpuregress.judge.accepted import AcceptedDumps
+from gpuregress.lab.mutating.programs import Variation
+from gpuregress.lab.mutating.subject import Subject
+from gpuregress.lab.mutating.trials import TrialResult
+from gpuregress.store.baselines import BaselineStore
+from gpuregress.toolchain import cache
+from gpuregress.toolchain.python_kernels import source_inputs
+
+FORMAT = 6
+"""Counts up whenever a result's meaning changes; old results are then never found again."""
+_FILE = re.compile(r"(/.*?)(?::[\w.]+)?")
+
+
+class ResultCache:
+    """The results of a subject's variations, in the cache of compiled programs.
+
+    Args:
+        subject: whose.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._base = subject_digest(subject)
+
+    def find(self, variation: Variation) -> TrialResult | None:
+        """Return the result of an equal variation; None where there is none, or it cannot be read."""
+        if not self._base:
+            return None
+        record = cache.load(self._key(variation))
+        try:
+            return from_json(TrialResult, record["result"]) if record is not None else None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+    def keep(self, variation: Variation, result: TrialResult) -> None:
+        """Keep a result that will be the same again; a cache that cannot be written costs time and nothing else."""
+        if not self._base or not result.is_reproducible:
+            return
+        try:
+            cache.store(self._key(variation), {"result": to_json(result)}, {})
+        except StorageError:
+            return
+
+    def _key(self, variation: Variation) -> str:
+        changed = sorted({**variation.files, **variation.ptx}.items())
+        texts = [part.encode(errors="surrogateescape") for pair in changed for part in pair]
+        options = json.dumps((variation.checks, variation.cases))
+        return cache.digest(("mutant", str(FORMAT), cache.code_digest(), self._base, options, *texts))
+
+
+def subject_digest(subject: Subject) -> str:
+    """Digest all that decides the results of a subject's mutants; "" where not all of it can be known."""
+    if any(program.unknown for program in subject.programs.values()):
+        return ""
+    parts: list[str | bytes] = []
+    accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
+    try:
+        for case in subject.cases:
+            record = to_json(dataclasses.replace(case, revision=""))
+            parts.append(json.dumps(record, sort_keys=True))
+            parts += _accepted(accepted.baseline(case))
+            parts += _computed(subject.verdicts.get(case.name))
+            for path in dict.fromkeys(_files(record)):
+                parts += _contents(path)
+    except (OSError, GpuregressError, _UnknownContent):
+        return ""
+    return cache.digest((*parts, *sorted(program.key for program in subject.programs.values())))
+
+
+def _accepted(baseline: Baseline | None) -> list[str]:
+    """What a verdict takes of a baseline; when and by whom it was accepted, and the files' names, decide nothing."""
+    if baseline is None:
+        return ["no baseline"]
+    dumps = [f"{name} {dump.digest}" for of in (baseline.dumps, baseline.first) for name, dump in of.items()]
+    others = to_json(dataclasses.replace(baseline, dumps={}, first={}))
+    return [*dumps, *(json.dumps(others.get(name), sort_keys=True) for name in ("launch_digests", "timings"))]
+
+
+def _computed(verdict: Verdict | None) -> list[str]:
+    """The contents of inputs, references and results of the unchanged run.
+
+    They tell what the text of the user's functions does not: files that these read, packages that they import.
+    """
+    if verdict is None or verdict.outcome is None:
+        return []
+    outcome, observed = verdict.outcome, verdict.outcome.observations
+    references = (observed.references, observed.unrounded_references)
+    dumps = [*((dump.buffer, dump.digest) for dump in outcome.dumps), *outcome.inputs.items()]
+    dumps += [(name, dump.digest) for of in references for name, dump in of.items()]
+    return [f"{name} {digest}" for name, digest in dumps]
+
+
+class _UnknownContent(Exception):
+    """A Python file depends on what its text does not tell."""
+
+
+def _files(value: Any) -> Iterator[Path]:
+    """The files that a case names: functions of the user, inputs, references."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _files(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _files(item)
+    elif isinstance(value, str) and value.startswith("/"):
+        match = _FILE.fullmatch(value)
+        for text in dict.fromkeys((value, match[1] if match else value)):
+            if Path(text).is_file():
+                yield Path(text)
+
+
+def _contents(path: Path) -> list[str | bytes]:
+    if path.suffix != ".py":
+        return [str(path), path.read_bytes()]
+    files = source_inputs.inputs(path)
+    if files.unknown:
+        raise _UnknownContent(files.unknown)
+    versions = (f"{name} {version}" for name, version in source_inputs.packages(files).items())
+    return [files.structure, *versions, *map(str, files.files), *files.contents]

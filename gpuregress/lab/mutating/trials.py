@@ -1,0 +1,372 @@
+"""Trials of variations: compiled, compared with the unchanged program, run until a case notices."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from gpuregress.execution.workers.pool import CaseNotCompiled
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Case, Outcome, Program, Task, Verdict
+from gpuregress.gpu.instruments import CHECKS
+from gpuregress.judge import agreement
+from gpuregress.judge.accepted import AcceptedDumps
+from gpuregress.judge.agreement import GroupMember
+from gpuregress.judge.judge import Judge
+from gpuregress.judge.user_code import UserCodeProcess
+from gpuregress.lab.mutating import states
+from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
+from gpuregress.lab.mutating.states import TrialState
+from gpuregress.lab.mutating.subject import Subject, built_of
+from gpuregress.session.compiler_crew import Crew
+from gpuregress.store.baselines import BaselineStore
+
+_CHECKED_FACTOR = 5.0
+"""Times that a launch may take longer under dynamic checks."""
+AHEAD = 2
+"""Variations for each compiler that are compiled before a worker is free for them."""
+_GRACE_S = 5.0
+"""Seconds behind the end of the time in which variations that have begun may go on to their next case."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """The result of a trial.
+
+    Attributes:
+        state: what came of it.
+        case: that noticed it, "" where none did.
+        status: of that case's verdict.
+        reason: why, one line.
+        fault: the kind of fault, "" without one.
+        changed: cases that passed although bits of their results changed.
+        seconds: of the cases in the worker.
+    """
+
+    state: TrialState
+    case: str = ""
+    status: str = ""
+    reason: str = ""
+    fault: str = ""
+    changed: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def is_reproducible(self) -> bool:
+        """Whether the content alone decides it: neither the load of the machine nor trouble with it."""
+        return self.state in states.REPRODUCIBLE
+
+
+@dataclasses.dataclass(slots=True)
+class _Trial:
+    """A variation whose cases are tried one after the other."""
+
+    variation: Variation
+    listen: Callable[[TrialResult], None]
+    cases: deque[Case]
+    asked: dict[str, str] = dataclasses.field(default_factory=dict)
+    compiled: dict[str, Program] = dataclasses.field(default_factory=dict)
+    error: GpuregressError | None = None
+    programs: list[Program] = dataclasses.field(default_factory=list)
+    task: Task | None = None
+    changed: list[str] = dataclasses.field(default_factory=list)
+    members: list[GroupMember] = dataclasses.field(default_factory=list)
+    seconds: float = 0.0
+    has_run: bool = False
+
+
+class MutantTrials:
+    """The trials of a subject's variations: tasks for the workers, and what came of them.
+
+    Args:
+        subject: unchanged.
+        crew: of compilers.
+        scratch: a folder for sources and dumps.
+        user: the process for the user's functions.
+        until: when no further variation begins, seconds of time.monotonic; None: all are tried.
+        room: whether a further variation may begin; None: while few of these wait for the compilers.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        crew: Crew,
+        scratch: Path,
+        user: UserCodeProcess,
+        until: float | None = None,
+        room: Callable[[], bool] | None = None,
+    ) -> None:
+        self._subject, self._crew, self._scratch = subject, crew, scratch
+        self._programs = MutatedPrograms(subject, scratch / "sources")
+        accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
+        self._judge, self._accepted, self._user = Judge(accepted, {}, user), accepted, user
+        self._until, self._room = until, room or self._has_room
+        self._more: Callable[[], bool] | None = None
+        self.begun = 0
+        """Variations that have begun."""
+        self._needed: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
+        self._waiting: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
+        self._open: dict[str, _Trial] = {}
+        self._of_key: dict[str, str] = {}
+        self._ready: deque[_Trial] = deque()
+        self._kills: Counter[str] = Counter()
+        self._cases = {case.name: case for case in subject.cases}
+        self._launch = 1
+
+    def add(self, variation: Variation, listen: Callable[[TrialResult], None], *, is_needed: bool = False) -> None:
+        """Try a variation after those that wait; `listen` is given its result.
+
+        Args:
+            variation: to try.
+            listen: is not called where the time is over before the variation begins.
+            is_needed: it begins before the others; where the time is over, `listen` is given "cut".
+        """
+        (self._needed if is_needed else self._waiting).append((variation, listen))
+
+    def follow(self, more: Callable[[], bool]) -> None:
+        """Draw further variations where there is room for one and none waits.
+
+        Args:
+            more: adds one, or finds its result; False where there is none. When the time is over it adds none.
+        """
+        self._more = more
+
+    # --- the feed of the workers --------------------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when a program is compiled."""
+        return self._crew.fileno()
+
+    @property
+    def deadline(self) -> float | None:
+        """The latest time at which a program is compiled."""
+        return self._crew.deadline
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every variation has its result."""
+        return not self._needed and not self._waiting and not self._open and self._more is None
+
+    @property
+    def compiling(self) -> int:
+        """Variations that have begun and have no task: most of them wait for a compiler."""
+        return sum(one.task is None for one in self._open.values())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a task is ready, or all is over."""
+        self.advance()
+        return bool(self._ready) or self.is_over
+
+    @property
+    def has_task(self) -> bool:
+        """Whether a task is ready."""
+        return bool(self._ready)
+
+    def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
+        """The tasks that are ready, at most `room`."""
+        self.advance()
+        while self._ready and room > 0:
+            trial, room = self._ready.popleft(), room - 1
+            trial.task = self._task(trial)
+            trial.has_run = True
+            yield trial.task
+
+    def settle(self, outcome: Outcome) -> None:
+        """Judge the outcome of a task, and go on with its variation."""
+        trial = self._open[outcome.case.partition(":")[0]]
+        case, task = trial.cases.popleft(), trial.task
+        assert task is not None
+        trial.task = None
+        trial.seconds += outcome.seconds
+        outcome = dataclasses.replace(outcome, case=case.name)
+        unanswered = self._user.unanswered
+        reached = self._judge.verdict(case, task.programs, outcome)
+        if reached.status in ("pass", "new", "skip"):
+            self._note_pass(trial, case, outcome, reached)
+        else:
+            self._end(trial, self._noticed(reached, outcome, unanswered))
+        if not trial.members:
+            shutil.rmtree(task.dumps, ignore_errors=True)
+
+    # --- one variation ------------------------------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Take what was compiled, and bring each variation as far as it comes."""
+        for key, result in self._crew.collect():
+            trial = self._open.get(self._of_key.pop(key, ""))
+            if trial is None:
+                continue
+            unchanged = trial.asked.pop(key)
+            if isinstance(result, Program):
+                trial.compiled[unchanged] = result
+            else:
+                trial.error = trial.error or result
+        for trial in [*self._open.values()]:
+            self._advance(trial)
+        if self._until is not None and time.monotonic() >= self._until:
+            self._cut(self._until)
+        while self._room() and (self._needed or self._waiting or self._draw()):
+            if queue := self._needed or self._waiting:
+                self._begin(*queue.popleft())
+
+    def _cut(self, until: float) -> None:
+        """Begin no variation that waits; after some seconds, end those that have further cases."""
+        self._waiting.clear()
+        if time.monotonic() >= until + _GRACE_S:
+            self._ready.clear()
+            for trial in [one for one in self._open.values() if one.task is None]:
+                self._end(trial, TrialResult("cut", changed=tuple(trial.changed)))
+        while self._needed:
+            _, listen = self._needed.popleft()
+            listen(TrialResult("cut"))
+
+    def _draw(self) -> bool:
+        if self._more is not None and not self._more():
+            self._more = None
+        return self._more is not None
+
+    def _begin(self, variation: Variation, listen: Callable[[TrialResult], None]) -> None:
+        self.begun += 1
+        cases = [case for case in self._subject.cases if not variation.cases or case.name in variation.cases]
+        order = sorted(cases, key=lambda case: (-self._kills[case.name], self._clean_s(case)))
+        trial = self._open[variation.name] = _Trial(variation, listen, deque(order))
+        self._advance(trial)
+
+    def _has_room(self) -> bool:
+        return self.compiling < AHEAD * self._crew.count
+
+    def _clean_s(self, case: Case) -> float:
+        return self._subject.outcome(case).seconds
+
+    def _advance(self, trial: _Trial) -> None:
+        """Bring a variation to its next task, or to its end."""
+        while trial.task is None and trial not in self._ready:
+            if trial.error is not None:
+                folder = f"{self._scratch}/sources/{trial.variation.name}"
+                reason = one_line(str(trial.error).splitlines()[0].replace(folder, ""))
+                self._end(trial, TrialResult(states.of_error(trial.error), reason=reason))
+                return
+            if not trial.cases:
+                self._finish(trial)
+                return
+            if not self._is_compiled(trial):
+                return
+            case = trial.cases[0]
+            trial.programs = self._programs.of_case(trial.variation, case, trial.compiled)
+            if trial.variation.is_unchanged or not self._programs.are_equal(case, trial.programs):
+                self._ready.append(trial)
+                return
+            trial.cases.popleft()
+            if case.agreement_group is not None:
+                trial.members.append(GroupMember(case, self._subject.outcome(case), self._subject.verdicts[case.name]))
+
+    def _is_compiled(self, trial: _Trial) -> bool:
+        """Ask for the programs of the next case; tell whether all are there."""
+        for key, source in self._programs.sources(trial.variation, trial.cases[0]):
+            if key not in trial.compiled and key not in trial.asked.values():
+                wanted = f"{trial.variation.name}:{key}"
+                trial.asked[wanted] = key
+                self._of_key[wanted] = trial.variation.name
+                self._crew.submit(wanted, source)
+        return not trial.asked
+
+    def _task(self, trial: _Trial) -> Task:
+        case, checks = trial.cases[0], trial.variation.checks
+        built = built_of(case, trial.programs)
+        self._programs.note_slow(case, trial.programs)
+        first, self._launch = self._launch, self._launch + case.launch_numbers
+        program, *others = built.programs
+        return Task(
+            dataclasses.replace(_with_checks(case, checks), name=f"{trial.variation.name}:{case.name}"),
+            program,
+            str(self._scratch / "launches.log"),
+            first,
+            str(self._scratch / "dumps" / trial.variation.name),
+            self._accepted.known(case),
+            references=built.references,
+            shared=str(self._scratch / "shared"),
+            variants=built.variants,
+            other_programs=tuple(others),
+            launch_limit_s=self._launch_limit_s(trial, case),
+        )
+
+    def _launch_limit_s(self, trial: _Trial, case: Case) -> float:
+        """The time limit of the launches; one of unchanged programs would only say that the machine is busy."""
+        if trial.variation.is_unchanged:
+            return case.limits.timeout
+        factor = _CHECKED_FACTOR if trial.variation.checks else 1.0
+        return min(case.limits.timeout, factor * self._subject.limit_s(case))
+
+    def _note_pass(self, trial: _Trial, case: Case, outcome: Outcome, reached: Verdict) -> None:
+        clean = {dump.buffer: dump.digest for dump in self._subject.outcome(case).dumps}
+        if any(clean.get(dump.buffer) != dump.digest for dump in outcome.dumps):
+            trial.changed.append(case.name)
+        if case.agreement_group is not None:
+            trial.members.append(GroupMember(case, outcome, reached))
+
+    def _finish(self, trial: _Trial) -> None:
+        """No case noticed: the cases that must agree are compared; else the variation survives."""
+        unanswered = self._user.unanswered
+        for reached, outcome in self._disagreements(trial.members) if trial.has_run else ():
+            self._end(trial, self._noticed(reached, outcome, unanswered))
+            return
+        self._end(trial, TrialResult(self._state_of(trial), changed=tuple(trial.changed)))
+
+    def _state_of(self, trial: _Trial) -> TrialState:
+        """The state of a variation that no case noticed."""
+        if not trial.has_run:
+            return "equal"
+        if trial.variation.is_compared and not trial.changed:
+            return "equivalent" if self._programs.are_equivalent(trial.variation, trial.compiled) else "survived"
+        return "survived"
+
+    def _disagreements(self, members: Sequence[GroupMember]) -> Iterator[tuple[Verdict, Outcome]]:
+        groups: dict[object, list[GroupMember]] = {}
+        for member in members:
+            groups.setdefault(member.case.agreement_group, []).append(member)
+        for group in groups.values():
+            for reached, member in zip(agreement.verdicts(group, len(group), self._user), group, strict=True):
+                if reached.status not in ("pass", "new"):
+                    yield reached, member.outcome
+
+    def _noticed(self, reached: Verdict, outcome: Outcome, unanswered: int) -> TrialResult:
+        """The result of a variation that a case noticed, or that cannot be run or judged.
+
+        Args:
+            reached: the verdict.
+            outcome: of the case.
+            unanswered: calls of the user's functions that had no answer before this verdict.
+        """
+        without_kernel = (
+            outcome.observations.reference_errors.keys() - self._cases[reached.case].reference_kernels.keys()
+        )
+        is_lost = (
+            self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
+            or (reached.status == "differ" and bool(without_kernel))  # a reference that no mutant decides
+        )
+        state = "trouble" if is_lost else states.of_verdict(reached, outcome)
+        fault = outcome.fault.kind if outcome.fault is not None else ""
+        return TrialResult(state, reached.case, reached.status, one_line(reached.reason), fault)
+
+    def _end(self, trial: _Trial, result: TrialResult) -> None:
+        name = trial.variation.name
+        del self._open[name]
+        self._kills[result.case] += 1
+        for folder in ("sources", "dumps"):
+            shutil.rmtree(self._scratch / folder / name, ignore_errors=True)
+        trial.listen(dataclasses.replace(result, seconds=trial.seconds))
+
+
+def _with_checks(case: Case, checks: Sequence[str]) -> Case:
+    """Return a case that runs with further dynamic checks."""
+    instruments = case.settings.instruments
+    wanted = tuple(name for name in CHECKS if name in (*instruments.checks, *checks))
+    instruments = dataclasses.replace(instruments, checks=wanted)
+    return dataclasses.replace(case, settings=dataclasses.replace(case.settings, instruments=instruments))

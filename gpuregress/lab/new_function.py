@@ -1,0 +1,186 @@
+"""Draft of a job for a device function, derived from its declaration."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import GpuregressError, Interrupted
+from gpuregress.foundation.records import FunctionArgument, Source, TypeLayout
+from gpuregress.lab.host_programs import layouts
+from gpuregress.session.compilation import sources
+from gpuregress.toolchain import cxx_declarations, programs
+from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.functions import harness, overloads
+from gpuregress.toolchain.functions.declarations import CxxFunction, template_name
+from gpuregress.toolchain.functions.harness import CompiledType, KernelSettings
+from gpuregress.toolchain.functions.overloads import FunctionInstance
+
+_DTYPES = {"bool": "bool", "int": "int{}", "uint": "uint{}", "float": "float{}", "enum": "int{}"}
+_OF_A_BLOCK = re.compile(r"\b(__syncthreads\w*|__shared__|threadIdx|__syncwarp|__shfl\w*_sync|cooperative_groups)\b")
+
+
+def lines(function: CxxFunction, text: str, source: Path, target: Path, others: Sequence[CxxFunction]) -> Iterator[str]:
+    """The job, line by line.
+
+    Args:
+        function: what is tested.
+        text: of the source that declares it.
+        source: that source.
+        target: the job's file.
+        others: the source's other device functions.
+    """
+    return _Writer(function, text, source, target, others).lines()
+
+
+def job_name(function: CxxFunction, others: Sequence[CxxFunction]) -> str:
+    """Name the job of a function: its own name, with the types of its parameters where it has overloads."""
+    name = function.name.rpartition("::")[2]
+    if not any(one.name == function.name for one in others):
+        return name
+    types = (re.sub(r"\W+", "_", one.type).strip("_") for one in function.parameters)
+    return "_".join([name, *types])
+
+
+class _Writer:
+    """One job's text."""
+
+    def __init__(
+        self, function: CxxFunction, text: str, source: Path, target: Path, others: Sequence[CxxFunction]
+    ) -> None:
+        self._function, self._others = function, others
+        self._instance = FunctionInstance(
+            function,
+            tuple(_argument(one) for one in function.template if "..." not in one),
+            any(one.name == function.name for one in others),
+        )
+        self._source = os.path.relpath(source.absolute(), target.absolute().parent)
+        self._is_of_block = _OF_A_BLOCK.search(text[slice(*function.span)]) is not None
+        names = {name for name, _ in self._instance.parameters}
+        self._types: tuple[CompiledType, ...] | None = None
+        self._layouts: tuple[TypeLayout, ...] = ()
+        self._compile(source)
+        self._count = next(name for name in ("n", "count", "elements", "number_of_calls") if name not in names)
+
+    def lines(self) -> Iterator[str]:
+        """The job, line by line."""
+        yield f"# A first job for {self._function}: hold every line against what the function expects."
+        yield f"source: {self._source}"
+        yield from self._called()
+        yield "parameters:                         # every combination is a case"
+        yield f"  {self._count}: [1000]"
+        yield "buffers:                            # one element for each call; a pointer is given all of its buffer"
+        for at, (name, type_) in enumerate(self._instance.parameters, 1):
+            yield f"  {name}: {self._buffer(at, type_)}"
+        if self._returns:
+            dtype, comment = self._dtype(0, self._instance.result)
+            yield f"  {overloads.RESULT}: {{dtype: {dtype}, shape: [{self._count}]}}{comment}"
+        yield from self._dump()
+        if self._function.is_twofold and not self._is_of_block:
+            yield "# twins: [host]                     # compare with the function that the host's compiler makes"
+        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "#   result: {rtol: 1.0e-6, atol: 0}"
+        yield "limits: {timeout: 30}"
+        if self._others:
+            yield f"# The source's other device functions: {', '.join(map(str, self._others))}"
+
+    def _called(self) -> Iterator[str]:
+        is_overloaded = any(one.name == self._function.name for one in self._others)
+        name = str(self._instance) if is_overloaded else self._instance.name
+        quoted = f'"{name}"' if re.search(r"[,{}\[\]&*#]|: ", name) else name
+        if not self._is_of_block:
+            yield f"function: {quoted}"
+            return
+        yield "function:"
+        yield f"  name: {quoted}"
+        yield "  scope: block                      # its threads work together: a block makes one call"
+        yield "  block: [128]"
+        yield "  # shared_arrays: {PARAMETER: 128}  # a pointer to shared memory: its elements"
+
+    @property
+    def _returns(self) -> bool:
+        return self._types[0].kind != "void" if self._types else self._instance.result != "void"
+
+    def _dump(self) -> Iterator[str]:
+        """Filled buffers are dumped only where the job says so."""
+        parameters = self._instance.parameters
+        results = [overloads.RESULT] if self._returns else []
+        outputs = [name for name, type_ in parameters if overloads.is_written(type_)]
+        filled = [name for name, type_ in parameters if _is_filled_result(type_)]
+        named = [*results, *outputs, *filled] or [name for name, _ in parameters][:1]
+        if filled or not (results or outputs):
+            yield f"dump: [{', '.join(named)}]"
+
+    def _buffer(self, at: int, type_: str) -> str:
+        dtype, comment = self._dtype(at, type_)
+        shape = f"shape: [{self._count}]"
+        if overloads.is_written(type_):
+            comment = comment or "        # an output; give it a fill if the function also reads it"
+            return f"{{dtype: {dtype}, {shape}}}{comment}"
+        return f"{{dtype: {dtype}, {shape}, fill: {_fill(dtype, is_result=_is_filled_result(type_))}}}{comment}"
+
+    def _dtype(self, at: int, type_: str) -> tuple[str, str]:
+        """The dtype of a parameter's buffer (0: of the result's), and a comment where it is a guess."""
+        words = cxx_declarations.WORD.findall(type_)
+        base = cxx_declarations.spelled([word for word in words if word not in ("const", "volatile", "&", "*")])
+        known = dtype_of_type(base)
+        compiled = self._types[at] if self._types and at < len(self._types) else None
+        if known is None and compiled is not None and compiled.kind in _DTYPES:
+            known = _DTYPES[compiled.kind].format(8 * compiled.size)
+        if known is not None:
+            return known, ""
+        if compiled is None or compiled.size < 1:
+            return "float32", f"        # {type_} is not known here: name its dtype or fields"
+        layout = self._layouts[at] if at < len(self._layouts) else None
+        fields = layouts.dtype(layout, pads=True) if layout is not None else None
+        if fields is not None:
+            return fields.replace(":", ": ").replace(",", ", "), ""
+        word = "int32" if compiled.size % 4 == 0 else "uint8"
+        fields = ", ".join(f"w{number}: {word}" for number in range(compiled.size // (4 if word == "int32" else 1)))
+        return f"{{{fields}}}", f"        # {base} has {compiled.size} bytes: name its fields"
+
+    def _compile(self, source: Path) -> None:
+        """Ask the compiler for the types; none are known where it cannot compile a call."""
+        arguments = [
+            FunctionArgument(name, type_, "buffer", overloads.is_passed_each(type_))
+            for name, type_ in self._instance.parameters
+        ]
+        text = harness.kernel_text(self._instance, arguments, KernelSettings())
+        compiled = Source(str(source.absolute()), kernels=(self._instance.name,), harness=text)
+        try:
+            program = sources.compile_source(compiled)
+            types = harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))
+            self._types = types
+            if any(one.kind not in (*_DTYPES, "void") for one in types or ()):
+                typed = sources.compile_source(programs.with_debug_types(compiled))
+                self._layouts = typed.types.get(self._instance.name, ())
+        except Interrupted:
+            raise
+        except GpuregressError:
+            return
+
+
+def _is_filled_result(type_: str) -> bool:
+    """Tell whether a parameter points to what the function may write."""
+    return type_.endswith("*") and "const" not in cxx_declarations.WORD.findall(type_)
+
+
+def _argument(text: str) -> str:
+    """Choose an argument for a template parameter: its default, or one that is often right."""
+    kind, _, default = (part.strip() for part in text.partition("="))
+    if default:
+        return default
+    if kind.startswith(("typename", "class")):
+        return "float"
+    return "true" if kind.removesuffix(template_name(text)).strip() == "bool" else "4"
+
+
+def _fill(dtype: str, *, is_result: bool) -> str:
+    if is_result:
+        return "zeros"
+    if dtype == "bool":
+        return "{choice: [0, 1]}"
+    return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"

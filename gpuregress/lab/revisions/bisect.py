@@ -1,0 +1,293 @@
+"""Bisection of a project's commits: the first one whose result is not that of a good one.
+
+The order of the commits, merges included, is that of `git bisect`. Each commit is checked out in a scratch folder, run
+once, and judged by its job's rules against the result of the good commit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Literal
+
+from gpuregress.foundation.errors import NothingToDo, UsageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import RunSummary, Verdict
+from gpuregress.jobs import plan
+from gpuregress.lab.commits import borrowed_job, commit_runs, repository
+from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
+from gpuregress.lab.commits.repository import Commit, Repository
+from gpuregress.session.accepting import accept
+from gpuregress.store.project import Project
+
+State = Literal["good", "bad", "skip"]
+_BAD = ("differ", "fault", "timeout")
+_TERMS = accept.Terms(why="bisect: the good commit", unwritten_ok="bisect")
+_MOST_STEPS_ASIDE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TestedCommit:
+    """A commit that was run.
+
+    Attributes:
+        commit: the commit.
+        state: `skip`: it cannot be judged.
+        reason: why, one line; "" for a good one.
+        seconds: for checkout, compilation and run.
+        verdicts: against the result of the good commit; none where it cannot be judged.
+    """
+
+    commit: Commit
+    state: State
+    reason: str
+    seconds: float
+    verdicts: tuple[Verdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bisection:
+    """The result of a bisection.
+
+    Attributes:
+        cases: that were compared.
+        good: the commit whose result counts as right.
+        bad: the commit whose result differs.
+        first_bad: the first commit whose result differs; the first known one where commits before it were skipped.
+        possible: skipped commits that may be the first bad one; none: it is found.
+        changed: the files that `first_bad` changed.
+        verdicts: of the cases that `first_bad` breaks.
+        tested: every commit that was run, in that order.
+        notes: on the job that was used, and on files that are missing.
+    """
+
+    cases: tuple[str, ...]
+    good: Commit
+    bad: Commit
+    first_bad: Commit
+    possible: tuple[Commit, ...]
+    changed: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+    tested: tuple[TestedCommit, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 where the commit is found, 1 where it may be one of several."""
+        return 1 if self.possible else 0
+
+
+def bisect(
+    project: Project,
+    selector: str,
+    good: str,
+    bad: str,
+    *,
+    this_job: bool = False,
+    options: RunOptions | None = None,
+    listen: Callable[[TestedCommit], None] = lambda _tested: None,
+) -> Bisection:
+    """Find the first commit whose result is not that of a good one.
+
+    Args:
+        project: whose work tree names the cases.
+        selector: a case, a job or a glob; a commit is bad if one of the cases is.
+        good: a commit whose result is right.
+        bad: a commit whose result is not.
+        this_job: run every commit with the job of the work tree, not with its own.
+        options: of the runs.
+        listen: receives each commit that was run.
+
+    Raises:
+        UsageError: no such commit or case; `good` is not good, or cannot be run.
+        NothingToDo: the result of `bad` is that of `good`.
+        Interrupted: the user asked to stop.
+        GpuregressError: the errors of `session.run`.
+    """
+    found = repository.require(project.root)
+    goal = _Commits(found, *(found.commit(_hash(found, project, word)) for word in (good, bad)))
+    cases = plan.make(project, [selector]).cases
+    with StopSignal() as stop, commit_runs.opened(found, project, options or RunOptions()) as runs:
+        agree = any(case.settings.agree for case in cases)
+        search = _Search(runs, goal, stop, listen, tuple(case.name for case in cases), agree)
+        jobs = {case.job for case in cases}
+        if this_job or not search.have_cases(jobs):
+            runs.borrowed = borrowed_job.files(found, cases)
+            search.notes.append(_job_note(project, cases[0].path, this_job=this_job))
+        return search.run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Commits:
+    """The commits between which the first bad one is searched."""
+
+    repository: Repository
+    good: Commit
+    bad: Commit
+
+
+@dataclass(slots=True)
+class _Search:
+    """The state of a search: what was tested, and the result of the good commit.
+
+    `agree` tells that cases are also compared with each other.
+    """
+
+    runs: CommitRuns
+    goal: _Commits
+    stop: StopSignal
+    listen: Callable[[TestedCommit], None]
+    names: tuple[str, ...]
+    agree: bool
+    notes: list[str] = field(default_factory=list)
+    tested: list[TestedCommit] = field(default_factory=list)
+    accepted: Path | None = None
+
+    def have_cases(self, jobs: Iterable[str]) -> bool:
+        """Whether both ends have all of the cases."""
+        wanted, jobs = set(self.names), set(jobs)
+        return all(wanted <= self.runs.case_names(end.hash, jobs) for end in (self.goal.good, self.goal.bad))
+
+    def run(self) -> Bisection:
+        self._accept_good()
+        bad = self._test(self.goal.bad.hash)
+        if bad.state != "bad":
+            _refuse_bad_end(bad, self.goal)
+        if not self.agree:  # cases that must agree with others are not judged without them
+            self.names = tuple(one.case for one in bad.verdicts if one.status in _BAD)
+        goods = self._start()
+        first, possible = self._halve(goods)
+        tested = next(one for one in self.tested if one.commit.hash == first)
+        return Bisection(
+            self.names,
+            self.goal.good,
+            self.goal.bad,
+            tested.commit,
+            tuple(map(self.goal.repository.commit, possible)),
+            self.goal.repository.changed_files(first),
+            tuple(one for one in tested.verdicts if one.status in _BAD),
+            tuple(self.tested),
+            (*self.notes, *self.runs.notes),
+        )
+
+    def _accept_good(self) -> None:
+        """Run the good commit; its result is what the others are compared with."""
+        commit, start = self.goal.good, time.perf_counter()
+        try:
+            summary = self.runs.run(commit.hash, self.names)
+        except CommitUnusable as error:
+            raise UsageError(f"the good commit {commit} cannot be run: {error}") from None
+        state, reason = _judged(summary.verdicts)
+        if state != "good":
+            raise UsageError(f"the good commit {commit} is not good: {self.runs.readable(reason)}")
+        self.names = tuple(one.case for one in summary.verdicts if one.status != "skip")
+        self.accepted = _accept(summary)
+        self._add(TestedCommit(commit, "good", "", time.perf_counter() - start, summary.verdicts))
+
+    def _start(self) -> list[str]:
+        """The commits that are known to be good: where the two ends are on different branches, also their base."""
+        repository, good, bad = self.goal.repository, self.goal.good.hash, self.goal.bad.hash
+        if repository.is_ancestor(good, bad):
+            return [good]
+        if repository.is_ancestor(bad, good):
+            raise UsageError(f"{self.goal.bad.short} comes before {self.goal.good.short}: name the good commit first")
+        bases = repository.merge_bases(good, bad)
+        if not bases:
+            raise UsageError(f"{self.goal.good.short} and {self.goal.bad.short} have no history in common")
+        for base in bases:
+            if self._test(base).state == "bad":
+                raise UsageError(
+                    f"the result differs already at {repository.commit(base)}, from which both branches start: "
+                    f"something after it made {self.goal.good.short} good, which a bisection cannot find"
+                )
+        return [good, *(base for base in bases if self._state(base) == "good")]
+
+    def _halve(self, goods: list[str]) -> tuple[str, tuple[str, ...]]:
+        """Test the commits that halve the rest; return the first bad one, and the skipped ones that may be it."""
+        first, skips = self.goal.bad.hash, 0
+        while True:
+            rest = self.goal.repository.between(goods, first)
+            untested = [one for one in rest if one != first and self._state(one) is None]
+            if not untested:
+                return first, tuple(one for one in rest if self._state(one) == "skip")
+            # After a commit that cannot be judged, one further away: its neighbours seldom compile either.
+            position = len(untested) * min(skips, _MOST_STEPS_ASIDE) // (_MOST_STEPS_ASIDE + 2)
+            tested = self._test(untested[position])
+            skips = skips + 1 if tested.state == "skip" else 0
+            if tested.state == "bad":
+                first = tested.commit.hash
+            elif tested.state == "good":
+                goods.append(tested.commit.hash)
+
+    def _state(self, commit: str) -> State | None:
+        return next((one.state for one in self.tested if one.commit.hash == commit), None)
+
+    def _test(self, name: str) -> TestedCommit:
+        """Run a commit, once."""
+        self.stop.check()
+        commit, start = self.goal.repository.commit(name), time.perf_counter()
+        try:
+            verdicts = tuple(map(self._readable, self.runs.run(name, self.names, self.accepted).verdicts))
+            state, reason = _judged(verdicts)
+        except CommitUnusable as error:
+            verdicts, state, reason = (), "skip", str(error).partition("\n")[0]
+        return self._add(TestedCommit(commit, state, reason, time.perf_counter() - start, verdicts))
+
+    def _add(self, tested: TestedCommit) -> TestedCommit:
+        self.tested.append(tested)
+        self.listen(tested)
+        return tested
+
+    def _readable(self, verdict: Verdict) -> Verdict:
+        """The verdict without paths of the scratch folder, which is gone when it is read."""
+        return dataclasses.replace(
+            verdict,
+            reason=self.runs.readable(verdict.reason),
+            notes=tuple(map(self.runs.readable, verdict.notes)),
+            buffers=tuple(dataclasses.replace(buffer, dump="", baseline="") for buffer in verdict.buffers),
+        )
+
+
+def _judged(verdicts: Sequence[Verdict]) -> tuple[State, str]:
+    """The state of a commit: bad if one case is; it cannot be judged if one is an error, or all were skipped."""
+    bad = [one for one in verdicts if one.status in _BAD]
+    unknown = [one for one in verdicts if one.status == "error"]
+    if all(one.status == "skip" for one in verdicts):
+        unknown += verdicts
+    for one in (*bad, *unknown):
+        return "bad" if bad else "skip", f"{one.status} {one.case}: {one.reason}"
+    return "good", ""
+
+
+def _accept(summary: RunSummary) -> Path:
+    """Make the results of a run baselines in the scratch folder; return the folder of baselines."""
+    runs = Path(summary.folder).parent
+    folder = runs.with_name("good-baselines")
+    there = Project(runs.parent, runs.parent, folder, runs)
+    if any(one.outcome is not None and one.outcome.dumps for one in summary.verdicts):
+        accept.accept(there, terms=_TERMS)
+    return folder
+
+
+def _hash(repository_: Repository, project: Project, word: str) -> str:
+    found = repository_.resolve(word)
+    if found is None:
+        raise UsageError(f"{repository.why_unknown(project, word)} (in {repository_.root})")
+    return found
+
+
+def _refuse_bad_end(tested: TestedCommit, goal: _Commits) -> None:
+    """Raise the error of a bad end that is not bad."""
+    if tested.state == "skip":
+        raise UsageError(f"the bad commit {tested.commit} cannot be judged: {tested.reason}")
+    raise NothingToDo(f"the result of {goal.bad} is that of {goal.good}: there is no bad commit between them")
+
+
+def _job_note(project: Project, path: str, *, this_job: bool) -> str:
+    job = path.removeprefix(f"{project.root}/")
+    why = "" if this_job else "not both ends have this case: "
+    return f"{why}every commit is run with {job} as it is now in the work tree"

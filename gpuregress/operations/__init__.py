@@ -1,1 +1,0 @@
-"""The back end of each command, one module a command."""

@@ -1,1 +1,0 @@
-"""Records of instrumented runs: what was asked for, and what was found and counted."""

@@ -1,1 +1,0 @@
-"""Records of tensors in global memory."""

@@ -1,0 +1,191 @@
+"""The command of a night as a scheduler runs it: program, arguments, environment, log, time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from gpuregress.foundation import user_home
+from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.report.messages import secret_values
+from gpuregress.store.project import Project
+
+LOG = "nightly.log"
+"""In the folder of runs, which is not part of the repository."""
+_TOOLS = ("git", "g++", "c++", "nvcc", "ptxas", "compute-sanitizer", "sendmail")
+"""Programs that a run may start."""
+_SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
+_CARRIED = (
+    "VIRTUAL_ENV",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "LD_LIBRARY_PATH",
+    "TZ",
+    "GPUREGRESS_CPU_THREADS",
+    "GPUREGRESS_CPU_BLOCK_ORDER",
+)
+"""Variables that change what a night does; no others, for one may hold a secret."""
+_ZONES = "zoneinfo/"
+
+
+@dataclass(frozen=True, slots=True)
+class NightCommand:
+    """A night of one project.
+
+    Attributes:
+        root: the project's folder, absolute.
+        runs: its folder of runs, absolute.
+        repository: the root of its git repository, absolute; `root` outside of any.
+        program: the command `gpuregress`, absolute, with its first arguments.
+        arguments: of `nightly`.
+        environment: variables that the night needs; none is a secret.
+        secrets: variables that the settings name.
+        secrets_file: a file that sets them.
+        tells: whether the settings name somebody who is told of a night.
+        hour: local time.
+        minute: local time.
+        zone: the time zone, as `Europe/Berlin`; "" where its name is not known.
+    """
+
+    root: Path
+    runs: Path
+    repository: Path
+    program: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    secrets_file: Path = Path("~/.config/gpuregress/nightly.env")
+    tells: bool = False
+    hour: int = 2
+    minute: int = 0
+    zone: str = ""
+
+    @property
+    def time(self) -> str:
+        """`02:00`."""
+        return f"{self.hour:02}:{self.minute:02}"
+
+    @property
+    def name(self) -> str:
+        """A name for units and jobs, the same for the same folder: `gpuregress-kernels-3f2a9c`."""
+        word = re.sub(r"[^A-Za-z0-9]+", "-", self.root.name).strip("-").lower()[:30] or "project"
+        return f"gpuregress-{word}-{hashlib.sha256(os.fsencode(self.root)).hexdigest()[:6]}"
+
+    @property
+    def log(self) -> str:
+        """The log, relative to the project where it is below it."""
+        return _relative(self.runs / LOG, self.root)
+
+    @property
+    def below_repository(self) -> str:
+        """The project's folder, relative to the repository; `.` for its root."""
+        return self.root.relative_to(self.repository).as_posix()
+
+    @property
+    def mark(self) -> str:
+        """The comment by which an installed file is known as ours."""
+        return f"{MARK} of {self.root}"
+
+    def assignments(self) -> str:
+        """`A=1 B='2 3'` for a shell."""
+        return " ".join(f"{name}={shlex.quote(value)}" for name, value in self.environment.items())
+
+    def secrets_loaded(self) -> str:
+        """Shell commands that load the secrets where their file exists; "" where no setting needs one."""
+        if not self.secrets:
+            return ""
+        file = shlex.quote(str(self.secrets_file))
+        return f"{{ [ ! -r {file} ] || {{ set -a; . {file}; set +a; }}; }} && "
+
+    def shell(self, output: str) -> str:
+        """The shell command of a night; it needs neither PATH nor a current folder.
+
+        Args:
+            output: where its output goes, as `>> F 2>&1`.
+        """
+        folder = shlex.quote(os.path.dirname(self.log) or ".")  # noqa: PTH120 - text in, text out
+        start = f"cd {shlex.quote(str(self.root))} && mkdir -p {folder} && {self.secrets_loaded()}"
+        return f"{start}{self.assignments()} {shlex.join((*self.program, 'nightly', *self.arguments))} {output}"
+
+
+MARK = "gpuregress nightly"
+
+
+def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) -> NightCommand:
+    """The night of a project, with the environment of this process.
+
+    Args:
+        project: whose.
+        arguments: of `nightly`.
+        at: hour and minute.
+
+    Raises:
+        UsageError: a path holds a newline, which no scheduler takes.
+    """
+    from gpuregress.toolchain import cache  # noqa: PLC0415 - a night itself does not need this module
+
+    settings = project.settings
+    texts = (settings.ping, settings.webhook, *settings.mail)
+    secrets = tuple(dict.fromkeys(name for text in texts for name in secret_values.variables(text)))
+    script = Path(sys.executable).with_name("gpuregress")
+    program = (str(script),) if script.is_file() else (sys.executable, "-m", "gpuregress")
+    night = NightCommand(
+        project.root,
+        project.runs,
+        _repository(project.root),
+        program,
+        tuple(arguments),
+        {"PATH": _path(program[0]), "GPUREGRESS_CACHE": str(cache.folder()), **_carried(secrets)},
+        secrets,
+        _secrets_file(),
+        bool(settings.webhook or settings.mail),
+        *at,
+        zone=local_zone(),
+    )
+    texts = (str(night.root), str(night.runs), *program, *arguments, *night.environment.values())
+    if wrong := next((text for text in texts if not text.isprintable()), None):
+        raise UsageError(f"{wrong!r} holds a newline or a control character, which a scheduler's file cannot hold")
+    return night
+
+
+def _carried(secrets: Sequence[str]) -> dict[str, str]:
+    """Variables of this process that change what a night does, without those that the settings name."""
+    return {name: os.environ[name] for name in _CARRIED if os.environ.get(name) and name not in secrets}
+
+
+def _path(program: str) -> str:
+    """The folders of the programs that a run may start; a shell's whole PATH would not fit into a crontab line."""
+    found = (shutil.which(tool) for tool in _TOOLS)
+    folders = [str(Path(path).parent.absolute()) for path in (program, *found) if path]
+    return os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
+
+
+def _secrets_file() -> Path:
+    return user_home.configuration() / "gpuregress" / "nightly.env"
+
+
+def _repository(root: Path) -> Path:
+    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+
+
+def local_zone() -> str:
+    """The name of the local time zone: TZ, else what /etc/localtime links to; "" where it has none."""
+    zone = os.environ.get("TZ", "").removeprefix(":")
+    if not zone:
+        target = os.path.realpath("/etc/localtime")
+        zone = target.partition(_ZONES)[2]
+    return zone if re.fullmatch(r"[A-Za-z][A-Za-z0-9_+/-]*", zone) else ""
+
+
+def _relative(path: Path, root: Path) -> str:
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

@@ -1,0 +1,132 @@
+"""Health of this machine: each thing that a run needs, and the command that repairs it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from gpuregress import toolchain
+from gpuregress.execution import device_registry as registry
+from gpuregress.execution.cuda import prerequisites
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import GpuregressError, Interrupted
+from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Source
+from gpuregress.jobs.spec import job_files
+from gpuregress.session.compilation import sources
+from gpuregress.toolchain import cache
+from gpuregress.toolchain.python_kernels import compiler as python_compiler
+
+_KERNEL = 'extern "C" __global__ void doctor(int *x) { *x = 1; }\n'
+_PACKAGES = ("llvmlite", "numpy", "polars", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime")
+_REINSTALL = "pip install --force-reinstall gpuregress"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One thing that was examined.
+
+    Attributes:
+        device: `cpu`, `cuda` or `both`: the devices that need it.
+        name: of the thing.
+        state: a version, a path, or what is wrong.
+        well: whether it is as it should be.
+        needed: whether the device cannot work without it.
+        mend: the command that repairs it, "" where nothing is wrong.
+    """
+
+    device: str
+    name: str
+    state: str
+    well: bool
+    needed: bool = True
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The result of all checks, and the devices that can be used."""
+
+    pieces: tuple[HealthCheck, ...]
+    devices: tuple[str, ...]
+
+
+def examine(configs: Path | None = None) -> Health:
+    """Examine everything; nothing but the caches is changed.
+
+    Args:
+        configs: the folder of a project's jobs, which tell whether a kernel language is needed; None: none is.
+    """
+    pieces = (*_base(), _compiler(), *_languages(configs), *_gpu())
+    broken = {piece.device for piece in pieces if piece.needed and not piece.well}
+    devices = (
+        () if "both" in broken else tuple(name for name in registry.available() if name.partition(":")[0] not in broken)
+    )
+    return Health(pieces, devices)
+
+
+def _base() -> Iterator[HealthCheck]:
+    yield HealthCheck("both", "python", f"{platform.python_version()} ({sys.executable})", well=True)
+    machine = f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores"
+    yield HealthCheck(
+        "both", "machine", machine, well=platform.system() == "Linux", mend="use Linux on x86-64 or arm64"
+    )
+    for package in _PACKAGES:
+        try:
+            yield HealthCheck("both", package, metadata.version(package), well=True)
+        except metadata.PackageNotFoundError:
+            yield HealthCheck("both", package, "not installed", well=False, mend=_REINSTALL)
+    yield _cache()
+
+
+def _cache() -> HealthCheck:
+    folder = cache.folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        mend = "export GPUREGRESS_CACHE=/a/folder/you/can/write"
+        return HealthCheck("both", "cache", f"{folder}: {error.strerror}", well=False, mend=mend)
+    return HealthCheck("both", "cache", str(folder), well=True)
+
+
+def _compiler() -> HealthCheck:
+    with storage.scratch() as folder:
+        path = folder / "doctor.cu"
+        path.write_text(_KERNEL, encoding="utf-8")
+        try:
+            sources.compile_source(Source(str(path), kernels=("doctor",)))
+        except Interrupted:
+            raise
+        except GpuregressError as error:
+            return HealthCheck("both", "compiler", str(error).splitlines()[0], well=False, mend=_REINSTALL)
+    return HealthCheck("both", "compiler", f"{toolchain.compiler_version()} compiles", well=True)
+
+
+def _languages(configs: Path | None) -> Iterator[HealthCheck]:
+    """Compilers of kernels in Python: each is needed by the jobs that name its language."""
+    texts = (
+        [path.read_text(encoding="utf-8", errors="replace") for path in job_files.job_files(configs)] if configs else []
+    )
+    for language in python_compiler.LANGUAGES:
+        count = sum(re.search(rf"\blanguage[\"']?\s*:\s*[\"']?{language}\b", text) is not None for text in texts)
+        jobs = f"{count} job{' needs' if count == 1 else 's need'} it" if count else "no job needs it"
+        version = python_compiler.version(language)
+        state = f"{version or 'not installed'}{f' ({jobs})' if configs else ''}"
+        mend = "" if version else f"pip install 'gpuregress[{language}]'"
+        yield HealthCheck("both", language, state, well=bool(version) or not count, needed=False, mend=mend)
+
+
+def _gpu() -> Iterator[HealthCheck]:
+    for finding in prerequisites.prerequisites():
+        state = finding.problem or "found"
+        yield HealthCheck(
+            "cuda", finding.piece, state, well=not finding.problem, needed=finding.needed, mend=finding.mend
+        )

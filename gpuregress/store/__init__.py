@@ -1,0 +1,1 @@
+"""Everything that a project keeps on disk."""

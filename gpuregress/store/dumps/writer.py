@@ -1,0 +1,267 @@
+"""Atomic writing of dumps, in pieces.
+
+A buffer whose bytes are already on disk as a dump is copied instead of formatted. Above a size, the text is compressed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.errors import DumpError, StorageError
+from gpuregress.foundation.records import Dump
+from gpuregress.foundation.storage import (
+    FrameWriter,
+    atomic,
+    compressed_path,
+    copy_file,
+    digest_file,
+    disk_errors,
+    is_compressed,
+    split_name,
+    text_pieces,
+    text_size,
+)
+from gpuregress.store.dumps import digest, reader
+from gpuregress.store.dumps.format import lines
+from gpuregress.store.dumps.header import Header
+
+PIECE = 1 << 20
+"""Elements formatted at a time, which bounds the memory of writing."""
+
+
+class DumpWriter:
+    """Streaming writer of a dump, as a context manager: a failed dump leaves no file.
+
+        with DumpWriter(path, element_type, (1 << 30,)) as writer:
+            for piece in pieces:
+                writer.add(piece)
+            dump = writer.finish()
+
+    Args:
+        path: the file, named by `names.dump_path`; folders above it are made. A compressed one also ends in `.zst`.
+        element_type: of its elements.
+        shape: elements along each axis, slowest first.
+        durable: on disk when `finish` returns; else after `storage.sync_tree`.
+        compress_above: bytes of text above which the file is compressed; None: it never is.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        element_type: ElementType,
+        shape: tuple[int, ...],
+        *,
+        durable: bool = True,
+        compress_above: int | None = None,
+    ) -> None:
+        self._path, self._type, self._shape = path, element_type, shape
+        self._durable, self._most = durable, compress_above
+        self._left, self._done = math.prod(shape), 0
+        self._raw = digest.RawDigest(element_type)
+        self._text, self._size = xxhash.xxh3_128(), 0
+        self._stack = contextlib.ExitStack()
+        self._file = self._stack.enter_context(atomic(path, durable=durable))
+        self._frames: FrameWriter | None = None
+        self._dump: Dump | None = None
+        self._put(Header(element_type, shape).render())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Drop the file if `finish` was not reached."""
+        if self._dump is None:
+            _abandon(self._stack, error or DumpError(f"{self._path}: not finished"))
+
+    def add(self, array: npt.NDArray[np.generic]) -> None:
+        """Write the next elements, row by row.
+
+        Args:
+            array: any shape, dtype `element_type.storage`.
+
+        Raises:
+            DumpError: more elements than the shape holds.
+            StorageError: the disk is full, or fails.
+        """
+        flat = np.ascontiguousarray(array).reshape(-1)
+        self._left -= flat.size
+        if self._left < 0:
+            raise DumpError(f"{self._path}: {-self._left} elements more than the shape {list(self._shape)} holds")
+        for start in range(0, flat.size, PIECE):
+            piece = flat[start : start + PIECE]
+            self._raw.add(piece)
+            self._put(lines(piece, self._type))
+            self._done += piece.size
+            if self._is_large():
+                self._compress()
+
+    def finish(self) -> Dump:
+        """Give the file its name.
+
+        Raises:
+            DumpError: elements are missing.
+            StorageError: the disk is full, or fails.
+        """
+        if self._left:
+            raise DumpError(f"{self._path}: {self._left} elements fewer than the shape {list(self._shape)} holds")
+        with disk_errors(self._path):
+            if self._frames is not None and self._most is not None and self._size <= self._most:
+                self._decompress(self._frames)
+            self._stack.close()
+        path = self._path if self._frames is None else compressed_path(self._path)
+        self._dump = _record(path, self._type, self._shape, self._raw.hexdigest(), self._text.hexdigest())
+        return self._dump
+
+    def _put(self, data: bytes | memoryview) -> None:
+        self._text.update(data)
+        self._size += len(data)
+        with disk_errors(self._path):
+            if self._frames is not None:
+                self._frames.add(data)
+            else:
+                self._file.write(data)
+
+    def _is_large(self) -> bool:
+        """Tell whether a file that is plain so far will be too large, if the other elements are like the first ones."""
+        total = math.prod(self._shape)
+        return self._frames is None and self._most is not None and self._size * total > self._most * self._done
+
+    def _compress(self) -> None:
+        """Go on with a compressed file: what is written so far is moved there."""
+        plain, file = self._stack, self._file
+        self._stack = contextlib.ExitStack()
+        with disk_errors(self._path):
+            try:
+                self._file = self._stack.enter_context(atomic(compressed_path(self._path), durable=self._durable))
+                self._frames = self._stack.enter_context(FrameWriter(self._file))
+                file.flush()
+                for text in text_pieces(Path(file.name)):
+                    self._frames.add(text)
+            finally:
+                _abandon(plain, DumpError(f"{self._path}: compressed"))
+
+    def _decompress(self, frames: FrameWriter) -> None:
+        """Make a plain file after all: the last elements were shorter than the first ones."""
+        packed, file = self._stack, self._file
+        self._stack, self._frames = contextlib.ExitStack(), None
+        try:
+            frames.__exit__(None, None, None)
+            file.flush()
+            self._file = self._stack.enter_context(atomic(self._path, durable=self._durable))
+            for text in text_pieces(Path(file.name)):
+                self._file.write(text)
+        finally:
+            _abandon(packed, DumpError(f"{self._path}: decompressed"))
+
+
+def _abandon(stack: contextlib.ExitStack, error: BaseException) -> None:
+    """Close what is open as after an error, so that no file gets its name."""
+    with contextlib.suppress(BaseException):
+        stack.__exit__(type(error), error, error.__traceback__)
+
+
+def write(
+    path: Path,
+    array: npt.NDArray[np.generic],
+    element_type: ElementType,
+    shape: tuple[int, ...],
+    *,
+    known: Mapping[str, Path] | None = None,
+    durable: bool = True,
+    compress_above: int | None = None,
+) -> Dump:
+    """Write the dump of a whole buffer.
+
+    Args:
+        path: the file, named by `names.dump_path`; folders above it are made.
+        array: the elements in any shape, dtype `element_type.storage`.
+        element_type: what it holds.
+        shape: elements along each axis, slowest first.
+        known: raw digest → a whole dump of those bytes, which is copied (by reference where the file system can)
+            instead of printing them again.
+        durable: on disk on return; else complete even if this process dies, and on disk after `storage.sync_tree`.
+        compress_above: bytes of text above which the file is compressed; None: it never is.
+
+    Raises:
+        DumpError: the array does not have as many elements as the shape.
+        StorageError: the disk is full, or fails.
+    """
+    if known:
+        raw = digest.of_array(array, element_type)
+        copied = copy_known(path, raw, element_type, shape, known, durable=durable, compress_above=compress_above)
+        if copied is not None:
+            return copied
+    with DumpWriter(path, element_type, shape, durable=durable, compress_above=compress_above) as writer:
+        writer.add(array)
+        return writer.finish()
+
+
+def copy_known(
+    path: Path,
+    raw: str,
+    element_type: ElementType,
+    shape: tuple[int, ...],
+    known: Mapping[str, Path],
+    *,
+    durable: bool = True,
+    compress_above: int | None = None,
+) -> Dump | None:
+    """Copy a dump of the same bytes that is already on disk; None if there is none.
+
+    Args:
+        path: the new file.
+        raw: the digest of the buffer's raw bytes.
+        element_type: what it holds.
+        shape: elements along each axis.
+        known: raw digest → a whole dump of those bytes.
+        durable: see `write`.
+        compress_above: as above; a dump that should be compressed and is not is no such dump, or the other way round.
+
+    Raises:
+        StorageError: the disk is full, or fails.
+    """
+    if raw not in known or not _holds(known[raw], Header(element_type, shape)):
+        return None
+    try:
+        if not has_form(known[raw], compress_above):
+            return None
+        path = compressed_path(path) if is_compressed(known[raw]) else path
+    except (DumpError, StorageError):
+        return None
+    copy_file(known[raw], path, durable=durable)
+    return _record(path, element_type, shape, raw, digest_file(path))
+
+
+def has_form(path: Path, compress_above: int | None) -> bool:
+    """Tell whether a dump is compressed exactly if its text is larger than a limit.
+
+    Raises:
+        DumpError: it is compressed, and damaged.
+        StorageError: it cannot be read.
+    """
+    return is_compressed(path) == (compress_above is not None and text_size(path) > compress_above)
+
+
+def _holds(path: Path, header: Header) -> bool:
+    """Whether a known dump has this type and shape: other types can have the same bytes."""
+    try:
+        return reader.read_header(path) == header
+    except (DumpError, StorageError):
+        return False
+
+
+def _record(path: Path, element_type: ElementType, shape: tuple[int, ...], raw: str, text: str) -> Dump:
+    named = split_name(path.name)
+    return Dump(named[0] if named else path.name, str(path), element_type.name, shape, raw, text)

@@ -1,0 +1,142 @@
+"""Stride analysis: the constant step of a value from one thread to the next along x.
+
+32-bit arithmetic wraps around, so a 32-bit value has its stride only modulo 2^32. Where it is widened to 64 bits, the
+kernel must check when it runs that the value did not wrap between the first and the last thread of the row: `widened`
+lists these registers. After these checks the stride holds for the 64-bit value, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import add, neg, pos, sub
+from typing import ClassVar
+
+from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
+from gpuregress.virtual_gpu.ptx.types import INDEX_BITS
+
+_UNIFORM = ("%ntid.", "%ctaid.", "%nctaid.", "%tid.y", "%tid.z")
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """The stride of a value.
+
+    Attributes:
+        step: the difference between neighbouring threads along x.
+        widened: registers whose 32-bit value must not wrap within a row, and whether they are signed.
+    """
+
+    step: int
+    widened: frozenset[tuple[str, bool]] = frozenset()
+
+
+_STILL = Stride(0)
+_LINEAR: dict[Arithmetic, Callable[..., int]] = {
+    Arithmetic.COPY: pos,
+    Arithmetic.NOT: neg,
+    Arithmetic.NEGATE: neg,
+    Arithmetic.ADD: add,
+    Arithmetic.SUBTRACT: sub,
+}
+"""Operation → the step of its result from the steps of its operands."""
+
+
+class Strides:
+    """Strides of one kernel's values.
+
+    Args:
+        definitions: register → its only definition; a pure function of thread numbers, dimensions and parameters.
+        known: register → its stride, where something else proves it.
+    """
+
+    def __init__(self, definitions: dict[str, Instruction], known: dict[str, Stride] | None = None) -> None:
+        self._definitions = definitions
+        self._known: dict[str, Stride | None] = {**(known or {})}
+
+    def of(self, operand: Operand) -> Stride | None:
+        """The stride of an operand; None where it is not constant or not known."""
+        if isinstance(operand, Integer | Symbol):
+            return _STILL
+        if not isinstance(operand, Register):
+            return None
+        name = operand.name
+        if name == "%tid.x":
+            return Stride(1)
+        if name.startswith(_UNIFORM):
+            return _STILL
+        if name not in self._known:
+            self._known[name] = None
+            definition = self._definitions.get(name)
+            self._known[name] = None if definition is None else self._of_instruction(definition)
+        return self._known[name]
+
+    def _of_instruction(self, instruction: Instruction) -> Stride | None:
+        if info(instruction).memory is MemoryEffect.READ:
+            return _STILL
+        sources = [self.of(item) for item in instruction.operands[1:]]
+        known = [item for item in sources if item is not None]
+        if len(known) < len(sources):
+            return None
+        stride = _STILL if all(item.step == 0 for item in known) else self._of_linear(instruction, known)
+        if stride is None:
+            return None
+        return Stride(stride.step, stride.widened.union(*(item.widened for item in known)))
+
+    def _of_linear(self, instruction: Instruction, sources: list[Stride]) -> Stride | None:
+        bits = INDEX_BITS.get(instruction.modifiers[-1], 0)
+        if not bits or {"cc", "sat", "hi"} & set(instruction.modifiers):
+            return None
+        operation = info(instruction).arithmetic
+        if operation in _LINEAR:
+            return _wrapped(_LINEAR[operation](*(item.step for item in sources)), bits)
+        rule = self._rules.get(operation)
+        return None if rule is None else rule(self, instruction, sources, bits)
+
+    def _of_shift(self, instruction: Instruction, sources: list[Stride], bits: int) -> Stride | None:
+        amount = instruction.operands[2]
+        if not isinstance(amount, Integer) or not 0 <= amount.value < bits:
+            return None
+        return _wrapped(sources[0].step << amount.value, bits)
+
+    def _of_product(self, instruction: Instruction, sources: list[Stride], bits: int) -> Stride | None:
+        """`a * c + b` with a constant `c`."""
+        first, second = instruction.operands[1:3]
+        if isinstance(first, Integer):
+            first, second, sources = second, first, [sources[1], sources[0], *sources[2:]]
+        added = sources[2].step if len(sources) > 2 else 0
+        if sources[0].step == sources[1].step == 0:
+            product, widened = 0, frozenset[tuple[str, bool]]()
+        elif isinstance(second, Integer) and 0 <= second.value < 1 << 31:
+            product, widened = sources[0].step * second.value, self._widened(instruction, first)
+        else:
+            return None
+        return Stride(_wrapped(product + added, 64 if "wide" in instruction.modifiers else bits).step, widened)
+
+    def _widened(self, instruction: Instruction, operand: Operand) -> frozenset[tuple[str, bool]]:
+        if "wide" not in instruction.modifiers or not isinstance(operand, Register):
+            return frozenset()
+        return frozenset([(operand.name, instruction.modifiers[-1].startswith("s"))])
+
+    def _of_conversion(self, instruction: Instruction, sources: list[Stride], _bits: int) -> Stride | None:
+        source, operand = sources[0], instruction.operands[1]
+        to, of = (INDEX_BITS.get(word, 0) for word in instruction.modifiers[-2:])
+        if not (to and of) or len(instruction.modifiers) != 2 or not isinstance(operand, Register):
+            return None
+        if to <= of:
+            return _wrapped(source.step, to)
+        return Stride(source.step, frozenset([(operand.name, instruction.modifiers[-1].startswith("s"))]))
+
+    _rules: ClassVar[dict[Arithmetic, Callable[..., Stride | None]]] = {
+        Arithmetic.SHIFT_LEFT: _of_shift,
+        Arithmetic.MULTIPLY: _of_product,
+        Arithmetic.MULTIPLY_ADD: _of_product,
+        Arithmetic.CONVERT: _of_conversion,
+    }
+
+
+def _wrapped(step: int, bits: int) -> Stride:
+    """The step in two's complement."""
+    half = 1 << (bits - 1)
+    return Stride((step + half) % (2 * half) - half)

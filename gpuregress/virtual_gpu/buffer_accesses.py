@@ -1,0 +1,210 @@
+"""Points-to analysis of a kernel's PTX: which buffers it reads and writes. Builds and runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from gpuregress.virtual_gpu.analysis import effects
+from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.virtual_gpu.analysis.points_to import PointsTo
+from gpuregress.virtual_gpu.builder.frame import lay_out
+from gpuregress.virtual_gpu.functions.inlining import inlined
+from gpuregress.virtual_gpu.ptx import parser
+from gpuregress.virtual_gpu.ptx.modifiers import space_of
+from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
+from gpuregress.virtual_gpu.ptx.tree import (
+    Address,
+    Call,
+    Function,
+    Instruction,
+    Operand,
+    Register,
+    Statement,
+    Symbol,
+    TextureAddress,
+)
+
+Base = int | str
+"""A base pointer: its first byte in the parameter space, or the name of a variable."""
+
+_OWN_SPACES = frozenset(["shared", "local", "param"])
+_HARMLESS_CALLS = frozenset(["vprintf", "__assertfail", "malloc", "free"])
+
+
+@dataclass(slots=True)
+class Accesses:
+    """What a kernel does to global memory.
+
+    Attributes:
+        offsets: each parameter's first byte in the parameter space.
+        read: the base pointers it may read through.
+        written: those it may write through; atomic operations both read and write.
+        updated: those it reads and writes through in one operation.
+        read_first: those it may read an element through before it has written any.
+        reads_anywhere: whether it reads through an address of unknown origin.
+        writes_anywhere: whether it writes through one.
+    """
+
+    offsets: tuple[int, ...]
+    read: set[Base] = field(default_factory=set)
+    written: set[Base] = field(default_factory=set)
+    updated: set[Base] = field(default_factory=set)
+    read_first: set[Base] = field(default_factory=set)
+    reads_anywhere: bool = False
+    writes_anywhere: bool = False
+
+    def of_parameter(self, number: int, size: int, bases: set[Base], offset: int = 0) -> bool:
+        """Whether one of the base pointers is inside `size` bytes of a parameter, from `offset` on."""
+        first = self.offsets[number] + offset
+        return any(isinstance(base, int) and first <= base < first + size for base in bases)
+
+
+def of_kernel(ptx: str, kernel: str) -> Accesses:
+    """The accesses of one kernel.
+
+    Args:
+        ptx: a whole module.
+        kernel: the mangled name of an entry.
+
+    Raises:
+        UnsupportedError: the PTX cannot be parsed.
+        KeyError: there is no such entry.
+    """
+    functions = {item.name: item for item in inlined(parser.parse(ptx, (kernel,))).functions}
+    return _Collector(_without_copies(functions[kernel])).collect()
+
+
+def _without_copies(function: Function) -> Function:
+    """The function with the arguments of inlined calls passed by moves, not through `.param` variables."""
+    own = {item.name for item in function.variables if item.space == "param"}
+    stored: dict[tuple[str, int], list[Operand]] = {}
+    for item in function.body or ():
+        if (
+            isinstance(item, Instruction)
+            and info(item).memory is MemoryEffect.WRITE
+            and (variable_byte := _param_byte(item, 0, own))
+        ):
+            stored.setdefault(variable_byte, []).append(item.operands[1])
+
+    def moved(item: Statement) -> Statement:
+        if not isinstance(item, Instruction) or info(item).memory is not MemoryEffect.READ:
+            return item
+        variable_byte = _param_byte(item, 1, own)
+        held = stored.get(variable_byte, []) if variable_byte else []
+        is_plain = len(held) == 1 and isinstance(held[0], Register) and isinstance(item.operands[0], Register)
+        return (
+            replace(item, opcode="mov", modifiers=item.modifiers[-1:], operands=(item.operands[0], held[0]))
+            if is_plain
+            else item
+        )
+
+    return replace(function, body=tuple(map(moved, function.body or ())))
+
+
+def _param_byte(item: Instruction, at: int, own: set[str]) -> tuple[str, int] | None:
+    """The `.param` variable of the body, and the byte in it, that an operand is the address of."""
+    address = item.operands[at]
+    if isinstance(address, Address) and isinstance(address.base, Symbol) and address.base.name in own:
+        return address.base.name, address.base.offset + address.offset
+    return None
+
+
+class _Collector:
+    def __init__(self, function: Function) -> None:
+        self._flow = ControlFlowGraph(function)
+        offsets, _ = lay_out(function.parameters)
+        self._sources = PointsTo(self._flow.statements, offsets)
+        self._parameters: Mapping[str, Base] = offsets
+        self._accesses = Accesses(tuple(offsets[item.name] for item in function.parameters))
+        self._reads: dict[int, set[Base]] = {}
+        self._writes: dict[int, set[Base]] = {}
+
+    def collect(self) -> Accesses:
+        for index, statement in enumerate(self._flow.statements):
+            if isinstance(statement, Call):
+                self._call(statement)
+            elif isinstance(statement, Instruction):
+                self._instruction(index, statement)
+        accesses = self._accesses
+        accesses.read = {item for items in self._reads.values() for item in items}
+        accesses.written = {item for items in self._writes.values() for item in items}
+        accesses.read_first = {
+            item for item in accesses.read if item not in accesses.written or self._is_read_first(item)
+        }
+        return accesses
+
+    def _call(self, call: Call) -> None:
+        """Record a call: a function that was not inlined may do anything."""
+        if not isinstance(call.callee, Symbol) or call.callee.name not in _HARMLESS_CALLS:
+            self._accesses.reads_anywhere = self._accesses.writes_anywhere = True
+
+    def _instruction(self, index: int, item: Instruction) -> None:
+        facts = info(item)
+        if item.opcode == "tensormap":
+            self._note(index, None, reads=True, writes=True)  # of what a map points to, nothing is known
+        elif facts.memory is MemoryEffect.COPY:
+            self._copy(index, item)
+        elif facts.memory is not MemoryEffect.NONE and (facts.space or space_of(item)) not in _OWN_SPACES:
+            address = next((one for one in item.operands if isinstance(one, Address | TextureAddress)), None)
+            bases = None if address is None else self._bases(address)
+            self._note(
+                index,
+                bases,
+                reads=facts.memory is not MemoryEffect.WRITE,
+                writes=facts.memory is not MemoryEffect.READ,
+            )
+            if facts.memory is MemoryEffect.UPDATE:
+                self._accesses.updated |= bases or set()
+
+    def _copy(self, index: int, item: Instruction) -> None:
+        """`cp.async` and its bulk forms: the first address is written, the second read, where they are global."""
+        addresses = [one for one in item.operands if isinstance(one, Address | TextureAddress)]
+        spaces = [word for word in item.modifiers if word.partition("::")[0] in ("global", "shared")]
+        if not addresses or "prefetch" in item.modifiers:
+            return
+        if len(addresses) < 2 or len(spaces) != 2:
+            self._note(index, None, reads=True, writes=True)
+            return
+        if spaces[0] == "global":
+            self._note(index, self._bases(addresses[0]), reads="reduce" in item.modifiers, writes=True)
+        if spaces[1] == "global":
+            self._note(index, self._bases(addresses[1]), reads=True, writes=False)
+
+    def _bases(self, address: Address | TextureAddress) -> set[Base] | None:
+        bases = self._sources.of(address.base)
+        # A tensor map that is a parameter stands for its tensor.
+        return None if bases is None else {self._parameters.get(str(base), base) for base in bases}
+
+    def _note(self, index: int, bases: set[Base] | None, *, reads: bool, writes: bool) -> None:
+        if bases is None:
+            self._accesses.reads_anywhere |= reads
+            self._accesses.writes_anywhere |= writes
+            return
+        if reads:
+            self._reads.setdefault(index, set()).update(bases)
+        if writes:
+            self._writes.setdefault(index, set()).update(bases)
+
+    def _is_read_first(self, wanted: Base) -> bool:
+        """Whether a path from the entry reaches a read through a base pointer with no write before."""
+        pending, seen = [0], set[int]()
+        while pending:
+            index = pending.pop()
+            if index in seen or index >= len(self._flow.statements):
+                continue
+            seen.add(index)
+            if wanted in self._reads.get(index, ()):
+                return True
+            statement = self._flow.statements[index]
+            is_certain = isinstance(statement, Instruction) and statement.guard is None
+            if not (is_certain and self._writes.get(index) == {wanted}):
+                pending += self._successors(index, statement)
+        return False
+
+    def _successors(self, index: int, statement: Statement) -> Iterator[int]:
+        if not effects.ends_thread(statement):
+            yield index + 1
+        if isinstance(statement, Instruction):
+            for label in self._flow.targets(statement):
+                yield self._flow.blocks[self._flow.block_of_label[label]].start

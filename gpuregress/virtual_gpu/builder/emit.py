@@ -1,0 +1,61 @@
+"""The Emit protocol, for lowerings that compute: operands, results, LLVM intrinsics, subroutines.
+
+An opcode family is a module with functions `(emit, instruction) -> None` and a `TABLE` from base opcode to function.
+A family never sees registers' homes, the scheduler, or guards: the function builder wraps those around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand
+
+Build: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]
+"""Builds a subroutine's body from its arguments; gives its result."""
+
+
+class Emit(Protocol):
+    """The services a lowering may use.
+
+    LLVM types of PTX types: `pred` i1; `b8 s8 u8` i8; `b16 s16 u16 f16 bf16` i16; `b32 s32 u32 f16x2 bf16x2` i32;
+    `b64 s64 u64 f32x2` i64; `b128` i128; `f32` float; `f64` double. Half precision travels as its bits.
+    """
+
+    @property
+    def builder(self) -> ir.IRBuilder:
+        """Positioned where the instruction's code belongs; a lowering may add basic blocks and leave it in the last."""
+
+    @property
+    def module(self) -> ir.Module:
+        """The module being built."""
+
+    def read(self, operand: Operand, type_name: str) -> ir.Value:
+        """An operand's value, in the LLVM type of `type_name`.
+
+        A register declared with another type of the same width is bitcast; a wider one is truncated; a constant
+        is converted; `!%p` is negated.
+        """
+
+    def write(self, operand: Operand, value: ir.Value, type_name: str) -> None:
+        """Set a register; widened by `type_name`'s signedness if the register is wider. A Sink takes anything."""
+
+    def intrinsic(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
+        """Call an LLVM intrinsic by its full name (`llvm.fma.f32`), declaring it on first use."""
+
+    def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
+        """A private function of the module, built on first use: for sequences too long to repeat at each use."""
+
+    def table(self, name: str) -> ir.Value:
+        """A pointer (to i32) to a table of `runtime/special_function_tables.py`, loaded lazily."""
+
+    def read_carry(self) -> ir.Value:
+        """The thread's carry flag (`.cc`), i1."""
+
+    def write_carry(self, value: ir.Value) -> None:
+        """Set the thread's carry flag, i1."""
+
+
+Lowering: TypeAlias = Callable[[Emit, Instruction], None]

@@ -1,0 +1,114 @@
+"""Structured control flow for hand-written IR: mutable variables, counted loops, while loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.builder.types import I8, I32, I64
+
+
+class Cell:
+    """A mutable variable: a stack slot that LLVM turns into a register.
+
+    Args:
+        builder: where the first value is set; the slot itself is made in the function's first block. The methods work
+            there too, unless they are given another builder.
+        initial: its first value.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, initial: ir.Value) -> None:
+        self._builder = builder
+        self._type = initial.type
+        self._slot = entry_alloca(builder.function, self._type)
+        builder.store(initial, self._slot)
+
+    def get(self, builder: ir.IRBuilder | None = None) -> ir.Value:
+        """Its value now."""
+        return (builder or self._builder).load(self._slot, typ=self._type)
+
+    def set(self, value: ir.Value, builder: ir.IRBuilder | None = None) -> None:
+        """Set its value."""
+        (builder or self._builder).store(value, self._slot)
+
+    def add(self, value: ir.Value, builder: ir.IRBuilder | None = None) -> None:
+        """Add to it."""
+        where = builder or self._builder
+        self.set(where.add(self.get(where), value), where)
+
+    def set_bits(self, value: ir.Value) -> None:
+        """Set further bits in it."""
+        self.set(self._builder.or_(self.get(), value))
+
+
+def open_function(function: ir.Function) -> ir.IRBuilder:
+    """Start a function's body: a block for stack slots alone, and the entry block of the returned builder."""
+    slots, entry = function.append_basic_block("slots"), function.append_basic_block("entry")
+    ir.IRBuilder(slots).branch(entry)
+    return ir.IRBuilder(entry)
+
+
+def entry_alloca(function: ir.Function, type_: ir.Type, *, align: int = 0) -> ir.Value:
+    """A stack slot in the first block of a function that `open_function` started."""
+    builder = ir.IRBuilder()
+    builder.position_at_start(function.entry_basic_block)
+    slot = builder.alloca(type_)
+    slot.type = ir.PointerType()
+    if align:
+        slot.align = align
+    return slot
+
+
+@contextmanager
+def counted(builder: ir.IRBuilder, end: ir.Value) -> Iterator[ir.Value]:
+    """Run the body for 0, 1, … up to `end` (exclusive)."""
+    index = Cell(builder, ir.Constant(end.type, 0))
+    head, body, after = (builder.append_basic_block(name) for name in ("head", "body", "after"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    builder.cbranch(builder.icmp_unsigned("<", index.get(), end), body, after)
+    builder.position_at_end(body)
+    yield index.get()
+    index.add(ir.Constant(end.type, 1))
+    builder.branch(head)
+    builder.position_at_end(after)
+
+
+@contextmanager
+def while_nonzero(builder: ir.IRBuilder, cell: Cell) -> Iterator[ir.Value]:
+    """Run the body as long as the variable is not 0."""
+    head, body, after = (builder.append_basic_block(name) for name in ("head", "body", "after"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    value = cell.get()
+    builder.cbranch(builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0)), body, after)
+    builder.position_at_end(body)
+    yield value
+    builder.branch(head)
+    builder.position_at_end(after)
+
+
+def i32(value: int) -> ir.Constant:
+    """A 32-bit constant."""
+    return ir.Constant(I32, value & 0xFFFF_FFFF)
+
+
+def i64(value: int) -> ir.Constant:
+    """A 64-bit constant."""
+    return ir.Constant(I64, value & (1 << 64) - 1)
+
+
+def at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value | int) -> ir.Value:
+    """Return a pointer `offset` bytes behind another."""
+    if isinstance(offset, int):
+        if offset == 0:
+            return base
+        offset = i64(offset)
+    return builder.gep(base, [offset], source_etype=I8)
+
+
+def element(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, type_: ir.Type) -> ir.Value:
+    """A pointer to an array's element."""
+    return builder.gep(base, [index], source_etype=type_)

@@ -1,0 +1,298 @@
+"""Translation unit: the LLVM module for one PTX module, and the tables that its functions share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from llvmlite import ir
+
+from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.virtual_gpu.analysis.cluster_size import is_clustered
+from gpuregress.virtual_gpu.analysis.effects import waits
+from gpuregress.virtual_gpu.analysis.symbol_references import uses_reserved_shared
+from gpuregress.virtual_gpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own
+from gpuregress.virtual_gpu.builder.emit import Build
+from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
+from gpuregress.virtual_gpu.ptx.tree import (
+    Call,
+    Function,
+    Instruction,
+    Integer,
+    MaskedSymbol,
+    Module,
+    Symbol,
+    Variable,
+    chain_text,
+)
+from gpuregress.virtual_gpu.ptx.types import size as type_size
+from gpuregress.virtual_gpu.runtime.counters.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite
+from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch
+from gpuregress.virtual_gpu.runtime.machine_layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
+from gpuregress.virtual_gpu.runtime.program import Schedule, Site
+
+ProbeKey = tuple[str, str, int]
+
+_MANY_CALLS, _LARGE = 16, 60
+"""Calls of a subroutine, and LLVM instructions in it, from which on it is not inlined: an unrolled loop has hundreds of
+asynchronous copies, and LLVM's time grows faster than the code."""
+
+
+def has_local_gaps(function: Function) -> bool:
+    """Whether a function has gaps behind its local variables: a kernel that has any."""
+    return function.is_entry and any(item.space == "local" for item in function.variables)
+
+
+def byte_size(variable: Variable) -> int:
+    """Bytes of a variable; 0 for the dynamic shared memory."""
+    return 0 if variable.count is None else variable.count * type_size(variable.type)
+
+
+class Unit:
+    """A module being built.
+
+    Args:
+        tree: the PTX.
+        schedule: how the threads of a block are run; the usual way where not given.
+
+    Attributes:
+        granules: state space → log2 of the bytes of a shadow cell there; None where accesses are not checked.
+        synchronizes: whether races are looked for and strong accesses may order other ones: there are fences, or
+            accesses that acquire or release.
+        orders_in_part: whether a wait may order some threads of a block, or some blocks, and leave others.
+        has_strong_accesses: whether there are atomic, volatile or ordered accesses.
+        allocates: whether kernels allocate memory of the heap.
+        watches_local: whether reads of local memory that was not written are looked for.
+        commuting: the kind of its commuting atomic operations, where conflicts are looked for.
+        volatile_data: names of volatile shared variables whose accesses are checked as plain ones.
+    """
+
+    granules: dict[str, int] | None = None
+    synchronizes: bool = False
+    orders_in_part: bool = False
+    has_strong_accesses: bool = False
+    allocates: bool = False
+    watches_local: bool = False
+    commuting: str = ""
+    volatile_data: frozenset[str] = frozenset()
+
+    def __init__(self, tree: Module, schedule: Schedule | None = None) -> None:
+        self.tree, self.schedule = tree, schedule or Schedule()
+        self.module = ir.Module("ptx")
+        self.sites: dict[Site, int] = {}
+        self.probes: dict[ProbeKey, ProbeSite] = {}
+        self.counter_count = 0
+        self.stretches: dict[tuple[str, int], tuple[int, Stretch]] = {}
+        self.functions = {item.name: item for item in tree.functions if item.body is not None}
+        self.function_numbers = {name: index for index, name in enumerate(self.functions)}
+        self.variables = {item.name: item for item in tree.variables}
+        memory = [item for item in tree.variables if item.space in ("global", "const")]
+        self.symbols = [item.name for item in memory if item.linkage != "extern" or item.count is not None]
+        self.symbol_numbers = {name: index for index, name in enumerate(self.symbols)}
+        self.tables: list[str] = []
+        self.device_functions: dict[str, ir.Function] = {}
+        self.called_functions: list[str] = []
+        self.address_taken = self._functions_with_an_address()
+        self._subroutines: dict[str, ir.Function] = {}
+        self._calls: Counter[str] = Counter()
+        self._resolve_in: dict[str, ir.Function] = {}
+        self.clustered = any(is_clustered(item) for item in self.functions.values())
+        self._place_shared()
+        self.resolve = build_resolve(
+            self.module,
+            self.shared_ranges(),
+            self.dynamic_start,
+            clustered=self.clustered,
+            has_local_gaps=any(has_local_gaps(item) for item in self.functions.values()),
+        )
+
+    def resolve_in(self, space: str) -> ir.Function:
+        """As `resolve`, for accesses that name their state space; "" for generic ones."""
+        if not space:
+            return self.resolve
+        if space not in self._resolve_in:
+            self._resolve_in[space] = build_resolve_in(self.module, self.resolve, space)
+        return self._resolve_in[space]
+
+    @cached_property
+    def resolve_own(self) -> ir.Function:
+        """As `resolve`, for accesses that reach the own block's shared memory only."""
+        return build_resolve_own(self.module, self.resolve)
+
+    @cached_property
+    def has_products(self) -> bool:
+        """Whether a kernel multiplies matrices in shared memory asynchronously (wgmma)."""
+        bodies = (function.body or () for function in self.functions.values())
+        return any(isinstance(item, Instruction) and item.opcode == "wgmma" for body in bodies for item in body)
+
+    @cached_property
+    def _copies(self) -> list[tuple[str, ...]]:
+        """The modifiers of all asynchronous copies of the module."""
+        return [
+            item.modifiers
+            for function in self.functions.values()
+            for item in function.body or ()
+            if isinstance(item, Instruction) and item.opcode == "cp"
+        ]
+
+    @property
+    def has_bulk_copies(self) -> bool:
+        """Whether a function of the module has a bulk copy or an asynchronous store, which arrives as one."""
+        return any("bulk" in words for words in self._copies) or self._has_async_stores
+
+    @cached_property
+    def _has_async_stores(self) -> bool:
+        return any(
+            isinstance(item, Instruction) and item.opcode in ("st", "red") and item.modifiers[:1] == ("async",)
+            for function in self.functions.values()
+            for item in function.body or ()
+        )
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether a function of the module has a copy that is not a bulk copy."""
+        return any("bulk" not in words for words in self._copies)
+
+    @property
+    def has_copy_arrivals(self) -> bool:
+        """Whether copies that are not bulk copies signal mbarriers."""
+        return any(words[:2] == ("async", "mbarrier") for words in self._copies)
+
+    def _functions_with_an_address(self) -> list[str]:
+        named = {
+            operand.name
+            for function in self.functions.values()
+            for statement in function.body or ()
+            if isinstance(statement, Instruction)
+            for operand in statement.operands
+            if isinstance(operand, Symbol)
+        }
+        for variable in self.tree.variables:
+            # Some libraries bring tables of 50,000 numbers: they are skipped.
+            for item in variable.initializer:
+                if type(item) is not Integer:
+                    named |= {item.name} if isinstance(item, Symbol) else set()
+                    named |= {item.symbol.name} if isinstance(item, MaskedSymbol) else set()
+        return [name for name in self.functions if name in named]
+
+    def _place_shared(self) -> None:
+        self.shared: dict[tuple[str, str], Variable] = {
+            ("", item.name): item for item in self.tree.variables if item.space == "shared"
+        }
+        for function in self.functions.values():
+            self.shared |= {(function.name, item.name): item for item in function.variables if item.space == "shared"}
+        fixed = {key: item for key, item in self.shared.items() if item.count is not None}
+        starts, self.dynamic_start = lay_out_shared([(byte_size(item), item.alignment) for item in fixed.values()])
+        self.shared_starts = dict(zip(fixed, starts, strict=True))
+        self.shared_starts |= {key: self.dynamic_start for key, item in self.shared.items() if item.count is None}
+
+    def shared_ranges(self) -> list[tuple[int, int]]:
+        """Return (address, bytes) of each static shared variable, and of the reserved memory where it is used."""
+        ranges = [
+            (self.shared_starts[key], byte_size(item)) for key, item in self.shared.items() if item.count is not None
+        ]
+        if any(uses_reserved_shared(function) for function in self.functions.values()):
+            ranges.append((0, SHARED_START))
+        return ranges
+
+    def shared_key(self, function: str, name: str) -> tuple[str, str] | None:
+        """Return the key of the shared variable that a name refers to in a function."""
+        if (function, name) in self.shared:
+            return (function, name)
+        return ("", name) if ("", name) in self.shared else None
+
+    def function_address(self, name: str) -> int:
+        """A device function's address as a kernel sees it."""
+        return FUNCTION_WINDOW + FUNCTION_STEP * (1 + self.function_numbers[name])
+
+    def table_number(self, name: str) -> int:
+        """Return the index of a special-function table among those that the module uses."""
+        if name not in self.tables:
+            self.tables.append(name)
+        return self.tables.index(name)
+
+    def intrinsic(self, name: str, result: ir.Type, arguments: tuple[ir.Type, ...]) -> ir.Function:
+        """Declare an LLVM intrinsic."""
+        declared = self.module.globals.get(name)
+        return declared if declared is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
+
+    def fill(self, builder: ir.IRBuilder, start: ir.Value, byte: int, count: ir.Value) -> None:
+        """Fill memory with a byte."""
+        is_volatile = ir.Constant(I1, 0)
+        memset = self.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, I1))
+        builder.call(memset, (start, ir.Constant(I8, byte), count, is_volatile))
+
+    def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
+        """A private function, built on first use."""
+        if name not in self._subroutines:
+            function = ir.Function(self.module, ir.FunctionType(result, parameters), f"subroutine.{name}")
+            function.linkage = "internal"
+            self._subroutines[name] = function
+            builder = ir.IRBuilder(function.append_basic_block("entry"))
+            builder.ret(build(builder, tuple(function.args)))
+        function = self._subroutines[name]
+        self._calls[name] += 1
+        if self._calls[name] == _MANY_CALLS and sum(len(block.instructions) for block in function.blocks) > _LARGE:
+            function.attributes.add("noinline")
+        return function
+
+    def constants(self, values: Sequence[int]) -> ir.Value:
+        """A pointer to constant numbers (i32)."""
+        kind = ir.ArrayType(I32, len(values))
+        array = ir.GlobalVariable(self.module, kind, self.module.get_unique_name("constants"))
+        array.global_constant, array.linkage = True, "internal"
+        array.initializer = ir.Constant(kind, values)
+        return array
+
+    def site(
+        self,
+        statement: Instruction | Call,
+        action: str = "",
+        space: str = "",
+        size: int = 0,
+        buffer: int | str | None = None,
+    ) -> int:
+        """The number of a statement's site."""
+        mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
+        library = chain_text(statement.source.library) if statement.source else ""
+        site = Site(mnemonic, where(statement), action, space, size, buffer, library)
+        return self.sites.setdefault(site, len(self.sites))
+
+    def probe(self, kind: ProbeKind, function: str, index: int, lines: Lines, **more: Any) -> ProbeSite:
+        """The site of a probe, with counters of its own.
+
+        Args:
+            kind: what is counted.
+            function: PTX function.
+            index: its statement, or block.
+            lines: source lines that it belongs to.
+            more: further fields of the site.
+        """
+        key = (kind, function, index)
+        if key not in self.probes:
+            self.probes[key] = ProbeSite(kind, function, index, self.counter_count, lines, **more)
+            self.counter_count += COUNTERS[kind]
+        return self.probes[key]
+
+    def device_function(self, name: str) -> ir.Function:
+        """The LLVM function of a device function: (machine, thread, results…, parameters…) → status."""
+        if name not in self.device_functions:
+            tree = self.functions[name]
+            pointers = [POINTER] * (2 + len(tree.results) + len(tree.parameters))
+            function = ir.Function(self.module, ir.FunctionType(I32, pointers), f"device.{name}")
+            function.linkage = "internal"
+            self.device_functions[name] = function
+            self.called_functions.append(name)
+            if any(waits(item) for item in tree.body or ()):
+                raise UnsupportedError(
+                    f"{name} waits for other threads (a barrier or warp operation) and is called recursively or "
+                    "through a pointer: not supported by the cpu device"
+                )
+        return self.device_functions[name]
+
+
+def where(statement: Instruction | Call) -> str:
+    """`saxpy.cu:12`, or the PTX line where the compiler left no source line."""
+    return str(statement.source) if statement.source else f"PTX line {statement.ptx_line}"

@@ -1,0 +1,306 @@
+"""Notes of a thread's accesses to memory, which the dynamic checks examine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.builder.structured import i64
+from gpuregress.virtual_gpu.builder.threads import linear_thread
+from gpuregress.virtual_gpu.builder.types import I1, I32, I64
+from gpuregress.virtual_gpu.checks import cluster_order, synchronization
+from gpuregress.virtual_gpu.checks.cells.cell_access import READ, WRITE, CellAccess
+from gpuregress.virtual_gpu.checks.race_rules import RaceRules
+from gpuregress.virtual_gpu.checks.region_flags import RegionFlags, is_quiet_address
+from gpuregress.virtual_gpu.ptx.opcode_table import info
+from gpuregress.virtual_gpu.ptx.tree import Instruction
+from gpuregress.virtual_gpu.runtime.checks import layout
+from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW
+
+UNSHARED = ("local", "const", "param")
+"""State spaces in which no thread sees another one's writes."""
+_OWN_BARRIERS = re.compile("(^|/)(cuda/__barrier|cub/(block|detail|device))/")
+"""Folders of NVIDIA's headers that have an mbarrier.init of their own."""
+_ORDERED = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"}
+
+
+@dataclass(frozen=True, slots=True)
+class AccessNote:
+    """An access to memory.
+
+    Attributes:
+        instruction: its modifiers tell whether it is strong.
+        action: `read`, `write` or `atomic access`.
+        space: "" for a generic address.
+        count: bytes.
+        site: the number of its site.
+        commutes: whether it is an atomic operation that may change places with others of the module's usual kind.
+        orders: whether it may order other accesses itself; those of mbarriers are told apart.
+        is_data: whether it is checked as a plain access although it is volatile.
+        is_asynchronous: whether a wgmma reads.
+    """
+
+    instruction: Instruction
+    action: str
+    space: str
+    count: int
+    site: int
+    commutes: bool = False
+    orders: bool = True
+    is_data: bool = False
+    is_asynchronous: bool = False
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether PTX calls the access strong. PTX ISA manual, 8.6 "Types of Operations"."""
+        if self.action == "atomic access":
+            return True
+        return not self.is_data and bool(_ORDERED.intersection(self.instruction.modifiers))
+
+    @property
+    def is_incoherent(self) -> bool:
+        """Whether it reads through a cache that sees no writes of its launch."""
+        return info(self.instruction).is_incoherent or "nc" in self.instruction.modifiers
+
+    @property
+    def scope(self) -> int:
+        """The threads with which it is strong, as a number that grows with them."""
+        words = [layout.SCOPES[word] for word in self.instruction.modifiers if word in layout.SCOPES]
+        if words:
+            return words[-1]
+        return layout.SCOPES["gpu" if self.action == "atomic access" else "sys"]
+
+    @property
+    def order(self) -> int:
+        """Bits of `layout.READS` …: how the access may order those of other threads."""
+        words = self.instruction.modifiers
+        reads = layout.READS if self.action != "write" else 0
+        writes = layout.WRITES if self.action != "read" else 0
+        acquires = layout.ACQUIRES if reads and {"acquire", "acq_rel", "sc"}.intersection(words) else 0
+        releases = layout.RELEASES if writes and {"release", "acq_rel", "sc"}.intersection(words) else 0
+        return reads | writes | acquires | releases
+
+    @property
+    def flags(self) -> int:
+        """The site and the flags of the epoch."""
+        strong = layout.STRONG | self.scope << layout.LEVEL_SHIFT if self.is_strong else 0
+        is_copy = self.instruction.opcode == "cp" and self.action == "write"
+        copied = layout.IN_FLIGHT | layout.COPIED if is_copy else 0
+        kind = layout.SAME_VALUE if self.commutes else layout.ASYNCHRONOUS if self.is_asynchronous else 0
+        return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong | copied | kind
+
+
+def rules(emitter: Services) -> RaceRules:
+    """The subroutines of the module's checks."""
+    assert emitter.unit.granules is not None
+    wanted = emitter.unit.schedule.instruments
+    return RaceRules(
+        emitter.unit,
+        emitter.unit.granules,
+        races="races" in wanted.checks,
+        uninitialized="uninitialized" in wanted.checks,
+        conflicts=wanted.conflicts,
+    )
+
+
+def begin_epoch(b: ir.IRBuilder, emitter: Services) -> None:
+    """Keep the epoch of a thread that begins or goes on."""
+    if emitter.epoch is not None:
+        number = linear_thread(b, emitter.view, emitter.thread)
+        b.store(synchronization.now(b, emitter.view.machine, number), emitter.epoch)
+
+
+def epoch_of(emitter: Services, note: AccessNote) -> ir.Value:
+    """The epoch of an access by the running thread, i64."""
+    b = emitter.builder
+    assert emitter.epoch is not None
+    return b.or_(b.load(emitter.epoch, typ=I64), i64(note.flags))
+
+
+def note_access(
+    emitter: Services,
+    note: AccessNote,
+    address: ir.Value,
+    same: Callable[[], ir.Value] | None,
+    flags: RegionFlags | None = None,
+) -> None:
+    """Build the check of an access.
+
+    Args:
+        emitter: the function's.
+        note: the access.
+        address: in its state space, i32 or i64.
+        same: builds whether memory holds what is written already, i1; None where that is not known.
+        flags: of the region that the address most likely points into.
+    """
+    b = emitter.builder
+    wide = b.zext(address, I64) if address.type == I32 else address
+    if flags is not None and emitter.unit.schedule.is_optimised:
+        with b.if_then(b.not_(is_quiet_address(b, flags, wide))):
+            _check(emitter, note, wide, same, flags)
+    else:
+        _check(emitter, note, wide, same)
+    if note.is_strong and note.orders and emitter.unit.synchronizes:
+        place = b.add(wide, i64(SHARED_WINDOW)) if note.space == "shared" else wide
+        note_order(emitter, note.order, place, note.scope)
+
+
+def _check(
+    emitter: Services,
+    note: AccessNote,
+    address: ir.Value,
+    same: Callable[[], ir.Value] | None,
+    flags: RegionFlags | None = None,
+) -> None:
+    b = emitter.builder
+    action = READ if note.action == "read" else WRITE
+    reads = note.action == "atomic access" and "exch" not in note.instruction.modifiers
+    access = CellAccess(action, note.is_strong, reads, note.count, is_incoherent=note.is_incoherent)
+    is_ordered = note.space == "shared" and note.action == "read" and emitter.proven.reads_shared
+    function = rules(emitter).access(access, note.space, is_ordered=is_ordered)
+    epoch = epoch_of(emitter, note)
+
+    def check() -> None:
+        """Examine the access wherever it is. Of a strong one, the flag says that it commutes."""
+        flag = i64(0) if same is None or note.is_strong else b.select(same(), i64(layout.SAME_VALUE), i64(0))
+        b.call(function, (emitter.view.machine, address, b.or_(epoch, flag)))
+
+    if flags is None:
+        check()
+        return
+    is_known = b.icmp_unsigned("==", b.lshr(address, i64(REGION_SHIFT)), flags.slot)
+    if note.is_strong:
+        with b.if_else(is_known, likely=True) as (known, other):
+            with known:
+                b.call(rules(emitter).known_region(access), (emitter.view.machine, address, epoch, *flags.row))
+            with other:
+                check()
+        return
+    start = b.block
+    with b.if_then(is_known, likely=True):
+        noted = b.call(rules(emitter).first_access(access), (address, epoch, flags.cells, flags.limit, flags.is_filled))
+        end = b.block
+    is_noted = b.phi(I1)
+    is_noted.add_incoming(ir.Constant(I1, 0), start)
+    is_noted.add_incoming(noted, end)
+    with b.if_then(b.not_(is_noted), likely=False):
+        check()
+
+
+def note_order(
+    emitter: Services, bits: int, address: ir.Value, scope: int, *, parity: ir.Value | None = None, site: int = 0
+) -> None:
+    """Tell of a strong access or a fence, which may order accesses of other threads.
+
+    Args:
+        emitter: the function's.
+        bits: `layout.READS` …
+        address: a generic one, i64; of an initialization, the host's.
+        scope: of `layout.SCOPES`; of a fence between the proxies, of `layout.OF_SHARED` …
+        parity: of the phase that an mbarrier is in, i64; None where it is none.
+        site: the number of the site, where it may be reported.
+    """
+    if emitter.epoch is None or not emitter.unit.synchronizes:
+        return
+    b, machine = emitter.builder, emitter.view.machine
+    epoch = b.or_(b.load(emitter.epoch, typ=I64), i64(min(site, layout.MOST_SITES - 1) << layout.SITE_SHIFT))
+    kind: ir.Value = i64(bits)
+    if parity is not None:
+        phase = b.select(b.icmp_unsigned("==", parity, i64(0)), i64(0), i64(layout.ODD_PHASE))
+        kind = b.or_(i64(bits | layout.PHASED), phase)
+    b.call(synchronization.order(emitter.unit.module), (machine, kind, address, epoch, i64(scope)))
+    begin_epoch(b, emitter)
+
+
+def note_wait(emitter: Services) -> None:
+    """Tell that the running thread's wait at an mbarrier is over."""
+    if emitter.epoch is not None and emitter.unit.has_bulk_copies:
+        b, view = emitter.builder, emitter.view
+        synchronization.note_wait(b, view.machine, linear_thread(b, view, emitter.thread))
+
+
+def note_fence(emitter: Services, instruction: Instruction) -> None:
+    """Tell of a fence. One between proxies orders the accesses of its thread for asynchronous copies alone."""
+    words = instruction.modifiers
+    if emitter.epoch is None:
+        return
+    b = emitter.builder
+    fenced = _fenced_for_copies(words)
+    if fenced & layout.OF_SHARED:
+        synchronization.note_proxy_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
+    if fenced:
+        note_order(emitter, layout.PROXY_FENCE, i64(0), fenced)
+    if "proxy" in words:
+        return
+    is_restricted = "mbarrier_init" in words
+    scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
+    if emitter.unit.clustered and scope != layout.SCOPES["cta"]:
+        cluster_order.note_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
+    if not is_restricted:
+        note_order(emitter, layout.FENCE, i64(0), scope)
+
+
+def _fenced_for_copies(words: tuple[str, ...]) -> int:
+    """Bits of `layout.OF_SHARED` …: what a fence shows to asynchronous copies. PTX ISA manual, 9.7.13.4 "fence".
+
+    Args:
+        words: its modifiers.
+    """
+    if "mbarrier_init" in words:
+        return layout.OF_INITS
+    text = ".".join(words)
+    if "proxy.async" not in text or "acquire" in words:
+        return 0  # an acquire shows what copies have written to the thread, not the other way round
+    if "async.global" in text:
+        return layout.OF_GLOBAL
+    of_shared = layout.OF_SHARED | layout.OF_INITS
+    return of_shared if "shared" in text else of_shared | layout.OF_GLOBAL
+
+
+def note_initialization(emitter: Services, instruction: Instruction, pointer: ir.Value) -> None:
+    """Tell of an mbarrier's initialization, which a copy that signals it has to see.
+
+    libcu++'s `cuda::barrier` and CUB have no fence behind theirs, and need none on the hardware that there is
+    (github.com/NVIDIA/cccl, pull request 5102). The programming guide and CUTLASS have one in other code.
+
+    Args:
+        emitter: the function's.
+        instruction: the mbarrier.init.
+        pointer: host pointer to the mbarrier.
+    """
+    line = instruction.source
+    in_library = line is not None and any(_OWN_BARRIERS.search(path) for path, *_ in line.inner)
+    if emitter.unit.has_bulk_copies and not in_library:
+        site = emitter.unit.site(instruction)
+        note_order(emitter, layout.INITIALIZES, emitter.builder.ptrtoint(pointer, I64), 0, site=site)
+
+
+def note_cluster_arrival(emitter: Services, steps: ir.Value, *, releases: bool) -> None:
+    """Tell of an arrival at the cluster's barrier.
+
+    Args:
+        emitter: the function's.
+        steps: the thread's arrivals and waits there before, i32.
+        releases: whether the arrival releases what the thread did.
+    """
+    if emitter.epoch is not None:
+        b, number = emitter.builder, linear_thread(emitter.builder, emitter.view, emitter.thread)
+        flag = ir.Constant(I1, releases)
+        b.call(cluster_order.arrival(emitter.unit.module), (emitter.view.machine, number, steps, flag))
+        begin_epoch(b, emitter)
+
+
+def note_cluster_passage(emitter: Services, steps: ir.Value) -> None:
+    """Tell of a wait at the cluster's barrier that is over.
+
+    Args:
+        emitter: the function's.
+        steps: the thread's arrivals and waits there before, i32.
+    """
+    if emitter.epoch is not None:
+        b, number = emitter.builder, linear_thread(emitter.builder, emitter.view, emitter.thread)
+        b.call(cluster_order.passage(emitter.unit.module), (emitter.view.machine, number, steps))

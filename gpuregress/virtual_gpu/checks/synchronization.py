@@ -1,0 +1,368 @@
+"""Synchronisation as the race detector sees it: turns of blocks, barriers, warp barriers.
+
+A wait that orders memory raises what its threads know of each other to the stamp of the moment, and begins a new one.
+`bar.warp.sync` and the barriers of a block order memory (PTX ISA manual, 9.7.13); `shfl.sync`, `vote.sync` and
+`match.sync` do not ("CUDA C++ programming guide", warp vote and shuffle functions).
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.builder.address_resolution import field
+from gpuregress.virtual_gpu.builder.python_calls import raw_call
+from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
+from gpuregress.virtual_gpu.builder.translation_unit import Unit
+from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.virtual_gpu.checks.subroutines import subroutine
+from gpuregress.virtual_gpu.runtime.checks import layout
+from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, CHECK_ORDER
+
+_NOT_LOGGED = layout.PROXY_FENCE | layout.INITIALIZES
+
+
+def _load(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
+    return b.load(at(b, base, offset), typ=I64)
+
+
+def _pass_time(b: ir.IRBuilder, launch: ir.Value) -> ir.Value:
+    """Begin a new stamp; return the one that ends, i64."""
+    now = _load(b, launch, layout.LAUNCH["now"])
+    b.store(b.add(now, i64(1)), at(b, launch, layout.LAUNCH["now"]))
+    return now
+
+
+def _first_epoch(b: ir.IRBuilder, stamp: ir.Value) -> ir.Value:
+    return b.shl(stamp, i64(layout.STAMP_SHIFT))
+
+
+def now(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> ir.Value:
+    """The epoch of a thread (its number, i32) at this moment, without site and flags."""
+    launch = field(b, machine, "checks", POINTER)
+    stamp = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    return b.or_(stamp, b.shl(b.zext(thread, I64), i64(layout.THREAD_SHIFT)))
+
+
+def begin_turn(unit: Unit) -> ir.Function:
+    """`(machine, block's number, whether it goes on)`: a block begins, or goes on after others have run."""
+    function, is_new = subroutine(unit.module, "check.begin_turn", ir.VoidType(), (POINTER, I64, I1))
+    if not is_new:
+        return function
+    machine, number, goes_on = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    _pass_time(b, launch)
+    first = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    b.store(first, at(b, block, layout.BLOCK["turn"]))
+    b.store(first, at(b, block, layout.BLOCK["quick"]))
+    b.store(number, at(b, block, layout.BLOCK["number"]))
+    with b.if_else(goes_on) as (again, begins):
+        with again:
+            b.store(i64(1), at(b, launch, layout.LAUNCH["has_turns"]))
+        with begins:
+            stop = at(b, launch, layout.LAUNCH["stop"])
+            is_paused = b.icmp_unsigned("==", b.load(stop, typ=I64), i64(layout.PAUSED))
+            b.store(b.select(is_paused, i64(0), b.load(stop, typ=I64)), stop)
+            # The block's first epoch is that of what is there from the beginning.
+            _pass_time(b, launch)
+            behind = b.add(first, i64(1 << layout.STAMP_SHIFT))
+            b.store(first, at(b, block, layout.BLOCK["start"]))
+            for name in ("open", "quick"):
+                b.store(behind, at(b, block, layout.BLOCK[name]))
+            for name in ("fences", "fenced"):
+                b.store(i64(0), at(b, block, layout.BLOCK[name]))
+            end = layout.PROXY_FENCED if unit.clustered else layout.CLUSTER_ARRIVALS
+            unit.fill(b, at(b, block, layout.ARRIVALS), 0, i64(end - layout.ARRIVALS))
+    count = _load(b, launch, layout.LAUNCH["turn_count"])
+    fits = b.icmp_unsigned("<", count, _load(b, launch, layout.LAUNCH["turn_capacity"]))
+    with b.if_else(fits, likely=True) as (kept, lost):
+        with kept:
+            turns = b.inttoptr(_load(b, launch, layout.LAUNCH["turns"]), POINTER)
+            b.store(b.or_(first, number), element(b, turns, count, I64))
+            b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["turn_count"]))
+        with lost:
+            b.store(i64(1), at(b, launch, layout.LAUNCH["lost_turns"]))
+            b.store(i64(layout.STOPPED), at(b, launch, layout.LAUNCH["stop"]))
+    b.ret_void()
+    return function
+
+
+def block_barrier(module: ir.Module) -> ir.Function:
+    """`(machine)`: all threads of the block have met at a barrier."""
+    function, is_new = subroutine(module, "check.block_barrier", ir.VoidType(), (POINTER,))
+    if not is_new:
+        return function
+    (machine,) = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = _pass_time(b, launch)
+    first = _first_epoch(b, b.add(stamp, i64(1)))
+    b.store(first, at(b, block, layout.BLOCK["open"]))
+    b.store(first, at(b, block, layout.BLOCK["quick"]))
+    with b.if_then(b.icmp_unsigned(">", _load(b, block, layout.BLOCK["fences"]), i64(1)), likely=False):
+        b.store(stamp, at(b, block, layout.BLOCK["fenced"]))
+    b.ret_void()
+    return function
+
+
+def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
+    """`(machine, host address, bytes)`: a copy to shared memory has arrived.
+
+    Args:
+        unit: the module.
+        restamps: whether its thread waited for it, and so has written it now.
+    """
+    name = f"check.copy_arrival{'.now' if restamps else ''}"
+    function, is_new = subroutine(unit.module, name, ir.VoidType(), (POINTER, I64, I64))
+    if not is_new:
+        return function
+    assert unit.granules is not None
+    machine, host, size = function.args
+    b = open_function(function)
+    with b.if_then(b.icmp_unsigned("==", size, i64(0))):
+        b.ret_void()  # an arrival at an mbarrier
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    shift = i64(unit.granules["shared"])
+    number = b.lshr(b.sub(host, field(b, machine, "shared")), shift)
+    first = b.add(_load(b, block, layout.BLOCK["cells"]), b.shl(number, i64(layout.CELL_SHIFT)))
+    stamp = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    with counted(b, b.lshr(size, shift)) as index:
+        cell = b.inttoptr(b.add(first, b.shl(index, i64(layout.CELL_SHIFT))), POINTER)
+        bare = b.and_(b.load(cell, typ=I64), i64(~layout.IN_FLIGHT))
+        b.store(b.or_(stamp, b.and_(bare, i64(0xFFFF_FFFF))) if restamps else bare, cell)
+    b.ret_void()
+    return function
+
+
+def order(module: ir.Module) -> ir.Function:
+    """`(machine, bits, address, epoch, scope)`: a strong access or a fence is logged; see `runtime.checks.causality`.
+
+    Python is called for what it has to know at once: waits at mbarriers, their initialization, fences between proxies,
+    and a full log.
+    """
+    function, is_new = subroutine(module, "check.order", ir.VoidType(), (POINTER, I64, I64, I64, I64))
+    if not is_new:
+        return function
+    machine, kind, address, epoch, scope = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    explicit = b.and_(kind, i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE | layout.WAITS | _NOT_LOGGED))
+    fences, fenced = (_load(b, block, layout.BLOCK[name]) for name in ("fences", "fenced"))
+    seen = b.or_(_load(b, launch, layout.LAUNCH["released"]), fences)
+    with b.if_then(b.icmp_unsigned("==", b.or_(explicit, seen), i64(0)), likely=True):
+        b.ret_void()
+    with b.if_then(_has_bits(b, kind, layout.FENCE)):
+        is_far = b.icmp_unsigned(">=", scope, i64(layout.SCOPES["cluster"]))
+        b.store(b.or_(fences, b.select(is_far, i64(3), i64(1))), at(b, block, layout.BLOCK["fences"]))
+    # A write behind a fence releases, too: of which thread the fence is, is found when the log is followed.
+    behind = b.and_(_has_bits(b, kind, layout.WRITES), b.icmp_unsigned("!=", b.or_(fences, fenced), i64(0)))
+    with b.if_then(b.or_(_has_bits(b, kind, layout.RELEASES), behind)):
+        b.store(i64(1), at(b, launch, layout.LAUNCH["released"]))
+    with b.if_then(_has_bits(b, kind, layout.WAITS | _NOT_LOGGED), likely=False):
+        for index, word in enumerate((kind, address, epoch, scope)):
+            b.store(word, at(b, launch, layout.REPORT + 8 * index))
+        raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
+    with b.if_then(b.not_(_has_bits(b, kind, _NOT_LOGGED))):
+        with b.if_then(_is_log_full(b, launch), likely=False):
+            b.store(i64(0), at(b, launch, layout.REPORT))
+            raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
+        row = _log_row(b, launch, block, epoch)
+        count = _load(b, launch, layout.LAUNCH["order_count"])
+        b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["order_count"]))
+        orders = b.inttoptr(_load(b, launch, layout.LAUNCH["orders"]), POINTER)
+        entry = at(b, orders, b.shl(count, i64(layout.ORDER_SHIFT)))
+        words = {
+            "kind": b.or_(kind, b.shl(scope, i64(layout.ORDER_SCOPE_SHIFT))),
+            "address": address,
+            "epoch": epoch,
+            "stamp": _load(b, launch, layout.LAUNCH["now"]),
+            **{name: _load(b, block, layout.BLOCK[name]) for name in ("number", "open", "fenced")},
+            "row": row,
+        }
+        for name, word in words.items():
+            b.store(word, at(b, entry, layout.ORDER[name]))
+    _pass_time(b, launch)
+    b.ret_void()
+    return function
+
+
+def _has_bits(b: ir.IRBuilder, word: ir.Value, bits: int) -> ir.Value:
+    return b.icmp_unsigned("!=", b.and_(word, i64(bits)), i64(0))
+
+
+def _is_log_full(b: ir.IRBuilder, launch: ir.Value) -> ir.Value:
+    """Whether the log of strong accesses and fences, or its rows, can take no more."""
+    entries, rows, capacity = (
+        _load(b, launch, layout.LAUNCH[name]) for name in ("order_count", "order_row_count", "order_capacity")
+    )
+    full = b.icmp_unsigned(">=", entries, capacity)
+    return b.or_(full, b.icmp_unsigned(">=", b.shl(rows, i64(layout.ORDERS_PER_ROW_SHIFT)), capacity))
+
+
+def _log_row(b: ir.IRBuilder, launch: ir.Value, block: ir.Value, epoch: ir.Value) -> ir.Value:
+    """Log what the thread of an epoch knows of the warps, and of its lanes, unless the last row tells it, i64."""
+    row = ir.VectorType(I32, 32)
+    thread = b.lshr(b.and_(epoch, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
+    known = [
+        b.load(at(b, block, b.add(i64(table), b.shl(number, i64(7)))), typ=row, align=4)
+        for table, number in ((layout.WARPS, b.lshr(thread, i64(5))), (layout.LANES, thread))
+    ]
+    rows = b.inttoptr(_load(b, launch, layout.LAUNCH["order_rows"]), POINTER)
+    count = _load(b, launch, layout.LAUNCH["order_row_count"])
+    number = Cell(b, b.sub(count, i64(1)))
+    last = at(b, rows, b.shl(number.get(b), i64(layout.ORDER_ROW_SHIFT)))
+    differs = ir.Constant(I32, 0)
+    for half, stamps in enumerate(known):
+        apart = b.icmp_unsigned("!=", stamps, b.load(at(b, last, 128 * half), typ=row, align=4))
+        differs = b.or_(differs, b.bitcast(apart, I32))
+    with b.if_then(b.icmp_unsigned("!=", differs, i32(0)), likely=False):
+        fresh = at(b, rows, b.shl(count, i64(layout.ORDER_ROW_SHIFT)))
+        for half, stamps in enumerate(known):
+            b.store(stamps, at(b, fresh, 128 * half), align=4)
+        b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["order_row_count"]))
+        number.set(count, b)
+    return number.get(b)
+
+
+def note_proxy_fence(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
+    """Keep the stamp of a thread's fence between the proxies (its number, i32)."""
+    _keep_stamp(b, machine, layout.PROXY_FENCED, thread)
+
+
+def note_wait(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
+    """Keep the stamp of a thread's wait at an mbarrier that is over (its number, i32)."""
+    _keep_stamp(b, machine, layout.WAITED, thread)
+
+
+def _keep_stamp(b: ir.IRBuilder, machine: ir.Value, table: int, thread: ir.Value) -> None:
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = b.trunc(_load(b, launch, layout.LAUNCH["now"]), I32)
+    b.store(stamp, element(b, at(b, block, table), thread, I32))
+
+
+def _known(b: ir.IRBuilder, block: ir.Value, base: int, row: ir.Value, column: ir.Value) -> ir.Value:
+    """A pointer to a stamp of a table with 32 columns."""
+    return element(b, at(b, block, base), b.add(b.shl(row, i32(5)), column), I32)
+
+
+def warp_barriers(module: ir.Module) -> ir.Function:
+    """`(machine, threads)`: all lanes of each warp have met at a barrier of their warp."""
+    function, is_new = subroutine(module, "check.warp_barriers", ir.VoidType(), (POINTER, I32))
+    if not is_new:
+        return function
+    machine, threads = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = b.trunc(_pass_time(b, launch), I32)
+    with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
+        b.store(stamp, _known(b, block, layout.WARPS, warp, warp))
+    b.ret_void()
+    return function
+
+
+def lane_barrier(module: ir.Module) -> ir.Function:
+    """`(machine, first thread of the warp, lanes as bits, all that the warp has left)`: some lanes have met."""
+    function, is_new = subroutine(module, "check.lane_barrier", ir.VoidType(), (POINTER, I32, I32, I32))
+    if not is_new:
+        return function
+    machine, base, group, live = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = b.trunc(_pass_time(b, launch), I32)
+    warp = b.lshr(base, i32(5))
+    with b.if_then(b.icmp_unsigned("==", group, live), likely=True):
+        b.store(stamp, _known(b, block, layout.WARPS, warp, warp))
+        b.ret_void()
+    # Each lane of the group learns what the others of it know.
+    joined = Cell(b, i32(0))
+    with counted(b, i32(32)) as column:
+        joined.set(i32(0), b)
+        with counted(b, i32(32)) as lane, b.if_then(_has(b, group, lane)):
+            known = b.load(_known(b, block, layout.LANES, b.add(base, lane), column), typ=I32)
+            joined.set(_later(b, known, joined.get(b)), b)
+        joined.set(b.select(_has(b, group, column), stamp, joined.get(b)), b)
+        with counted(b, i32(32)) as lane, b.if_then(_has(b, group, lane)):
+            b.store(joined.get(b), _known(b, block, layout.LANES, b.add(base, lane), column))
+    b.ret_void()
+    return function
+
+
+def arrival(module: ir.Module) -> ir.Function:
+    """`(machine, barrier, warp)`: a warp has arrived at a barrier and goes on."""
+    function, is_new = subroutine(module, "check.arrival", ir.VoidType(), (POINTER, I32, I32))
+    if not is_new:
+        return function
+    machine, number, warp = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    stamp = b.trunc(_pass_time(b, launch), I32)
+    b.store(stamp, _known(b, block, layout.ARRIVALS, number, warp))
+    b.ret_void()
+    return function
+
+
+def clear_waiting(module: ir.Module) -> ir.Function:
+    """`(machine)`: the scheduler begins to count who waits at which barrier."""
+    function, is_new = subroutine(module, "check.clear_waiting", ir.VoidType(), (POINTER,))
+    if is_new:
+        b = open_function(function)
+        block = field(b, function.args[0], "block_checks", POINTER)
+        with counted(b, i32(BARRIERS)) as number:
+            b.store(i32(0), element(b, at(b, block, layout.WAITING), number, I32))
+        b.ret_void()
+    return function
+
+
+def waiting(module: ir.Module) -> ir.Function:
+    """`(machine, barrier, warp)`: threads of a warp wait at a barrier."""
+    function, is_new = subroutine(module, "check.waiting", ir.VoidType(), (POINTER, I32, I32))
+    if is_new:
+        machine, number, warp = function.args
+        b = open_function(function)
+        block = field(b, machine, "block_checks", POINTER)
+        pointer = element(b, at(b, block, layout.WAITING), number, I32)
+        b.store(b.or_(b.load(pointer, typ=I32), b.shl(i32(1), warp)), pointer)
+        b.ret_void()
+    return function
+
+
+def named_barrier(module: ir.Module) -> ir.Function:
+    """`(machine, barrier, whether all threads of the block wait there)`: a barrier opens."""
+    function, is_new = subroutine(module, "check.named_barrier", ir.VoidType(), (POINTER, I32, I1))
+    if not is_new:
+        return function
+    machine, number, everyone = function.args
+    b = open_function(function)
+    launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
+    with b.if_then(everyone):
+        b.call(block_barrier(module), (machine,))
+        b.ret_void()
+    stamp = b.trunc(_pass_time(b, launch), I32)
+    waits = b.load(element(b, at(b, block, layout.WAITING), number, I32), typ=I32)
+    joined = Cell(b, i32(0))
+    with counted(b, i32(32)) as column:
+        joined.set(i32(0), b)
+        with counted(b, i32(32)) as warp:
+            came = b.load(_known(b, block, layout.ARRIVALS, number, warp), typ=I32)
+            takes_part = b.or_(_has(b, waits, warp), b.icmp_unsigned("!=", came, i32(0)))
+            with b.if_then(takes_part):
+                known = b.load(_known(b, block, layout.WARPS, warp, column), typ=I32)
+                joined.set(_later(b, known, joined.get(b)), b)
+        came = b.load(_known(b, block, layout.ARRIVALS, number, column), typ=I32)
+        joined.set(_later(b, came, joined.get(b)), b)
+        joined.set(b.select(_has(b, waits, column), stamp, joined.get(b)), b)
+        with counted(b, i32(32)) as warp, b.if_then(_has(b, waits, warp)):
+            # What a warp knows of itself is ordered by its own barriers, and by this one.
+            b.store(joined.get(b), _known(b, block, layout.WARPS, warp, column))
+    with counted(b, i32(32)) as warp:
+        b.store(i32(0), _known(b, block, layout.ARRIVALS, number, warp))
+    b.ret_void()
+    return function
+
+
+def _has(b: ir.IRBuilder, mask: ir.Value, bit: ir.Value) -> ir.Value:
+    return b.trunc(b.lshr(mask, bit), I1)
+
+
+def _later(b: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    return b.select(b.icmp_unsigned(">", one, other), one, other)

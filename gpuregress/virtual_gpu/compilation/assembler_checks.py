@@ -1,0 +1,146 @@
+"""Checks of the PTX assembler: sizes, targets and operands that ptxas refuses.
+
+A kernel that no GPU can load does not run here either. `ptx.targets` states which architecture an instruction needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuregress.foundation.errors import CompileError, InfeasibleSource
+from gpuregress.gpu.architecture_names import number
+from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.demangle import demangle
+from gpuregress.virtual_gpu.analysis.effects import reads
+from gpuregress.virtual_gpu.analysis.symbol_references import names_used
+from gpuregress.virtual_gpu.builder.frame import lay_out
+from gpuregress.virtual_gpu.builder.translation_unit import byte_size, where
+from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, Wait, info
+from gpuregress.virtual_gpu.ptx.targets import needed_target, supports
+from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
+
+_MOST_TOLD = 5
+_CLUSTER_DIRECTIVES = frozenset(["reqnctapercluster", "explicitcluster", "maxclusterrank"])
+_SIZES = {"ca": (4, 8, 16), "cg": (16,)}
+"""The bytes that cp.async copies, by its cache operator."""
+
+
+def check(tree: Module) -> None:
+    """Refuse a program that no assembler would take, or no sm_90 would load.
+
+    Raises:
+        CompileError: the problems, as the assembler reports them: every kernel of the program is refused.
+        InfeasibleSource: all of them are sizes over the architecture's limits.
+    """
+    sizes = [*_sizes(tree)]
+    others = [*_newer(tree), *(problem for one in tree.functions for problem in _instructions(tree.target, one))]
+    problems = [*others, *sizes]
+    if problems:
+        more = [f"and {len(problems) - _MOST_TOLD} more"] if len(problems) > _MOST_TOLD else []
+        head = f"the assembler refuses this program for {tree.target}:"
+        more += [f"write `compile: {{arch: {one}}}` in the job to use these" for one in sorted(_own(tree, others))]
+        kind = CompileError if others else InfeasibleSource
+        raise kind("\n".join((head, *problems[:_MOST_TOLD], *more)))
+
+
+def _newer(tree: Module) -> Iterator[str]:
+    if number(tree.target) > number(SM_90.name) or (tree.target[-1:].isalpha() and tree.target != "sm_90a"):
+        yield f"it is compiled for {tree.target}; the virtual GPU is an {SM_90.name}, and loads nothing newer"
+
+
+def _own(tree: Module, problems: list[str]) -> set[str]:
+    """The architecture of the virtual GPU with its letter, where instructions need that."""
+    return {
+        name
+        for name in (f"{SM_90.name}{letter}" for letter in "a")
+        if name != tree.target and any(f"needs {name};" in problem for problem in problems)
+    }
+
+
+def constant_bytes(tree: Module) -> int:
+    """The bytes of a module's `__constant__` variables, with the padding between them."""
+    return lay_out(tuple(item for item in tree.variables if item.space == "const"))[1]
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def _sizes(tree: Module) -> Iterator[str]:
+    constant = constant_bytes(tree)
+    if constant > SM_90.constant:
+        yield f"its __constant__ variables take {constant} bytes; a program has {SM_90.constant}"
+    for kernel in (item for item in tree.functions if item.is_entry and item.body is not None):
+        name = demangle(kernel.name) or kernel.name
+        shared = sum(byte_size(item) for item in _shared_variables(tree, kernel))
+        if shared > SM_90.static_shared:
+            yield (
+                f"{name} has {shared} bytes of static shared memory; a kernel has {SM_90.static_shared} "
+                "(dynamic shared memory, `extern __shared__`, can be larger)"
+            )
+        _, parameters = lay_out(kernel.parameters)
+        if parameters > SM_90.parameters:
+            yield f"{name} has {parameters} bytes of parameters; a kernel has {SM_90.parameters}"
+
+
+def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
+    """The shared variables that a kernel refers to, or the functions that it calls."""
+    functions = {item.name: item for item in tree.functions}
+    variables = {item.name: item for item in tree.variables}
+    shared: list[Variable] = []
+    pending, seen = [kernel.name], {kernel.name}
+    while pending:
+        name = pending.pop()
+        names: set[str] = set()
+        if function := functions.get(name):
+            names = names_used(function)
+            own = [item for item in function.variables if item.space == "shared"]
+            shared += [item for item in own if item.name in names or function.is_skipped]
+        elif variable := variables.get(name):
+            shared += [variable] if variable.space == "shared" else []
+            names = {item.name for item in variable.initializer if isinstance(item, Symbol)}
+            names |= {item.symbol.name for item in variable.initializer if isinstance(item, MaskedSymbol)}
+        pending += names - seen
+        seen |= names
+    return shared
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------
+
+
+def _instructions(target: str, function: Function) -> Iterator[str]:
+    for directive in sorted(_CLUSTER_DIRECTIVES & function.directives.keys()):
+        if not supports(target, "sm_90"):
+            yield f".{directive} of {function.name} needs sm_90; the program is compiled for {target}"
+    for statement in function.body or ():
+        if not isinstance(statement, Instruction):
+            continue
+        needed = needed_target(statement, reads(statement))
+        if needed and not supports(target, needed):
+            yield f"{statement.mnemonic} at {where(statement)} needs {needed}; the program is compiled for {target}"
+        problem = _out_of_range(statement)
+        if problem:
+            yield f"{statement.mnemonic} at {where(statement)}: {problem}"
+
+
+def _out_of_range(instruction: Instruction) -> str:
+    facts, words, operands = info(instruction), instruction.modifiers, instruction.operands
+    numbers = [item.value if isinstance(item, Integer) else None for item in operands]
+    if facts.wait is Wait.BLOCK:
+        return _barrier(numbers[1:] if "red" in words else numbers, is_vote="red" in words)
+    if instruction.mnemonic.startswith("mbarrier.init") and (count := numbers[1]) is not None:
+        most = SM_90.max_mbarrier_count
+        return "" if 1 <= count <= most else f"a count of {count}; 1 to {most} are possible"
+    if facts.memory is MemoryEffect.COPY and (sizes := _SIZES.get(words[1])) and (size := numbers[2]) is not None:
+        return "" if size in sizes else f"a copy of {size} bytes; {' or '.join(map(str, sizes))} are possible"
+    stores = facts.memory is MemoryEffect.WRITE
+    return "nothing can be stored to constant memory" if stores and "const" in words else ""
+
+
+def _barrier(numbers: list[int | None], *, is_vote: bool) -> str:
+    number = numbers[0] if numbers else None
+    if number is not None and not 0 <= number < SM_90.barriers:
+        return f"barrier {number}; a block has {SM_90.barriers}, numbered from 0"
+    counts = numbers[1 : -1 if is_vote else None]
+    if counts and counts[0] is not None and counts[0] % SM_90.warp_size:
+        return f"a barrier for {counts[0]} threads; only whole warps of {SM_90.warp_size} can be counted"
+    return ""

@@ -1,0 +1,252 @@
+"""Traces of one function: code that writes a row for each execution of a stretch by a lane."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.virtual_gpu.builder.address_resolution import field, in_space, set_field
+from gpuregress.virtual_gpu.builder.python_calls import raw_call
+from gpuregress.virtual_gpu.builder.region_bounds import MachineView
+from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.builder.structured import Cell, at, i64
+from gpuregress.virtual_gpu.builder.translation_unit import Unit
+from gpuregress.virtual_gpu.builder.types import I64, POINTER
+from gpuregress.virtual_gpu.counters.instruction_classes import instruction_class
+from gpuregress.virtual_gpu.counters.loop_plan import CountedLoop
+from gpuregress.virtual_gpu.isa.matrix.mma_batches import instruction_count
+from gpuregress.virtual_gpu.isa.memory.load_store import generic_address
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
+from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, info
+from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Register
+from gpuregress.virtual_gpu.ptx.types import size
+from gpuregress.virtual_gpu.runtime.counters.stretches import (
+    OTHER_BLOCK,
+    Access,
+    Stretch,
+    TracedAccess,
+    TracedInstruction,
+)
+from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
+
+_KINDS: dict[MemoryEffect, Access] = {
+    MemoryEffect.READ: "load",
+    MemoryEffect.WRITE: "store",
+    MemoryEffect.UPDATE: "atomic",
+}
+_OPCODES = frozenset(["ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix"])
+_FACTOR, _STEP = 0x5851_F42D_4C95_7F2D, 0x1405_7B7E_F767_814F
+"""Knuth's multiplier of a linear congruential generator (MMIX), and an odd number."""
+_HEADER = 2
+_BULK = "sectors of bulk copies"
+_SENT = "requests of asynchronous stores"
+
+
+class Traces:
+    """The traces of one function.
+
+    Args:
+        unit: the module.
+        name: the function's.
+        flow: its control-flow graph.
+        loops: its loops.
+    """
+
+    def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph, loops: list[CountedLoop]) -> None:
+        self._unit, self._name, self._flow, self._loops = unit, name, flow, loops
+        self._iterations: dict[int, Cell] = {}
+        self._row: ir.Value | None = None
+        self._columns: dict[int, int] = {}
+        self._taken = -1
+
+    def begin_thread(self, view: MachineView, b: ir.IRBuilder, linear: ir.Value) -> None:
+        """Begin the way of a lane from one wait to the next.
+
+        A warp's way is a new one where another warp ran before, or where this lane has run in it already.
+        """
+        machine = view.machine
+        number = b.zext(linear, I64)
+        warp, lane = b.lshr(number, i64(5)), b.and_(number, i64(31))
+        bit = b.shl(i64(1), lane)
+        mask = field(b, machine, "trace_mask")
+        other = b.icmp_unsigned("!=", warp, field(b, machine, "trace_warp"))
+        again = b.icmp_unsigned("!=", b.and_(mask, bit), i64(0))
+        is_new = b.or_(other, again)
+        with b.if_then(b.and_(is_new, b.icmp_unsigned("!=", field(b, machine, "trace_flush"), i64(0))), likely=False):
+            raw_call(b, machine, TRACE_FLUSH, machine, machine)
+        way = b.add(field(b, machine, "trace_way"), b.zext(is_new, I64))
+        set_field(b, machine, "trace_way", way)
+        set_field(b, machine, "trace_warp", warp)
+        set_field(b, machine, "trace_mask", b.select(is_new, bit, b.or_(mask, bit)))
+        set_field(b, machine, "trace_key", b.or_(b.shl(way, i64(5)), lane))
+        for loop in self._loops:
+            self._cell(view, loop).set(i64(0), b)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def begin(self, emitter: Services, start: int, statements: list[tuple[int, Instruction | Call]]) -> None:
+        """Begin a row.
+
+        Args:
+            emitter: the function's.
+            start: first statement of the stretch.
+            statements: its instructions, with their numbers in the function.
+        """
+        self._row, self._columns, self._taken = None, {}, -1
+        if not statements or emitter.block_number in self._flow.waiting_blocks:
+            return
+        number, stretch = self._stretch(start, statements)
+        accesses = [index for index, item in statements for _ in _accesses(0, item)]
+        for column, index in enumerate(accesses, _HEADER):
+            self._columns.setdefault(index, column)
+        self._taken = stretch.words - 1 if stretch.branch >= 0 else -1
+        b, view = emitter.builder, emitter.view
+        head = at(b, view.pointer("trace"), 16 * number)
+        grow = emitter.subroutine("trace.row", POINTER, (POINTER, POINTER, I64), _build_row)
+        self._row = b.call(grow, (view.machine, head, i64(8 * stretch.words)))
+        loop = self._innermost(emitter.block_number)
+        if loop is not None:
+            b.store(self._cell(view, loop).get(b), at(b, self._row, 8))
+        else:
+            b.store(i64(0), at(b, self._row, 8))
+        for column in range(_HEADER, stretch.words):
+            b.store(i64(0 if column == self._taken else -1), at(b, self._row, 8 * column))
+
+    def access(self, emitter: Services) -> None:
+        """Write the addresses of the instruction at hand into the row."""
+        column = self._columns.get(emitter.index)
+        if column is None or self._row is None:
+            return
+        statement = emitter.flow.statements[emitter.index]
+        assert isinstance(statement, Instruction)
+        for step, (address, space) in enumerate(_addresses(statement)):
+            value = generic_address(emitter, address, space)
+            value = _marked(emitter, value) if emitter.view.clustered else value
+            emitter.builder.store(value, at(emitter.builder, self._row, 8 * (column + step)))
+
+    def take(self, emitter: Services) -> None:
+        """Note that the branch at the end of the row is taken; built on its edge."""
+        if self._row is not None and self._taken >= 0:
+            emitter.builder.store(i64(1), at(emitter.builder, self._row, 8 * self._taken))
+
+    def enter(self, emitter: Services, loop: CountedLoop) -> None:
+        """Number the iterations of a loop that is entered, apart from those of its other executions."""
+        b, view = emitter.builder, emitter.view
+        outer = max((one for one in self._loops if loop.blocks < one.blocks), key=lambda one: one.depth, default=None)
+        around = i64(0) if outer is None else self._cell(view, outer).get(b)
+        value = b.add(b.mul(b.add(around, i64(loop.head + 1)), i64(_FACTOR)), i64(_STEP))
+        self._cell(view, loop).set(value, b)
+
+    def repeat(self, emitter: Services, loop: CountedLoop) -> None:
+        """Begin another iteration."""
+        self._cell(emitter.view, loop).add(i64(1), emitter.builder)
+
+    def _cell(self, view: MachineView, loop: CountedLoop) -> Cell:
+        if loop.head not in self._iterations:
+            self._iterations[loop.head] = Cell(view.entry, i64(0))
+        return self._iterations[loop.head]
+
+    def _innermost(self, block: int) -> CountedLoop | None:
+        inside = [loop for loop in self._loops if block in loop.blocks]
+        return max(inside, key=lambda loop: loop.depth, default=None)
+
+    def _stretch(self, start: int, statements: list[tuple[int, Instruction | Call]]) -> tuple[int, Stretch]:
+        key = (self._name, start)
+        if key not in self._unit.stretches:
+            instructions = tuple(_instruction(self._unit, item) for _, item in statements)
+            accesses = tuple(one for at_, (_, item) in enumerate(statements) for one in _accesses(at_, item))
+            last = statements[-1][1]
+            is_branch = isinstance(last, Instruction) and info(last).control is Control.BRANCH
+            branch = len(statements) - 1 if is_branch and last.guard is not None else -1
+            stretch = Stretch(self._name, instructions, accesses, branch)
+            self._unit.stretches[key] = len(self._unit.stretches), stretch
+        return self._unit.stretches[key]
+
+
+def _build_row(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
+    """Build `row(machine, head, bytes)`: a new row with the key of the lane."""
+    machine, head, count = arguments
+    full = b.icmp_unsigned(">=", b.load(head, typ=I64), b.load(at(b, head, 8), typ=I64))
+    with b.if_then(full, likely=False):
+        raw_call(b, machine, TRACE_FULL, head, machine)
+    place = b.load(head, typ=I64)
+    b.store(b.add(place, count), head)
+    row = b.inttoptr(place, POINTER)
+    b.store(field(b, machine, "trace_key"), row)
+    return row
+
+
+def _marked(emitter: Services, address: ir.Value) -> ir.Value:
+    """Mark an address in the shared memory of another block of the cluster."""
+    b = emitter.builder
+    is_shared = in_space(b, address, "shared")
+    rank = b.lshr(b.sub(address, i64(SHARED_WINDOW)), i64(CLUSTER_SHIFT))
+    is_other = b.icmp_unsigned("!=", rank, emitter.view.field("cluster_rank"))
+    return b.select(b.and_(is_shared, is_other), b.or_(address, i64(OTHER_BLOCK)), address)
+
+
+def source_places(item: Instruction | Call) -> tuple[tuple[str, int, int], ...]:
+    """The place of an instruction, (file, line, column), and of the calls that it is inlined into, innermost first.
+
+    An instruction without a source line has its line of the PTX, in a file without a name.
+    """
+    source = item.source
+    return (("", item.ptx_line, 0),) if source is None else source.inner or ((source.file, source.line, 0),)
+
+
+def _instruction(unit: Unit, item: Instruction | Call) -> TracedInstruction:
+    mnemonic = item.mnemonic if isinstance(item, Instruction) else "call"
+    kind, count, uncounted = instruction_class(item), instruction_count(item), _uncounted(item)
+    site = unit.site(item) if uncounted in (_BULK, _SENT) else -1
+    return TracedInstruction(mnemonic, kind, item.ptx_line, count, source_places(item), site, uncounted)
+
+
+def _uncounted(item: Instruction | Call) -> str:
+    """What an instruction does that is not counted, in words."""
+    if not isinstance(item, Instruction):
+        return ""
+    words, family = (item.opcode, *item.modifiers), info(item).family
+    if family.startswith("texture.") and info(item).memory is not MemoryEffect.NONE:
+        return "accesses of textures and surfaces"
+    if words[:2] == ("wgmma", "mma_async"):
+        return "matrices that wgmma reads from shared memory"
+    if words[0] == "wmma" and words[1] in ("load", "store"):
+        return "accesses of wmma.load and wmma.store"
+    if words[0] == "cp" and "bulk" in words and info(item).memory is MemoryEffect.COPY:
+        return _BULK
+    return _SENT if words[0] in ("st", "red") and "async" in words else ""
+
+
+def _addresses(item: Instruction) -> list[tuple[Address, str]]:
+    """The addresses that an instruction accesses, with their state spaces."""
+    found = [one for one in item.operands if isinstance(one, Address)]
+    if item.opcode == "cp":
+        return list(zip(found, ("shared", "global"), strict=False))
+    space = "shared" if item.opcode in ("ldmatrix", "stmatrix") else space_of(item)
+    return [(found[0], space)] if found else []
+
+
+def _accesses(at_: int, item: Instruction | Call) -> list[TracedAccess]:
+    if not isinstance(item, Instruction):
+        return []
+    if item.opcode == "cp":
+        return _copies(at_, item)
+    kind, space = _KINDS.get(info(item).memory), space_of(item)
+    if kind is None or item.opcode not in _OPCODES or space in ("param", "const") or "async" in item.modifiers:
+        return []
+    if item.opcode in ("ldmatrix", "stmatrix"):
+        number = next((int(word[1:]) for word in item.modifiers if word in ("x1", "x2", "x4")), 1)
+        return [TracedAccess(at_, kind, 16, 8 * number)]
+    (base,) = (one.base for one in item.operands if isinstance(one, Address))
+    if not isinstance(base, Register | Integer) and not space:
+        return []
+    return [TracedAccess(at_, kind, lanes(item) * size(type_of(item)))]
+
+
+def _copies(at_: int, item: Instruction) -> list[TracedAccess]:
+    """The accesses of `cp.async`; bulk copies are made by a unit of their own."""
+    words = item.modifiers
+    count = item.operands[2] if len(item.operands) > 2 else None
+    if "bulk" in words or words[:1] != ("async",) or not isinstance(count, Integer):
+        return []
+    return [TracedAccess(at_, "store", count.value), TracedAccess(at_, "load", count.value)]

@@ -1,0 +1,140 @@
+"""Device functions that are called, not inlined: recursive, long, or reached through a pointer."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from llvmlite import ir
+
+from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.virtual_gpu.analysis.liveness import AtWait
+from gpuregress.virtual_gpu.builder.address_resolution import set_field
+from gpuregress.virtual_gpu.builder.region_bounds import MachineView
+from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.builder.structured import at, i32, i64, open_function
+from gpuregress.virtual_gpu.builder.threads import THREAD_FIELDS, CalledThread
+from gpuregress.virtual_gpu.builder.translation_unit import Unit
+from gpuregress.virtual_gpu.builder.types import I64
+from gpuregress.virtual_gpu.checks.access_notes import begin_epoch
+from gpuregress.virtual_gpu.functions.function_lowering import FunctionEmitter
+from gpuregress.virtual_gpu.isa.control.calls import EXITED, FAULTED, MOST_CALLS, RETURNED
+from gpuregress.virtual_gpu.ptx.tree import Function, Label
+from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_STACK, LOCAL_START
+
+
+class FunctionExits:
+    """The ends of a thread's code in a device function: each returns a status."""
+
+    def finish(self, emitter: Services) -> None:
+        """Return to the caller, with its stack and depth restored."""
+        b, handle = emitter.builder, emitter.thread.handle
+        depth = at(b, handle, THREAD_FIELDS["depth"])
+        b.store(b.sub(b.load(depth, typ=I64), i64(1)), depth)
+        b.store(emitter.thread.stack, at(b, handle, THREAD_FIELDS["stack"]))
+        emitter.store_count(b)
+        b.ret(i32(RETURNED))
+
+    def exit(self, emitter: Services) -> None:
+        """The thread exits."""
+        emitter.store_count(emitter.builder)
+        emitter.builder.ret(i32(EXITED))
+
+    def fault(self, emitter: Services) -> None:
+        """A fault has been recorded."""
+        emitter.builder.ret(i32(FAULTED))
+
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """Refuse: functions that wait are inlined into their kernels; this one could not be."""
+        del kind, registers
+        _refuse(emitter)
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Refuse; see `wait`."""
+        del name, value
+        _refuse(emitter)
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """Refuse; see `wait`."""
+        del name
+        _refuse(emitter)
+
+    def keep(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Refuse; see `wait`."""
+        del name, value
+        _refuse(emitter)
+
+    def load_kept(self, emitter: Services, name: str) -> ir.Value:
+        """Refuse; see `wait`."""
+        del name
+        _refuse(emitter)
+
+    def row_of(self, emitter: Services, name: str) -> int:
+        """Refuse; see `wait`."""
+        del name
+        _refuse(emitter)
+
+    def join(self, emitter: Services) -> None:
+        """Nothing: a called function does not wait."""
+
+    def pass_barrier(self, emitter: Services) -> None:
+        """Nothing; see `join`."""
+
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
+        """Refuse; see `wait`."""
+        del lane
+        _refuse(emitter)
+
+    def note_effect(self, emitter: Services) -> None:
+        """Do nothing: a called function waits for nobody."""
+
+    def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
+        """Do nothing; see `note_effect`."""
+
+    def last_meeting(self, emitter: Services) -> ir.Value:
+        """Refuse; see `wait`."""
+        _refuse(emitter)
+
+
+def _refuse(emitter: Services) -> NoReturn:
+    raise UnsupportedError(
+        f"{emitter.function.name} waits for other threads and is called recursively or through a pointer: "
+        "not supported by the cpu device"
+    )
+
+
+def build_device_function(unit: Unit, name: str) -> None:
+    """Lower a device function that something calls."""
+    tree: Function = unit.functions[name]
+    function = unit.device_function(name)
+    function.attributes.add("nounwind")
+    entry = open_function(function)
+    machine, handle, *memory = function.args
+    names = [item.name for item in (*tree.results, *tree.parameters)]
+    view = MachineView(unit, machine, entry, clustered=unit.clustered)
+    thread = CalledThread(handle, entry)
+    emitter = FunctionEmitter(unit, tree, view, thread, dict(zip(names, memory, strict=True)))
+    emitter.exits = FunctionExits()
+    first = function.append_basic_block("start")
+    start = ir.IRBuilder(first)
+    _enter(emitter, start)
+    begin_epoch(start, emitter)
+    emitter.clear_registers(start)
+    emitter.lower(start)
+    entry.branch(first)
+
+
+def _enter(emitter: FunctionEmitter, b: ir.IRBuilder) -> None:
+    """Allocate a frame on the thread's stack; too many calls or bytes are a fault."""
+    handle, machine = emitter.thread.handle, emitter.view.machine
+    depth = at(b, handle, THREAD_FIELDS["depth"])
+    deeper = b.add(b.load(depth, typ=I64), i64(1))
+    b.store(deeper, depth)
+    top = b.add(emitter.thread.stack, i64(emitter.frame.local_bytes))
+    b.store(top, at(b, handle, THREAD_FIELDS["stack"]))
+    too_many = b.icmp_unsigned(">", deeper, i64(MOST_CALLS))
+    too_much = b.icmp_unsigned(">", b.sub(top, i64(LOCAL_START)), emitter.view.field("local_size"))
+    with b.if_then(b.or_(too_many, too_much), likely=False):
+        set_field(b, machine, "fault_kind", i64(FAULT_STACK))
+        first = next(item for item in emitter.flow.statements if not isinstance(item, Label))
+        set_field(b, machine, "fault_site", i64(emitter.unit.site(first)))
+        b.ret(i32(FAULTED))

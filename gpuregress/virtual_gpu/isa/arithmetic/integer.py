@@ -1,0 +1,191 @@
+"""Integer arithmetic: add sub mul mad mul24 mad24 sad div rem abs neg min max dp4a dp2a.
+
+Division by zero does not trap: quotient and remainder have all bits set (measured for 32 bits on an H200; the 16-bit
+routine ends the same way). INT_MIN / -1 does not trap either: it is INT_MIN, remainder 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
+from gpuregress.virtual_gpu.builder.scalar import by_halves, extend, larger, read_all, smaller
+from gpuregress.virtual_gpu.builder.types import I32
+from gpuregress.virtual_gpu.ptx.errors import unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import type_of
+from gpuregress.virtual_gpu.ptx.tree import Instruction
+from gpuregress.virtual_gpu.ptx.types import BITS, is_signed
+
+
+def _sum(emit: Emit, instruction: Instruction, operation: str) -> None:
+    type_name = type_of(instruction)
+    a, b = read_all(emit, instruction, type_name)
+    method = emit.builder.add if operation == "add" else emit.builder.sub
+    if type_name.endswith("x2"):
+        result = by_halves(emit, method, a, b)
+    elif "sat" in instruction.modifiers:
+        result = emit.intrinsic(f"llvm.s{operation}.sat.{a.type}", a.type, a, b)
+    else:
+        result = method(a, b)
+    emit.write(instruction.operands[0], result, type_name)
+
+
+def _product(emit: Emit, instruction: Instruction, a: ir.Value, b: ir.Value) -> tuple[ir.Value, str]:
+    """A product under `.lo`, `.hi` or `.wide`, and the type it has."""
+    builder, type_name = emit.builder, type_of(instruction)
+    if "lo" in instruction.modifiers:
+        return builder.mul(a, b), type_name
+    signed, bits = is_signed(type_name), BITS[type_name]
+    double = ir.IntType(2 * bits)
+    product = builder.mul(extend(emit, a, double, signed=signed), extend(emit, b, double, signed=signed))
+    if "wide" in instruction.modifiers:
+        return product, f"{type_name[0]}{2 * bits}"
+    if "hi" in instruction.modifiers:
+        return builder.trunc(builder.lshr(product, double(bits)), a.type), type_name
+    raise unsupported(instruction, "it needs .lo, .hi or .wide")
+
+
+def _mul(emit: Emit, instruction: Instruction) -> None:
+    a, b = read_all(emit, instruction, type_of(instruction))
+    result, result_type = _product(emit, instruction, a, b)
+    emit.write(instruction.operands[0], result, result_type)
+
+
+def _mad(emit: Emit, instruction: Instruction) -> None:
+    type_name = type_of(instruction)
+    a, b = (emit.read(operand, type_name) for operand in instruction.operands[1:3])
+    product, result_type = _product(emit, instruction, a, b)
+    _accumulate(emit, instruction, product, result_type)
+
+
+def _accumulate(emit: Emit, instruction: Instruction, product: ir.Value, result_type: str) -> None:
+    """Add the third operand, saturating with `.sat`."""
+    c = emit.read(instruction.operands[3], result_type)
+    if "sat" in instruction.modifiers:
+        result = emit.intrinsic(f"llvm.sadd.sat.{c.type}", c.type, product, c)
+    else:
+        result = emit.builder.add(product, c)
+    emit.write(instruction.operands[0], result, result_type)
+
+
+def _product24(emit: Emit, instruction: Instruction) -> ir.Value:
+    """The low (`.lo`) or high (`.hi`: from bit 16) 32 bits of the 48-bit product of two 24-bit operands."""
+    builder, type_name = emit.builder, type_of(instruction)
+    signed, wide = is_signed(type_name), ir.IntType(64)
+    factors = []
+    for operand in instruction.operands[1:3]:
+        shifted = builder.shl(extend(emit, emit.read(operand, type_name), wide, signed=signed), wide(40))
+        factors.append(builder.ashr(shifted, wide(40)) if signed else builder.lshr(shifted, wide(40)))
+    product = builder.mul(*factors)
+    if "hi" in instruction.modifiers:
+        product = builder.lshr(product, wide(16))
+    return builder.trunc(product, I32)
+
+
+def _mul24(emit: Emit, instruction: Instruction) -> None:
+    emit.write(instruction.operands[0], _product24(emit, instruction), type_of(instruction))
+
+
+def _mad24(emit: Emit, instruction: Instruction) -> None:
+    _accumulate(emit, instruction, _product24(emit, instruction), type_of(instruction))
+
+
+def _sad(emit: Emit, instruction: Instruction) -> None:
+    builder, type_name = emit.builder, type_of(instruction)
+    a, b, c = read_all(emit, instruction, type_name)
+    signed = is_signed(type_name)
+    distance = builder.sub(larger(emit, a, b, signed=signed), smaller(emit, a, b, signed=signed))
+    emit.write(instruction.operands[0], builder.add(c, distance), type_name)
+
+
+def _quotient(emit: Emit, instruction: Instruction, *, remainder: bool) -> None:
+    builder, type_name = emit.builder, type_of(instruction)
+    a, b = read_all(emit, instruction, type_name)
+    zero = builder.icmp_signed("==", b, b.type(0))
+    unsafe = zero
+    if is_signed(type_name):
+        lowest = builder.icmp_signed("==", a, a.type(-(1 << (a.type.width - 1))))
+        unsafe = builder.or_(zero, builder.and_(lowest, builder.icmp_signed("==", b, b.type(-1))))
+    # a / 1 = a and a % 1 = 0 are the right answers of INT_MIN / -1, so one divisor serves both unsafe cases.
+    divisor = builder.select(unsafe, b.type(1), b)
+    if is_signed(type_name):
+        result = builder.srem(a, divisor) if remainder else builder.sdiv(a, divisor)
+    else:
+        result = builder.urem(a, divisor) if remainder else builder.udiv(a, divisor)
+    emit.write(instruction.operands[0], builder.select(zero, a.type(-1), result), type_name)
+
+
+def _abs(emit: Emit, instruction: Instruction) -> None:
+    type_name = type_of(instruction)
+    (a,) = read_all(emit, instruction, type_name)
+    magnitude = larger(emit, a, emit.builder.neg(a), signed=True)
+    # The negative of the lowest number is itself, as on the hardware.
+    emit.write(instruction.operands[0], magnitude, type_name)
+
+
+def _neg(emit: Emit, instruction: Instruction) -> None:
+    type_name = type_of(instruction)
+    (a,) = read_all(emit, instruction, type_name)
+    emit.write(instruction.operands[0], emit.builder.neg(a), type_name)
+
+
+def _extreme(emit: Emit, instruction: Instruction, choose: Callable[..., ir.Value]) -> None:
+    type_name = type_of(instruction)
+    a, b = read_all(emit, instruction, type_name)
+    signed = is_signed(type_name)
+
+    def pick(x: ir.Value, y: ir.Value) -> ir.Value:
+        chosen = choose(emit, x, y, signed=signed)
+        return larger(emit, chosen, x.type(0), signed=True) if "relu" in instruction.modifiers else chosen
+
+    result = by_halves(emit, pick, a, b) if type_name.endswith("x2") else pick(a, b)
+    emit.write(instruction.operands[0], result, type_name)
+
+
+def _part(emit: Emit, value: ir.Value, bit: int, bits: int, *, signed: bool) -> ir.Value:
+    """The field of `bits` bits at `bit`, as an i32."""
+    builder = emit.builder
+    narrow = builder.trunc(builder.lshr(value, I32(bit)), ir.IntType(bits))
+    return extend(emit, narrow, I32, signed=signed)
+
+
+def _dot(emit: Emit, instruction: Instruction, pairs: list[tuple[int, int]], a_bits: int) -> None:
+    """Add to c the products of fields of a (`a_bits` wide) and bytes of b; `pairs` holds their first bits."""
+    a_type, b_type = instruction.modifiers[-2:]
+    a, b, c = read_all(emit, instruction, "b32")
+    for a_bit, b_bit in pairs:
+        x = _part(emit, a, a_bit, a_bits, signed=is_signed(a_type))
+        y = _part(emit, b, b_bit, 8, signed=is_signed(b_type))
+        c = emit.builder.add(c, emit.builder.mul(x, y))
+    emit.write(instruction.operands[0], c, "s32" if "s" in a_type[0] + b_type[0] else "u32")
+
+
+def _dp4a(emit: Emit, instruction: Instruction) -> None:
+    _dot(emit, instruction, [(bit, bit) for bit in (0, 8, 16, 24)], 8)
+
+
+def _dp2a(emit: Emit, instruction: Instruction) -> None:
+    first = 16 if "hi" in instruction.modifiers else 0
+    _dot(emit, instruction, [(0, first), (16, first + 8)], 16)
+
+
+TABLE: dict[str, Lowering] = {
+    "add": partial(_sum, operation="add"),
+    "sub": partial(_sum, operation="sub"),
+    "mul": _mul,
+    "mad": _mad,
+    "mul24": _mul24,
+    "mad24": _mad24,
+    "sad": _sad,
+    "div": partial(_quotient, remainder=False),
+    "rem": partial(_quotient, remainder=True),
+    "abs": _abs,
+    "neg": _neg,
+    "min": partial(_extreme, choose=smaller),
+    "max": partial(_extreme, choose=larger),
+    "dp4a": _dp4a,
+    "dp2a": _dp2a,
+}

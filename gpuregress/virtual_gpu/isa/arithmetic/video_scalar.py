@@ -1,0 +1,174 @@
+"""Scalar video instructions: vadd vsub vabsdiff vmin vmax vshl vshr vmad vset.
+
+Each takes a byte, a half or all of two registers, computes in 64 bits, saturates with `.sat`, and combines the result
+with a third operand or inserts it into a part of that operand. Current GPUs lack these instructions: the assembler
+replaces them by ordinary ones, which differ from the manual when a result exceeds 32 bits and in how parts are
+saturated and inserted. The results here are those of an H200; tests/conformance/README.md lists the differences.
+
+PTX ISA manual, "Scalar Video".
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
+from gpuregress.virtual_gpu.builder.scalar import extend, larger, smaller
+from gpuregress.virtual_gpu.builder.types import I32
+from gpuregress.virtual_gpu.ptx.errors import unsupported
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Minus, Operand, Selected
+from gpuregress.virtual_gpu.ptx.types import is_signed
+
+_WIDE = ir.IntType(64)
+"""What every intermediate result is kept in; a number shifted left by 32 bits loses its top bit."""
+_SHIFTED_BITS = 34
+"""What saturation looks at of a shifted number."""
+_ORDERS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_SECOND = ("add", "min", "max")
+_PARTS = {"b0": (0, 8), "b1": (8, 8), "b2": (16, 8), "b3": (24, 8), "h0": (0, 16), "h1": (16, 16)}
+"""A selector's first bit and its bits."""
+
+
+def _part(instruction: Instruction, operand: Operand) -> tuple[int, int]:
+    if not isinstance(operand, Selected):
+        return 0, 32
+    if operand.part not in _PARTS:
+        raise unsupported(instruction, f"it selects no .{operand.part}")
+    return _PARTS[operand.part]
+
+
+def _read(emit: Emit, instruction: Instruction, index: int, kind: str) -> ir.Value:
+    """The selected part of a source operand, widened by its type; the caller negates."""
+    operand = instruction.operands[index]
+    if isinstance(operand, Minus):
+        operand = operand.operand
+    first, bits = _part(instruction, operand)
+    value = emit.read(operand.register if isinstance(operand, Selected) else operand, "b32")
+    cut = emit.builder.trunc(emit.builder.lshr(value, I32(first)), ir.IntType(bits)) if bits < 32 else value
+    return extend(emit, cut, _WIDE, signed=is_signed(kind))
+
+
+def _clamped(emit: Emit, value: ir.Value, *, signed: bool) -> ir.Value:
+    """The number clamped to the range of 32 bits."""
+    lowest, highest = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
+    return smaller(emit, larger(emit, value, _WIDE(lowest), signed=True), _WIDE(highest), signed=True)
+
+
+def _saturated(emit: Emit, value: ir.Value, bits: int, *, signed: bool) -> ir.Value:
+    """A result saturated to `bits` bits with `.sat`."""
+    if bits < 32:
+        # Compared as if it were unsigned: what lies below the lowest number becomes the highest.
+        return smaller(emit, value, _WIDE((1 << (bits - signed)) - 1), signed=False)
+    # An unsigned one is only kept from falling below 0: what exceeds 32 bits is cut off.
+    return _clamped(emit, value, signed=True) if signed else larger(emit, value, _WIDE(0), signed=True)
+
+
+def _sign_extended(emit: Emit, value: ir.Value, bits: int) -> ir.Value:
+    return extend(emit, emit.builder.trunc(value, ir.IntType(bits)), _WIDE, signed=True)
+
+
+def _finish(emit: Emit, instruction: Instruction, value: ir.Value, *, signed: bool) -> None:
+    """Combines with the third operand: by `.add`, `.min`, `.max`, or where the target selects a part of it."""
+    builder, target = emit.builder, instruction.operands[0]
+    second = next((word for word in instruction.modifiers if word in _SECOND), "")
+    if second:
+        other = extend(emit, emit.read(instruction.operands[3], "b32"), _WIDE, signed=signed)
+        value = _combined(emit, second, value, other, signed=signed)
+    result = builder.trunc(value, I32)
+    if isinstance(target, Selected):
+        first, bits = _part(instruction, target)
+        mask = ((1 << bits) - 1) << first
+        # Into the upper half goes the result's upper half, not its lower one.
+        shifted = result if target.part == "h1" else builder.shl(result, I32(first))
+        rest = builder.and_(emit.read(instruction.operands[3], "b32"), I32(0xFFFFFFFF ^ mask))
+        result, target = builder.or_(builder.and_(shifted, I32(mask)), rest), target.register
+    emit.write(target, result, "b32")
+
+
+def _combined(emit: Emit, operation: str, a: ir.Value, b: ir.Value, *, signed: bool = True) -> ir.Value:
+    builder = emit.builder
+    if operation in ("min", "vmin"):
+        return smaller(emit, a, b, signed=signed)
+    if operation in ("max", "vmax"):
+        return larger(emit, a, b, signed=signed)
+    if operation in ("add", "vadd"):
+        return builder.add(a, b)
+    difference = builder.sub(a, b)
+    if operation == "vsub":
+        return difference
+    return emit.intrinsic("llvm.abs.i64", _WIDE, difference, ir.IntType(1)(0))
+
+
+def _arithmetic(emit: Emit, instruction: Instruction) -> None:
+    target, a_type, b_type = instruction.modifiers[:3]
+    a, b = _read(emit, instruction, 1, a_type), _read(emit, instruction, 2, b_type)
+    value, signed = _combined(emit, instruction.opcode, a, b), is_signed(target)
+    if "sat" in instruction.modifiers:
+        _, bits = _part(instruction, instruction.operands[0])
+        value = _saturated(emit, value, bits, signed=signed)
+    if instruction.opcode in ("vadd", "vsub"):
+        # `.min` and `.max` see 32 bits of these with their sign, of the others all bits.
+        value = _sign_extended(emit, value, 32)
+    _finish(emit, instruction, value, signed=signed)
+
+
+def _shift(emit: Emit, instruction: Instruction) -> None:
+    target, a_type, b_type = instruction.modifiers[:3]
+    a, count = _read(emit, instruction, 1, a_type), _read(emit, instruction, 2, b_type)
+    if "wrap" in instruction.modifiers:
+        count = emit.builder.and_(count, _WIDE(31))
+    elif "clamp" in instruction.modifiers:
+        count = smaller(emit, count, _WIDE(32), signed=False)
+    else:
+        raise unsupported(instruction, "it needs .clamp or .wrap")
+    shift = emit.builder.shl if instruction.opcode == "vshl" else emit.builder.ashr
+    value, signed = shift(a, count), is_signed(target)
+    if "sat" in instruction.modifiers:
+        # To 32 bits, even if the target is a part of a register.
+        value = _clamped(emit, _sign_extended(emit, value, _SHIFTED_BITS), signed=signed)
+        value = _sign_extended(emit, value, 32)
+    _finish(emit, instruction, value, signed=signed)
+
+
+def _set(emit: Emit, instruction: Instruction) -> None:
+    a_type, b_type, order = instruction.modifiers[:3]
+    if order not in _ORDERS:
+        raise unsupported(instruction, f"it knows no .{order}")
+    a, b = _read(emit, instruction, 1, a_type), _read(emit, instruction, 2, b_type)
+    holds = emit.builder.icmp_signed(_ORDERS[order], a, b)
+    _finish(emit, instruction, emit.builder.zext(holds, _WIDE), signed=is_signed(a_type))
+
+
+def _multiply_add(emit: Emit, instruction: Instruction) -> None:
+    """(a · b) + c, one of the two negated, plus one under `.po`; scaled down, then saturated."""
+    builder = emit.builder
+    _, a_type, b_type = instruction.modifiers[:3]
+    minus = [isinstance(operand, Minus) for operand in instruction.operands]
+    product_negated = minus[1] != minus[2]
+    signed = is_signed(a_type) or is_signed(b_type) or product_negated or minus[3]
+    # Factors and sum are taken with their sign whatever their types; these only decide how it is shifted and saturated.
+    factors = (
+        _sign_extended(emit, _read(emit, instruction, index, instruction.modifiers[index]), 32) for index in (1, 2)
+    )
+    product, addend = builder.mul(*factors), _read(emit, instruction, 3, "s32")
+    if product_negated:
+        product = builder.neg(product)
+    if minus[3]:
+        addend = builder.neg(addend)
+    value = builder.add(product, addend)
+    if "po" in instruction.modifiers:
+        value = builder.add(value, _WIDE(1))
+    scale = next((int(word[3:]) for word in instruction.modifiers if word in ("shr7", "shr15")), 0)
+    value = (builder.ashr if signed else builder.lshr)(value, _WIDE(scale))
+    if "sat" in instruction.modifiers:
+        value = _clamped(emit, value, signed=signed)
+    emit.write(instruction.operands[0], builder.trunc(value, I32), "b32")
+
+
+TABLE: dict[str, Lowering] = {
+    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _arithmetic),
+    "vshl": _shift,
+    "vshr": _shift,
+    "vset": _set,
+    "vmad": _multiply_add,
+}

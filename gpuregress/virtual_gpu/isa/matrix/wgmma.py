@@ -1,0 +1,324 @@
+"""Products of a warpgroup: wgmma.mma_async, with B, and A or not, in shared memory.
+
+Each of the four warps computes its 16 rows, when all its lanes have come. The manual leaves open when the matrices are
+read and D is written, between the instruction and the wait for its group. Here both happen at once;
+`wgmma_results` finds reads of D before the wait.
+
+PTX ISA manual, 9.7.15.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from llvmlite import ir
+
+from gpuregress.gpu.architectures import SM_90
+from gpuregress.virtual_gpu.builder.address_resolution import set_field
+from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.builder.structured import at, i32, i64
+from gpuregress.virtual_gpu.builder.threads import dimension, linear_thread
+from gpuregress.virtual_gpu.builder.types import I32, I64
+from gpuregress.virtual_gpu.checks.matrix_reads import note_commit, note_fence, note_product, note_wait, row_check
+from gpuregress.virtual_gpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Tile
+from gpuregress.virtual_gpu.isa.matrix.integer_sum import IntegerTile
+from gpuregress.virtual_gpu.isa.matrix.matrix_descriptor import ROW_BYTES, DescribedMatrix
+from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement, element_of
+from gpuregress.virtual_gpu.isa.matrix.mma_forms import selector_error, types_error
+from gpuregress.virtual_gpu.isa.matrix.operand_layout import Fragment, Sparsity, StoredRows
+from gpuregress.virtual_gpu.isa.matrix.warp_area import MULTIPLY, area, meet, own_lane, show
+from gpuregress.virtual_gpu.ptx.errors import unsupported
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Operand, Symbol, Vector, elements
+from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_REACH, FAULT_RESULT, FAULT_WARPGROUP, SHARED_WINDOW
+
+_ROWS = 16
+"""Rows of a warp."""
+_ROW_BYTES = 32
+"""Bytes that a row of A holds, of every type; a column of B has as many, or twice as many where A is sparse."""
+_REACH = 1 << 18
+"""Bytes of shared memory that a descriptor can address."""
+_TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "s8", "u8", "s32", "b1")
+_TRANSPOSABLE = ("f16", "bf16")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Types and columns of a wgmma, and what its immediates say."""
+
+    columns: int
+    result: str
+    a: MatrixElement
+    b: MatrixElement
+    a_in_registers: bool
+    is_negated: bool
+    a_transposed: bool
+    b_transposed: bool
+    limited: bool
+    sparsity: Sparsity | None
+
+    @property
+    def held(self) -> int:
+        """Elements of a row of A that are held."""
+        return _ROW_BYTES * 8 // self.a.bits
+
+    @property
+    def depth(self) -> int:
+        """Elements of a column of B."""
+        return self.held if self.sparsity is None else 2 * self.held
+
+    @property
+    def name(self) -> str:
+        """The name of the subroutine."""
+        flags = ("registers" if self.a_in_registers else "shared") + (".negated" if self.is_negated else "")
+        flags += "" if self.sparsity is None else f".sp{self.sparsity.selector}"
+        return f"wgmma.n{self.columns}.{self.a.name}.{self.b.name}.{flags}"
+
+
+def _form(instruction: Instruction) -> _Form:
+    words = instruction.modifiers
+    shape = next((word for word in words if word.startswith("m64n")), "")
+    types = [word for word in words if word in _TYPES]
+    columns, _, depth = shape.removeprefix("m64n").partition("k")
+    if len(types) != 3 or not columns.isdigit() or not depth.isdigit() or not _is_width(int(columns), types[0]):
+        raise unsupported(instruction, "this shape is not there")
+    result, left, right = types
+    if wrong := types_error(result, left, right):
+        raise unsupported(instruction, wrong)
+    in_registers = isinstance(instruction.operands[1], Vector)
+    is_sparse = "sp" in words
+    # Behind scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
+    numbers = [_immediate(instruction, item) for item in instruction.operands[6 if is_sparse else 4 : -1]]
+    expected = 0 if left not in _TRANSPOSABLE else 1 if in_registers else 2
+    signs, transposed = numbers[:2], numbers[2:]
+    a_transposed, b_transposed = [*([0] if in_registers else []), *transposed, 0, 0][:2]
+    x, y = (element_of("b32" if name == "b1" else name) for name in (left, right))
+    form = _Form(
+        columns=int(columns),
+        result=result,
+        a=x,
+        b=y,
+        a_in_registers=in_registers,
+        is_negated=signs.count(-1) == 1,
+        a_transposed=bool(a_transposed),
+        b_transposed=bool(b_transposed),
+        limited="satfinite" in words,
+        sparsity=_sparsity(instruction, x) if is_sparse and left != "b1" else None,
+    )
+    if any(sign not in (1, -1) for sign in signs) or any(item not in (0, 1) for item in transposed):
+        raise unsupported(instruction, "a sign is 1 or -1, and a transposition 0 or 1")
+    if len(signs) != (0 if result == "s32" else 2) or ("b1" in (left, right) and "and" not in words):
+        raise unsupported(instruction, "these operands are not there")
+    if len(transposed) != expected or int(depth) != form.depth * (32 if left == "b1" else 1):
+        raise unsupported(instruction, "this shape is not there")
+    return form
+
+
+def _is_width(columns: int, result: str) -> bool:
+    """Whether there are so many columns: multiples of 8, of integers above 24 of 16."""
+    return 8 <= columns <= 256 and columns % (16 if result == "s32" and columns > 24 else 8) == 0
+
+
+def _sparsity(instruction: Instruction, kind: MatrixElement) -> Sparsity:
+    """Which elements A holds: of two of tf32 one, of four others two."""
+    count = 2 if kind.name == "tf32" else 4
+    chunks = 2 * _ROW_BYTES * 8 // kind.bits // count
+    selector = _immediate(instruction, instruction.operands[4])
+    if wrong := selector_error(selector, chunks):
+        raise unsupported(instruction, wrong)
+    return Sparsity(chunks, count, selector)
+
+
+def _immediate(instruction: Instruction, operand: Operand) -> int:
+    if not isinstance(operand, Integer):
+        raise unsupported(instruction, "a sign or a transposition that is no constant")
+    return operand.value
+
+
+def _mma_async(emitter: Services, instruction: Instruction) -> None:
+    form = _form(instruction)
+    target, left, right = instruction.operands[:3]
+    scale, addend = instruction.operands[3 if form.sparsity is None else 5], instruction.operands[-1]
+    a = _of_a(form)
+    b = StoredRows(form.b, form.columns, form.depth, is_b=True)
+    c = _accumulators(form)
+    if form.a_in_registers:
+        show(emitter, 0, [emitter.read(item, "b32") for item in elements(left)])
+    start = a.bytes + b.bytes
+    is_added = emitter.read(scale, "pred")
+    words = [emitter.builder.select(is_added, emitter.read(item, "b32"), i32(0)) for item in elements(addend)]
+    end = show(emitter, start, words)
+    if form.sparsity is not None:
+        end = show(emitter, end, [emitter.read(instruction.operands[3], "b32")])
+    builder = emitter.builder
+    builder.store(i32(0), at(builder, area(emitter), end), align=4)
+    _check_warpgroup(emitter, instruction)
+    _check_reach(emitter, instruction)
+    meet(emitter, MULTIPLY)
+    builder, shown = emitter.builder, area(emitter)
+    is_computed = at(builder, shown, end)
+    compute, after = (builder.append_basic_block(name) for name in ("multiply", "multiplied"))
+    todo = builder.icmp_unsigned("==", builder.load(is_computed, typ=I32, align=4), i32(0))
+    builder.cbranch(todo, compute, after)
+    builder.position_at_end(compute)
+    if not form.a_in_registers:
+        rows = DescribedMatrix(_ROWS, _ROW_BYTES, form.a_transposed)
+        warp = builder.and_(_warp(emitter), i32(3))
+        _copy(emitter, instruction, rows, left, shown, builder.mul(warp, i32(_ROWS)))
+    columns = DescribedMatrix(form.columns, b.bytes // form.columns, form.b_transposed)
+    _copy(emitter, instruction, columns, right, at(emitter.builder, shown, a.bytes), i32(0))
+    note_product(emitter, instruction, _read_site(emitter, instruction))
+    _tile(form, a, b, c).compute(emitter, shown)
+    builder = emitter.builder
+    builder.store(i32(1), is_computed, align=4)
+    builder.branch(after)
+    builder.position_at_end(after)
+    registers = elements(target)
+    own = at(builder, shown, builder.add(i64(start), builder.zext(
+        builder.mul(own_lane(emitter), i32(4 * len(registers))), I64)))  # fmt: skip
+    for number, register in enumerate(registers):
+        emitter.write(register, builder.load(at(builder, own, 4 * number), typ=I32, align=4), "b32")
+
+
+def _tile(form: _Form, a: Fragment | StoredRows, b: StoredRows, c: Fragment) -> Tile | IntegerTile:
+    shape = (_ROWS, form.columns, form.depth)
+    if form.result == "s32":
+        return IntegerTile(form.name, shape, a, b, c, form.limited, form.sparsity)
+    rule = NARROW_WGMMA if form.a.bits == 8 else ORDINARY
+    return Tile(form.name, shape, a, b, c, form.result, form.sparsity, rule, form.is_negated)
+
+
+def _of_a(form: _Form) -> Fragment | StoredRows:
+    if not form.a_in_registers:
+        return StoredRows(form.a, _ROWS, form.held, is_b=False)
+    parts = form.a.parts
+
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        register, part = divmod(index, parts)
+        row = b.add(b.lshr(lane, i32(2)), i32(8 * (register % 2)))
+        step = b.add(b.mul(b.and_(lane, i32(3)), i32(parts)), i32(part + 4 * parts * (register // 2)))
+        return b.add(b.mul(row, i32(form.held)), step)
+
+    return Fragment(form.a, 4 * parts, place)
+
+
+def _accumulators(form: _Form) -> Fragment:
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        row = b.add(b.lshr(lane, i32(2)), i32(8 * (index // 2)))
+        column = b.add(b.shl(b.and_(lane, i32(3)), i32(1)), i32(index % 2))
+        return b.add(b.mul(row, i32(form.columns)), column)
+
+    return Fragment(element_of(form.result), 4, place, form.columns // 8, 8)
+
+
+def _warp(emitter: Services) -> ir.Value:
+    b = emitter.builder
+    return b.lshr(linear_thread(b, emitter.view, emitter.thread), i32(5))
+
+
+def _check_reach(emitter: Services, instruction: Instruction) -> None:
+    """Shared memory is larger here than on a GPU: beyond its gaps a descriptor may not reach all of it."""
+    start = emitter.unit.dynamic_start
+    if start + SM_90.shared <= _REACH:
+        return
+    b = emitter.builder
+    far, near = b.append_basic_block("far"), b.append_basic_block("near")
+    beyond = b.icmp_unsigned(">", b.add(emitter.view.field("dynamic_size"), i64(start)), i64(_REACH))
+    b.cbranch(beyond, far, near).set_weights([1, 4000])
+    emitter.builder = ir.IRBuilder(far)
+    emitter.fail(FAULT_REACH, instruction)
+    emitter.builder = ir.IRBuilder(near)
+
+
+def _check_warpgroup(emitter: Services, instruction: Instruction) -> None:
+    """Four warps, of which the first has a number that is a multiple of four, must be there."""
+    b, view = emitter.builder, emitter.view
+    threads = b.mul(dimension(view, "block_x"), b.mul(dimension(view, "block_y"), dimension(view, "block_z")))
+    end = b.mul(b.add(b.lshr(_warp(emitter), i32(2)), i32(1)), i32(128))
+    wrong, right = b.append_basic_block("no_warpgroup"), b.append_basic_block("warpgroup")
+    b.cbranch(b.icmp_unsigned("<", threads, end), wrong, right).set_weights([1, 4000])
+    emitter.builder = ir.IRBuilder(wrong)
+    emitter.fail(FAULT_WARPGROUP, instruction)
+    emitter.builder = ir.IRBuilder(right)
+
+
+def _copy(
+    emitter: Services,
+    instruction: Instruction,
+    matrix: DescribedMatrix,
+    descriptor: Operand,
+    target: ir.Value,
+    first: ir.Value,
+) -> None:
+    """Copy a matrix from shared memory to the warp's area; a row that is not there is a fault."""
+    b, unit, view = emitter.builder, emitter.unit, emitter.view
+    resolve = unit.resolve_in("shared")
+    site = _read_site(emitter, instruction)
+    window = i64(SHARED_WINDOW)
+    if view.clustered:
+        window = b.add(window, view.field("shared_base"))
+    place = (view.machine, emitter.thread.local, emitter.read(descriptor, "b64"), window, i64(site))
+    is_there = matrix.copy(emitter, resolve, place, target, first, row_check(emitter, instruction, site))
+    after = b.append_basic_block("copied")
+    b.cbranch(is_there, after, emitter.fault_block).set_weights([4000, 1])
+    b.position_at_end(after)
+
+
+def _read_site(emitter: Services, instruction: Instruction) -> int:
+    return emitter.unit.site(instruction, "read", "shared", ROW_BYTES)
+
+
+def _check(emitter: Services, instruction: Instruction) -> None:
+    """Check a read that `wgmma_results` cannot exclude to come before the wait."""
+    stamp, done, *described = instruction.operands
+    b = emitter.builder
+    in_flight = b.icmp_signed(">", emitter.read(stamp, "s32"), emitter.read(done, "s32"))
+    wrong, right = b.append_basic_block("in_flight"), b.append_basic_block("complete")
+    b.cbranch(in_flight, wrong, right).set_weights([1, 4000])
+    emitter.builder = ir.IRBuilder(wrong)
+    name, reader, origin = (item.name for item in described if isinstance(item, Symbol))
+    read = replace(instruction, opcode=reader, modifiers=())
+    set_field(emitter.builder, emitter.view.machine, "fault_kind", i64(FAULT_RESULT))
+    set_field(emitter.builder, emitter.view.machine, "fault_site", i64(emitter.unit.site(read, origin, buffer=name)))
+    emitter.builder.branch(emitter.fault_block)
+    emitter.builder = ir.IRBuilder(right)
+
+
+def _fence(emitter: Services, instruction: Instruction) -> None:
+    """Order registers, which products here read at once."""
+    del instruction
+    note_fence(emitter)
+
+
+def _commit_group(emitter: Services, instruction: Instruction) -> None:
+    """End a group, as `wgmma_results` has evaluated."""
+    del instruction
+    note_commit(emitter)
+
+
+def _wait_group(emitter: Services, instruction: Instruction) -> None:
+    """Wait for groups, as `wgmma_results` has evaluated."""
+    most = instruction.operands[0]
+    if not isinstance(most, Integer):
+        raise unsupported(instruction, "operands")
+    note_wait(emitter, most.value)
+
+
+_FORMS = {
+    "mma_async": _mma_async,
+    "fence": _fence,
+    "commit_group": _commit_group,
+    "wait_group": _wait_group,
+    "check": _check,
+}
+
+
+def _wgmma(emitter: Services, instruction: Instruction) -> None:
+    if (card := emitter.unit.schedule.card) != SM_90.name:
+        raise unsupported(instruction, f"a card {card} has no warpgroups")
+    form = _FORMS.get(instruction.modifiers[0])
+    if form is None:
+        raise unsupported(instruction)
+    form(emitter, instruction)
+
+
+TABLE = {"wgmma": _wgmma}

@@ -1,0 +1,321 @@
+"""Syntax tree of a PTX module.
+
+Names follow the PTX ISA manual. A register's scope is already resolved: inside `{ }` the parser renames a redeclared
+register, so that a name is unique within its function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias
+
+from gpuregress.foundation.errors import CALLED_AT
+
+Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of the CUDA source, from `.loc` and `.file`, with the calls that inlined code comes from.
+
+    Lines of libraries are left out where a line of the user's own is behind them: a message about `half` arithmetic or
+    cub names the line that uses it.
+
+    Attributes:
+        file: its name without folders.
+        line: counted from 1; the innermost one.
+        calls: (file, line) of the calls that the line is inlined into, innermost first.
+        library: (file, line) of the code inside a library and of the calls in it, innermost first.
+        inner: (file as `.file` names it, line, column) of the code itself and of all calls that it is inlined into,
+            innermost first, libraries included.
+    """
+
+    file: str
+    line: int
+    calls: tuple[tuple[str, int], ...] = ()
+    library: tuple[tuple[str, int], ...] = ()
+    inner: tuple[tuple[str, int, int], ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        """`saxpy.cu:12`, or `dot.cuh:8, called at gemv.cu:10`."""
+        return chain_text(((self.file, self.line), *self.calls))
+
+
+def chain_text(lines: Iterable[tuple[str, int]]) -> str:
+    """Lines of inlined functions in words, the innermost first: `dot.cuh:8, called at gemv.cu:10`."""
+    return CALLED_AT.join(f"{file}:{line}" for file, line in lines)
+
+
+UNDEFINED = "undefined"
+"""Modifier, of this tree alone, of a `trap` that stands for undefined behaviour."""
+
+# --- operands ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """`%r1`, `%tid.x`, `%SP`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer constant, sign applied."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A floating-point constant as the bits it has: `0f3F800000` (width 32), `0d…` (width 64), `1.5` (width 64)."""
+
+    bits: int
+    width: Literal[32, 64]
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The name of a variable, function or label, plus bytes."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[base + offset]`; the base of an absolute address is an Integer."""
+
+    base: Register | Symbol | Integer
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """`{%f1, %f2, _, 0f00000000}`."""
+
+    elements: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`%p1|%p2`: the second result of setp, shfl, vote, match."""
+
+    first: Operand
+    second: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """`!%p1`."""
+
+    operand: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """`_`: a discarded result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Selected bytes or a half of a register, in video instructions: `%r1.b0`, `%r2.h1`, `%r3.b3210`."""
+
+    register: Register
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """`-%r1`, `-%r2.h0`: a negated operand of vmad."""
+
+    operand: Register | Selected
+
+
+@dataclass(frozen=True, slots=True)
+class TextureAddress:
+    """`[texture, {coordinates}]`, as in tex, suld, cp.async.bulk.tensor."""
+
+    base: Register | Symbol
+    coordinates: Operand
+
+
+Operand: TypeAlias = (
+    Register | Integer | Float | Symbol | Address | Vector | Pair | Negated | Selected | Minus | Sink | TextureAddress
+)
+
+
+def elements(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector, or the one operand."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`@%p1` or `@!%p1`."""
+
+    register: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction.
+
+    Attributes:
+        opcode: the first word: `add`, `ld`, `bar`.
+        modifiers: the words after it, in order: `("rn", "ftz", "f32")`.
+        operands: in order, results first.
+        guard: its predicate.
+        ptx_line: its line in the PTX text, from 1.
+        source: the CUDA source line, if a `.loc` precedes.
+        used_bytes: of a load the bytes that are used, bit 0 for the first one, where a `.pragma` tells them; None: all.
+        live_if: of a load the predicate register without which its value is dead, where that was looked for.
+        registers: the registers that `analysis.effects` has found in it, which many analyses ask for.
+    """
+
+    opcode: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Guard | None = None
+    ptx_line: int = 0
+    source: SourceLine | None = None
+    used_bytes: int | None = None
+    live_if: str = ""
+    registers: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def mnemonic(self) -> str:
+        """`add.rn.ftz.f32`."""
+        return ".".join((self.opcode, *self.modifiers))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`call (results), callee, (arguments), prototype;`: results and arguments name `.param` variables or values.
+
+    Attributes:
+        callee: a Symbol for a direct call, a Register for one through a pointer.
+        results: in order.
+        arguments: in order.
+        prototype: the `.callprototype` or `.calltargets` label of an indirect call.
+    """
+
+    callee: Symbol | Register
+    results: tuple[Operand, ...]
+    arguments: tuple[Operand, ...]
+    prototype: str | None = None
+    uniform: bool = False
+    guard: Guard | None = None
+    ptx_line: int = 0
+    source: SourceLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`$L__BB0_2:`, which has no guard."""
+
+    guard: ClassVar[None] = None
+    name: str
+    ptx_line: int = 0
+
+
+Statement: TypeAlias = Instruction | Call | Label
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedSymbol:
+    """One byte of an address in an initializer: `0xFF00(table+4)` is the byte under the mask, shifted down."""
+
+    symbol: Symbol
+    mask: int
+
+
+Initializer: TypeAlias = Integer | Float | Symbol | MaskedSymbol
+
+
+# --- declarations -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterDeclaration:
+    """A register: its type as declared (`pred`, `b32`, `f64`) and its lanes (1, or 2, 4 for `.v2`, `.v4`)."""
+
+    name: str
+    type: str
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable in a state space, or a parameter.
+
+    Attributes:
+        name: as written.
+        space: its state space.
+        type: the element's type: `b8`, `f32`, `u64`.
+        count: elements; None for `[]`, the dynamic shared memory.
+        alignment: bytes.
+        initializer: one entry an element, flat; shorter than `count` means zeros follow. A Symbol is an
+            address, a MaskedSymbol a byte of one.
+        linkage: "", `visible`, `extern`, `weak`, `common`.
+        pointer: the space a `.ptr` parameter points into, if it says so.
+    """
+
+    name: str
+    space: Space
+    type: str
+    count: int | None = 1
+    alignment: int = 1
+    initializer: tuple[Initializer, ...] = ()
+    linkage: str = ""
+    pointer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prototype:
+    """A `.callprototype`: the types of an indirect call."""
+
+    name: str
+    results: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel (`.entry`) or device function (`.func`); `body` is None for a declaration.
+
+    Attributes:
+        directives: `maxntid`, `reqntid`, `minnctapersm`, `noreturn` … → their numbers.
+        is_skipped: whether its statements were not parsed, because no launched kernel reaches them.
+    """
+
+    name: str
+    is_entry: bool
+    results: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    registers: tuple[RegisterDeclaration, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    prototypes: tuple[Prototype, ...] = ()
+    branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    call_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    body: tuple[Statement, ...] | None = None
+    directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    linkage: str = ""
+    ptx_line: int = 0
+    is_skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A whole PTX text."""
+
+    version: str
+    target: str
+    address_size: int
+    variables: tuple[Variable, ...]
+    functions: tuple[Function, ...]

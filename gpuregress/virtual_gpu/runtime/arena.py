@@ -1,0 +1,80 @@
+"""Memory of one block, reused by later launches: parameters, shared, local, thread context."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.virtual_gpu.runtime.bulk.queue_layout import QUEUE_BYTES
+from gpuregress.virtual_gpu.runtime.checks.shadow_memory import BlockState
+from gpuregress.virtual_gpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCHANGE_SHIFT, LOCAL_START, local_stride
+from gpuregress.virtual_gpu.runtime.program import KernelFacts
+from gpuregress.virtual_gpu.runtime.thread_context import ROWS
+
+_Bytes = npt.NDArray[np.uint8]
+_ALIGNMENT = 1024
+WARP = 32
+
+
+class Arena:
+    """Memory of one block, which grows as launches need it."""
+
+    def __init__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Free all memory."""
+        self.parameters, self.shared, self.local, self.context = (_aligned(0) for _ in range(4))
+        self.copies, self.exchanges = _aligned(0), _aligned(0)
+        self.checks = BlockState()
+        self.alone = np.zeros(1, np.uint64)
+        """Where the shared memories are of a cluster of this one block."""
+        self.local_gaps = np.zeros((0, 2), np.uint64)
+        """First and last addresses (exclusive) of the gaps between the kernel's local variables, in their window."""
+
+    def prepare(self, parameters: bytes, shared_bytes: int, facts: KernelFacts, threads: int) -> None:
+        """Make room for one launch.
+
+        Args:
+            parameters: the kernel's parameter space.
+            shared_bytes: of the shared window.
+            facts: the kernel's.
+            threads: of a block.
+        """
+        self.parameters = _aligned(len(parameters) + 16)
+        self.parameters[: len(parameters)] = np.frombuffer(parameters, np.uint8)
+        self.shared = self.shared if len(self.shared) >= shared_bytes else _aligned(shared_bytes)
+        self.alone = np.array([self.shared.ctypes.data], np.uint64)
+        self.context = self.context if len(self.context) >= facts.context_bytes else _aligned(facts.context_bytes)
+        if facts.has_copies and len(self.copies) < QUEUE_BYTES:
+            self.copies = _aligned(QUEUE_BYTES)  # zeros, which take no memory before they are touched
+        if facts.context_bytes:
+            # Lanes that the block does not have post nothing: an earlier launch's must not show.
+            start, step = ROWS["snap"]
+            self.context[start + step * threads : start + step * (threads + WARP)] = 0
+        if facts.granules:
+            self.checks.prepare(len(self.shared), facts.granules[0])
+        self.exchanges = _aligned(EXCHANGE_ENTRIES << EXCHANGE_SHIFT if facts.watches_exchanges else 0)
+        spans = [(item.start, item.start + item.size) for item in facts.locals]
+        gaps = [(LOCAL_START + end, LOCAL_START + start) for (_, end), (start, _) in pairwise(spans)]
+        self.local_gaps = np.array(gaps, np.uint64).reshape(-1, 2)
+        needed = local_size(facts, threads) * (2 if facts.granules else 1)
+        self.local = self.local if len(self.local) >= needed else _aligned(needed)
+
+
+def local_size(facts: KernelFacts, threads: int) -> int:
+    """The bytes of the local memory of a block's threads; those that do not wait use the same, one after the other.
+
+    Args:
+        facts: the kernel's.
+        threads: of a block.
+    """
+    return local_stride(facts.local_bytes) * (threads if facts.context_bytes else 1) if facts.local_bytes else 0
+
+
+def _aligned(size: int) -> _Bytes:
+    block = np.zeros(size + _ALIGNMENT, np.uint8)
+    start = -block.ctypes.data % _ALIGNMENT
+    return block[start : start + size]

@@ -1,0 +1,57 @@
+"""Notes of values that lanes exchange with no wait between, and of masks that leave out lanes."""
+
+from __future__ import annotations
+
+from gpuregress.virtual_gpu.runtime.faults import FaultContext, plain
+from gpuregress.virtual_gpu.runtime.kernel_languages import language_of
+from gpuregress.virtual_gpu.runtime.machine_layout import Machine
+from gpuregress.virtual_gpu.runtime.program import Site
+
+AT_LEAST = "at least "
+ADVICE = "; --check races tells whether other warps are concerned"
+"""What is not said where races are looked for."""
+
+
+def describe(machine: Machine, scene: FaultContext) -> str:
+    """Return the first exchange of a launch in words, with both lines and the variable; "" where there was none."""
+    if not machine.exchange_read:
+        return ""
+    sites = scene.module.sites
+    write, read = (sites[number - 1] for number in (machine.exchange_write, machine.exchange_read))
+    language = language_of(scene, read)
+    warp, block = language.warp_barrier, language.block_barrier
+    more = f", {warp}() only the lanes of a warp" if warp != block else ""
+    return (
+        f"{AT_LEAST}lanes of a warp exchange values through {_variable(scene, read, write)} without {warp} "
+        f"({write.where} → {read.where}); they run in step here, as on a GPU while the warp stays converged"
+        f"{ADVICE}: {block}() between the two orders those, too{more}"
+    )
+
+
+def describe_left_out(machine: Machine, scene: FaultContext) -> str:
+    """Return the first operation of a launch whose mask leaves out a lane that executes it; "" where there was none."""
+    if not machine.left_out:
+        return ""
+    site, mask = scene.module.sites[(machine.left_out >> 32) - 1], machine.left_out & 0xFFFF_FFFF
+    return (
+        f"lane {machine.left_out_lane} executes {site.mnemonic} at {site.where}, whose mask 0x{mask:08x} leaves it "
+        "out, which is undefined; all lanes of the warp take part here, as on an H200 in code that is optimised: "
+        "the mask has to name each lane that executes it"
+    )
+
+
+def _variable(scene: FaultContext, read: Site, write: Site) -> str:
+    """`shared sdata`, `global flags`, or the state space alone."""
+    site = read if read.buffer is not None else write
+    if isinstance(site.buffer, str):
+        is_shared = any(item.name == site.buffer for item in scene.module.shared)
+        return f"{'shared' if is_shared else 'global'} {plain(site.buffer)}"
+    if site.buffer is not None:
+        pointer = int.from_bytes(scene.parameters[site.buffer : site.buffer + 8], "little")
+        region = scene.space.find(pointer)
+        if region is not None:
+            return f"global {plain(region.name)}"
+    shared = {plain(item.name) for item in scene.module.shared}
+    if "shared" in (read.space, write.space):
+        return f"shared {shared.pop()}" if len(shared) == 1 else "shared memory"
+    return f"{read.space or write.space or 'generic'} memory"

@@ -1,0 +1,154 @@
+"""Regions of device memory, and the table in which compiled code finds them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.foundation.errors import DeviceError
+from gpuregress.virtual_gpu.runtime.heap.device_heap import Allocation, DeviceHeap
+from gpuregress.virtual_gpu.runtime.machine_layout import (
+    FIRST_REGION,
+    HEAP_FIRST,
+    MAX_REGIONS,
+    REGION_SHIFT,
+    region_address,
+    region_of,
+)
+
+Bytes = npt.NDArray[np.uint8]
+_ALIGNMENT = 256
+
+
+class Region:
+    """A region of device memory: a buffer, a module's variable, or memory from a kernel's malloc.
+
+    Args:
+        number: its row in the table.
+        name: in messages.
+        size: bytes.
+        itemsize: bytes of an element, for messages.
+        zeros: whether it holds zeros, which take no memory before they are touched; otherwise it holds anything.
+
+    Attributes:
+        is_filled: whether its contents count as written before a kernel writes them.
+    """
+
+    def __init__(self, number: int, name: str, size: int, itemsize: int, *, zeros: bool = False) -> None:
+        self.number, self.name, self.size, self.itemsize = number, name, size, max(1, itemsize)
+        self.address = region_address(number)
+        self.is_filled = zeros
+        try:
+            block = (np.zeros if zeros else np.empty)(size + _ALIGNMENT, np.uint8)
+        except MemoryError as error:
+            raise DeviceError(f"{name}: there is no memory for {size} bytes") from error
+        start = -block.ctypes.data % _ALIGNMENT
+        self.data: Bytes = block[start : start + size]
+        self.host = int(block.ctypes.data) + start
+
+    @classmethod
+    def of_heap(cls, found: Allocation) -> Region:
+        """An allocation of a kernel's as a region, which has no row in the table."""
+        region = cls.__new__(cls)
+        region.number, region.name, region.size, region.itemsize = 0, "malloc'ed memory", found.size, 1
+        region.is_filled = True
+        region.address, region.data, region.host = found.address, found.data, found.data.ctypes.data
+        return region
+
+    def write(self, data: Bytes, offset: int = 0) -> None:
+        """Copy bytes (one dimension, uint8) to the region."""
+        flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        self._check(offset, flat.size)
+        self.data[offset : offset + flat.size] = flat
+        self.is_filled = True
+
+    def read(self, offset: int = 0, size: int | None = None) -> Bytes:
+        """Copy bytes from the region into a new array; all from `offset` on where no size is given."""
+        count = self.size - offset if size is None else size
+        self._check(offset, count)
+        return self.data[offset : offset + count].copy()
+
+    def _check(self, offset: int, count: int) -> None:
+        if offset < 0 or count < 0 or offset + count > self.size:
+            raise DeviceError(f"{self.name} has {self.size} bytes: {count} from byte {offset} on are not there")
+
+
+class AddressSpace:
+    """All regions of a device, and the heap of its kernels.
+
+    Attributes:
+        table: a row for each region that there may ever be. Compiled code holds its address, so it never moves; rows
+            that were never used take no memory.
+        heap: of the kernels.
+    """
+
+    def __init__(self) -> None:
+        self._regions: dict[int, Region] = {}
+        self._free: list[int] = []
+        self._next = FIRST_REGION
+        self.table = np.zeros((MAX_REGIONS, 4), np.uint64)
+        self.heap = DeviceHeap(self.table)
+
+    def allocate(self, name: str, size: int, itemsize: int = 1, *, zeros: bool = False) -> Region:
+        """A new region, its contents undefined, or zeros.
+
+        Raises:
+            DeviceError: no memory, or too many regions.
+        """
+        if not 0 <= size < 1 << (REGION_SHIFT - 2):
+            raise DeviceError(f"{name}: {size} bytes are more than an address can reach")
+        number = self._free.pop() if self._free else self._next
+        if number >= HEAP_FIRST:
+            raise DeviceError(f"{name}: there are {HEAP_FIRST - FIRST_REGION} regions already")
+        region = Region(number, name, size, itemsize, zeros=zeros)
+        self._next = max(self._next, number + 1)
+        self.table[number] = region.host, size, region.address, 0
+        self._regions[number] = region
+        return region
+
+    @property
+    def size(self) -> int:
+        """Bytes of all regions."""
+        return sum(region.size for region in self._regions.values())
+
+    def free(self, address: int) -> bool:
+        """Free the region that starts at an address; False where none does."""
+        region = self._regions.get(region_of(address))
+        if region is None or region.address != address:
+            return False
+        del self._regions[region.number]
+        self.table[region.number] = 0
+        self._free.append(region.number)
+        return True
+
+    def find(self, address: int) -> Region | None:
+        """Return the region or held allocation whose slot or cell holds an address, inside of it or not."""
+        region = self._regions.get(region_of(address))
+        if region is None and (found := self.heap.find(address)) is not None and found.died is None:
+            return Region.of_heap(found)
+        return region
+
+    def regions(self) -> tuple[Region, ...]:
+        """All regions, those of the kernels' heap excepted."""
+        return tuple(self._regions.values())
+
+    def named(self, name: str) -> Region | None:
+        """The first region of this name."""
+        return next((region for region in self._regions.values() if region.name == name), None)
+
+    def all(self) -> tuple[Region, ...]:
+        """Every region."""
+        return tuple(self._regions.values())
+
+    def clear(self) -> None:
+        """Free all."""
+        self._regions.clear()
+        self._free.clear()
+        self.table[: self._next] = 0
+        self._next = FIRST_REGION
+        self.heap.clear()
+
+
+def offset_in(region: Region, address: int) -> int:
+    """An address's distance from the region's first byte, as a signed 64-bit number; negative before it."""
+    return ((address - region.address + (1 << 63)) & (1 << 64) - 1) - (1 << 63)

@@ -1,0 +1,186 @@
+"""System calls and bulk copies of kernels, called from compiled code."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from gpuregress.foundation.errors import NOWHERE, FaultLocation, KernelFault
+from gpuregress.virtual_gpu.runtime import faults, machine_layout
+from gpuregress.virtual_gpu.runtime.bulk.copies import BadAccess, BulkCopies
+from gpuregress.virtual_gpu.runtime.machine_layout import (
+    BULK_ARRIVE,
+    BULK_END,
+    BULK_ISSUE,
+    BULK_SEND,
+    FAULT_ACCESS,
+    FAULT_FAR,
+    FAULT_HOST,
+    LOCAL_WINDOW,
+    SYSTEM_CALLS,
+    Machine,
+)
+from gpuregress.virtual_gpu.runtime.memory import AddressSpace, offset_in
+from gpuregress.virtual_gpu.runtime.printf import render
+
+OUTPUT_LIMIT = 1 << 20
+"""Bytes of printf output kept of a launch, the size of CUDA's own buffer."""
+
+
+class Syscalls:
+    """The calls of one launch.
+
+    Args:
+        machine: the launch's.
+        space: all regions.
+        local_bytes: of a thread's local memory.
+        bulk: the launch's bulk copies.
+        instruments: number of a call of instrumented code → what answers it, given the address of its arguments.
+
+    Attributes:
+        failure: kind and message of a fault of a call.
+        location: its source line, where the call knows it.
+        bad_access: the access of a bulk copy that is the fault.
+        is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
+        elapsed_ns: duration of all calls, in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        space: AddressSpace,
+        local_bytes: int,
+        bulk: BulkCopies,
+        instruments: Mapping[int, Callable[[int], None]] = MappingProxyType({}),
+    ) -> None:
+        self._machine, self._space, self._local_bytes = machine, space, local_bytes
+        self._local = 0
+        self._output = bytearray()
+        self._lost = 0
+        self.failure: tuple[str, str] | None = None
+        self.location = NOWHERE
+        self.bad_access: BadAccess | None = None
+        self.is_bulk = False
+        self.elapsed_ns = 0
+        self._bulk, self._instruments = bulk, instruments
+        self._functions = {"vprintf": self._printf, "__assertfail": self._assert, "malloc": self._add_class}
+        self.callback = machine_layout.SYSCALL(self._timed)
+
+    @property
+    def output(self) -> str:
+        """The printed text, with a note where some of it was dropped."""
+        text = self._output.decode("utf-8", errors="replace")
+        return f"{text}\n[{self._lost} bytes more were printed and not kept]\n" if self._lost else text
+
+    def fault(self, machine: Machine, scene: faults.FaultContext) -> KernelFault:
+        """The fault of the launch: a call's, or the one that compiled code has left in the machine record.
+
+        Args:
+            machine: that faulted.
+            scene: the launch.
+        """
+        if self.failure is not None:
+            kind, message = self.failure
+            site = scene.module.sites[machine.fault_site].where if self.is_bulk else ""
+            where = f", {site}" if site else ""
+            location = faults.located(self.location, machine, site)
+            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}{where}", location=location)
+        else:
+            fault = faults.explain(machine, scene)
+        if self.output:
+            fault.details = (*fault.details, *(f"printed: {line}" for line in self.output.splitlines()[-5:]))
+        return fault
+
+    def _timed(self, number: int, arguments: int, local: int) -> int:
+        start = time.perf_counter_ns()
+        result = self._call(number, arguments, local)
+        self.elapsed_ns += time.perf_counter_ns() - start
+        return result
+
+    def _call(self, number: int, arguments: int, local: int) -> int:
+        self._local, self.is_bulk = local, number >= BULK_ISSUE
+        try:
+            if number in self._instruments:
+                self._instruments[number](arguments)
+                return 0
+            if number >= BULK_ISSUE:
+                return self._bulk_copy(number, arguments)
+            values = (ctypes.c_uint64 * 5).from_address(arguments)
+            return self._functions[SYSTEM_CALLS[number]](values)
+        except BadAccess as access:
+            self.bad_access = access
+            self._machine.fault_kind = FAULT_FAR if access.is_far else FAULT_ACCESS
+            self._machine.fault_address = access.address
+        except KernelFault as fault:
+            self.location = fault.location
+            self._fail(fault.kind, str(fault))
+        except Exception as error:  # noqa: BLE001 - an exception cannot cross compiled code
+            name = SYSTEM_CALLS[number] if number < BULK_ISSUE else "a bulk copy"
+            self._fail("crash", f"{name}: {error}")
+        return 0
+
+    def _bulk_copy(self, number: int, arguments: int) -> int:
+        """Run a call about bulk copies; an instruction has its site, thread, number of operands, and operands.
+
+        An asynchronous store has its site, thread, the host addresses of target and mbarrier, number of values, and
+        values.
+        """
+        if number == BULK_END:
+            self._bulk.end_block()
+        elif number == BULK_ARRIVE:
+            self._bulk.arrive(*(ctypes.c_uint64 * 2).from_address(arguments))
+        elif number == BULK_SEND:
+            site, thread, target, barrier, count = (ctypes.c_uint64 * 5).from_address(arguments)
+            self._bulk.send(
+                site, thread, target, barrier, tuple((ctypes.c_uint64 * count).from_address(arguments + 40))
+            )
+        else:
+            site, thread, count = (ctypes.c_uint64 * 3).from_address(arguments)
+            self._bulk.issue(site, thread, iter((ctypes.c_uint64 * count).from_address(arguments + 24)))
+        return 0
+
+    def _fail(self, kind: str, message: str) -> None:
+        self.failure = (kind, message)
+        self._machine.fault_kind = FAULT_HOST
+
+    def _printf(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
+        text, count = render(self._string(values[0]), values[1], self._read, self._string)
+        room = max(0, OUTPUT_LIMIT - len(self._output))
+        self._output += text[:room]
+        self._lost += max(0, len(text) - room)
+        return count
+
+    def _assert(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
+        expression, file, function = (self._string(values[index]).decode(errors="replace") for index in (0, 1, 3))
+        name, line = file.rpartition("/")[2], values[2] & 0xFFFFFFFF
+        message = f"assertion `{expression}` failed in {function}, {name}:{line}"
+        raise KernelFault("assert", message, location=FaultLocation(file=name, line=line))
+
+    def _add_class(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
+        """Reserve the memory of a size class, of which compiled code makes an allocation."""
+        return int(self._space.heap.add_class(values[0]))
+
+    # --- device memory, by generic address ----------------------------------------------------------------------------
+
+    def _read(self, address: int, size: int) -> bytes:
+        offset = address - LOCAL_WINDOW - machine_layout.LOCAL_START
+        if 0 <= offset <= self._local_bytes - size:
+            return ctypes.string_at(self._local + address - LOCAL_WINDOW, size)
+        region = self._space.find(address)
+        start = 0 if region is None else offset_in(region, address)
+        if region is None or not 0 <= start <= region.size - size:
+            raise KernelFault(
+                "out-of-bounds", f"out-of-bounds read of {size} bytes at address {hex(address)} by printf"
+            )
+        return region.data[start : start + size].tobytes()
+
+    def _string(self, address: int) -> bytes:
+        region = self._space.find(address)
+        if region is not None and 0 <= (start := offset_in(region, address)) < region.size:
+            return region.data[start:].tobytes().partition(b"\0")[0]
+        text = bytearray()
+        while (byte := self._read(address + len(text), 1)) != b"\0":
+            text += byte
+        return bytes(text)

@@ -1,0 +1,189 @@
+"""Check that the lanes of each warp meet at an aligned barrier, as an LLVM function of the module.
+
+A card lets `__syncthreads()` open when all threads that are left have arrived, wherever they are, and counts whole
+warps at a barrier with a count. But CUDA and PTX require that the lanes of a warp execute such a barrier together, and
+compute-sanitizer reports it where they do not. A lane diverged if it is somewhere else than the other lanes of its warp
+when their barrier opens, or if it went past the barrier: it came to more joins of `analysis.divergent_barriers` since
+the last barrier, or left the kernel by one of its `passing` statements. Joins say nothing of a barrier to which every
+way leads. That other lanes have left the kernel is no fault; `runtime.checks` notes it under the check of barriers.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
+from gpuregress.virtual_gpu.builder.python_calls import raw_call
+from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
+from gpuregress.virtual_gpu.builder.thread_context import BARRIER, LAYOUT, PLAIN_BARRIER, row
+from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
+from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_EXITS
+from gpuregress.virtual_gpu.runtime.thread_context import DONE, PASSED
+
+_NAME = "lanes_meet"
+ALIGNED, CONDITIONAL, SKIPPED = 1, 2, 4
+"""Bits for each wait: whether a warp must execute it together; whether a lane can go past it and come to a join;
+whether it can go past it and leave the kernel."""
+
+
+def build_divergence_check(module: ir.Module, *, masked: bool = False) -> ir.Function:
+    """Build the module's `lanes_meet(context, kinds, aligned, threads, opened) → 0, or the number of a warp from 1`.
+
+    `kinds` and `aligned` have a byte for each wait: its kind, and the bits `ALIGNED`, `CONDITIONAL` and `SKIPPED`.
+    `opened` has a bit for each barrier that opens now.
+
+    Args:
+        module: where it is built, once.
+        masked: whether lanes that have left the kernel are told to Python; it takes `machine` then.
+    """
+    name = f"{_NAME}.masked" if masked else _NAME
+    declared: ir.Function | None = module.globals.get(name)
+    if declared is not None:
+        return declared
+    machine = [POINTER] if masked else []
+    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, POINTER, I32, I32, *machine)), name)
+    of_warp = ir.FunctionType(I32, (POINTER, POINTER, POINTER, I32, I32, I32, *machine))
+    comparison = ir.Function(module, of_warp, f"{name}.warp")
+    function.linkage = comparison.linkage = "internal"
+    function.attributes.add("noinline")
+    # Seldom called, and not worth the time of LLVM's optimisation.
+    for attribute in ("noinline", "optnone"):
+        comparison.attributes.add(attribute)
+    _Check(comparison).build()
+    _build_quick_check(function, comparison)
+    return function
+
+
+def _build_quick_check(function: ir.Function, comparison: ir.Function) -> None:
+    """Build loops that LLVM vectorises; only the lanes of a warp that differ are compared one by one."""
+    context, kinds, aligned, threads, opened, *machine = function.args
+    b = open_function(function)
+    differs = Cell(b, i32(0))
+    _note_differences(b, context, (i32(0), threads), differs)
+    with b.if_then(b.icmp_unsigned("==", differs.get(), i32(0)), likely=True):
+        b.ret(i32(0))
+    with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
+        base = b.shl(warp, i32(5))
+        left = b.sub(threads, base)
+        lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
+        differs.set(i32(0))
+        _note_differences(b, context, (base, lanes), differs)
+        with b.if_then(b.icmp_unsigned("!=", differs.get(), i32(0)), likely=False):
+            diverged = b.call(comparison, (context, kinds, aligned, base, lanes, opened, *machine))
+            with b.if_then(b.icmp_unsigned("!=", diverged, i32(0)), likely=False):
+                b.ret(b.add(warp, i32(1)))
+    b.ret(i32(0))
+
+
+def _note_differences(b: ir.IRBuilder, context: ir.Value, threads: tuple[ir.Value, ir.Value], differs: Cell) -> None:
+    """Set bits if threads, given by the first one and their number, are not all at one place after as many joins."""
+    base, count = threads
+    rows = [element(b, at(b, context, LAYOUT[name][0]), base, I32) for name in ("state", "joined")]
+    firsts = [b.load(start, typ=I32) for start in rows]
+    with counted(b, b.zext(count, I64)) as thread:
+        for start, first in zip(rows, firsts, strict=True):
+            differs.set_bits(b.xor(b.load(element(b, start, thread, I32), typ=I32), first))
+
+
+class _Check:
+    """The comparison of the lanes of one warp: 1 if they do not meet at a barrier that opens."""
+
+    def __init__(self, function: ir.Function) -> None:
+        self.context, self.kinds, self.aligned, self.base, self.lanes, self.opened, *machine = function.args
+        self.machine: ir.Value | None = None
+        if machine:
+            (self.machine,) = machine
+        self.builder = open_function(function)
+        b = self.builder
+        self.state, self.joined = Cell(b, i32(DONE)), Cell(b, i32(0))
+        self.elsewhere, self.wrong, self.exited = (Cell(b, i32(0)) for _ in range(3))
+        self.opens, self.counts, self.skipped = (Cell(b, ir.Constant(I1, 0)) for _ in range(3))
+
+    def build(self) -> None:
+        b = self.builder
+        self.state.set(i32(DONE))
+        for cell in (self.joined, self.elsewhere, self.wrong, self.exited):
+            cell.set(i32(0))
+        with counted(b, self.lanes) as lane:
+            self._find_first(b.add(self.base, lane))
+        with counted(b, self.lanes) as lane:
+            self._compare(b.add(self.base, lane))
+        waits_together = b.icmp_unsigned("!=", self.state.get(), i32(DONE))
+        with b.if_then(b.and_(waits_together, b.icmp_unsigned("!=", self.wrong.get(), i32(0)))):
+            b.ret(i32(1))
+        if self.machine is not None:
+            self._tell_of_exits(self.machine, waits_together)
+        # From here on joins are counted anew, where the whole warp is at barriers that open.
+        with (
+            b.if_then(b.icmp_unsigned("==", self.elsewhere.get(), i32(0))),
+            counted(b, self.lanes) as lane,
+        ):
+            b.store(i32(0), row(b, self.context, "joined", b.add(self.base, lane)))
+        b.ret(i32(0))
+
+    def _tell_of_exits(self, machine: ir.Value, waits_together: ir.Value) -> None:
+        """Tell Python of a warp of which some lanes have left the kernel, once in a launch for each wait."""
+        b = self.builder
+        bit = b.shl(i64(1), b.zext(b.and_(b.not_(self.state.get()), i32(63)), I64))
+        told = field(b, machine, "told_exits")
+        is_new = b.icmp_unsigned("==", b.and_(told, bit), i64(0))
+        some_left = b.icmp_unsigned("!=", self.exited.get(), i32(0))
+        with b.if_then(b.and_(waits_together, b.and_(is_new, some_left)), likely=False):
+            set_field(b, machine, "told_exits", b.or_(told, bit))
+            words = b.alloca(I64)
+            words.type = POINTER
+            b.store(b.zext(self.base, I64), words)
+            raw_call(b, machine, CHECK_EXITS, words, machine)
+
+    def _load(self, name: str, thread: ir.Value) -> ir.Value:
+        return self.builder.load(row(self.builder, self.context, name, thread), typ=I32)
+
+    def _byte(self, of: ir.Value, state: ir.Value) -> ir.Value:
+        return self.builder.load(element(self.builder, of, self.builder.not_(state), I8), typ=I8)
+
+    def _find_first(self, thread: ir.Value) -> None:
+        """Note the first lane at an aligned barrier that opens, and whether any lane is left elsewhere."""
+        b = self.builder
+        state = self._load("state", thread)
+        with b.if_then(b.icmp_unsigned("!=", state, i32(DONE))):
+            self.opens.set(ir.Constant(I1, 0))
+            with b.if_then(b.icmp_signed("<", state, i32(0))):
+                self.opens.set(self._opens(thread, self._byte(self.kinds, state)))
+            with b.if_else(self.opens.get()) as (yes, no):
+                with yes:
+                    is_first = b.icmp_unsigned("==", self.state.get(), i32(DONE))
+                    bits = self._byte(self.aligned, state)
+                    is_aligned = b.trunc(bits, I1)
+                    with b.if_then(b.and_(is_first, is_aligned)):
+                        self.state.set(state)
+                        self.joined.set(self._load("joined", thread))
+                        for cell, wanted in ((self.counts, CONDITIONAL), (self.skipped, SKIPPED)):
+                            cell.set(b.icmp_unsigned("!=", b.and_(bits, ir.Constant(I8, wanted)), ir.Constant(I8, 0)))
+                with no:
+                    self.elsewhere.set(i32(1))
+
+    def _opens(self, thread: ir.Value, kind: ir.Value) -> ir.Value:
+        """Whether a thread waits at a barrier that opens, by the kind of its wait."""
+        b = self.builder
+        is_plain = b.icmp_unsigned(">=", kind, ir.Constant(I8, PLAIN_BARRIER))
+        key = b.trunc(b.load(row(b, self.context, "key", thread), typ=I64), I32)
+        number = b.select(is_plain, b.zext(b.sub(kind, ir.Constant(I8, PLAIN_BARRIER)), I32), b.and_(key, i32(31)))
+        is_barrier = b.or_(is_plain, b.icmp_unsigned("==", kind, ir.Constant(I8, BARRIER)))
+        return b.and_(is_barrier, b.trunc(b.lshr(self.opened, number), I1))
+
+    def _compare(self, thread: ir.Value) -> None:
+        """Compare a lane with the first one; one that has exited was there if it came to no more joins."""
+        b = self.builder
+        state, joined = self._load("state", thread), self._load("joined", thread)
+        exited = b.icmp_unsigned("==", state, i32(DONE))
+        self.exited.set_bits(b.zext(exited, I32))
+        counts = self.counts.get()
+        left = b.icmp_unsigned(">=", joined, i32(PASSED))
+        joined = b.and_(joined, i32(PASSED - 1))
+        past = b.and_(counts, b.icmp_unsigned(">", joined, self.joined.get()))
+        past = b.or_(past, b.and_(self.skipped.get(), left))
+        differs = b.or_(
+            b.icmp_unsigned("!=", state, self.state.get()),
+            b.and_(counts, b.icmp_unsigned("!=", joined, self.joined.get())),
+        )
+        self.wrong.set_bits(b.zext(b.select(exited, past, differs), I32))

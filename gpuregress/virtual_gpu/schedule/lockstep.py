@@ -1,0 +1,482 @@
+"""Lockstep schedule, for kernels whose threads always wait together, or never.
+
+What lies between two waits is a plain loop over the block's threads, thread 0 first or last. Code that follows several
+waits is built once for each of them, so that no thread's position is stored. Registers that vary from
+thread to thread are kept in rows of the block's context while the threads wait; the others are kept once for the block.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.analysis.lanes.contested import ContestedStores
+from gpuregress.virtual_gpu.analysis.liveness import AtWait
+from gpuregress.virtual_gpu.analysis.uniformity import Uniformity
+from gpuregress.virtual_gpu.builder.services import Proven, Services
+from gpuregress.virtual_gpu.builder.structured import Cell, counted, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.thread_context import BARRIER, PLAIN_BARRIER, STEP, WARP, row
+from gpuregress.virtual_gpu.builder.threads import dimension
+from gpuregress.virtual_gpu.builder.translation_unit import byte_size
+from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.virtual_gpu.checks import synchronization
+from gpuregress.virtual_gpu.checks.access_notes import rules
+from gpuregress.virtual_gpu.checks.analysis.barrier_intervals import shared_reads
+from gpuregress.virtual_gpu.checks.row_rules import RowRules
+from gpuregress.virtual_gpu.functions.kernel_body import Body
+from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
+from gpuregress.virtual_gpu.ptx.tree import Address, Instruction
+from gpuregress.virtual_gpu.runtime.checks import layout
+from gpuregress.virtual_gpu.schedule.ballots import ballots
+from gpuregress.virtual_gpu.schedule.idle_threads import idle_edges
+from gpuregress.virtual_gpu.schedule.lane_groups import lane_groups
+from gpuregress.virtual_gpu.schedule.loops import interchange_plan
+from gpuregress.virtual_gpu.schedule.loops.interchange import Interchange
+from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
+from gpuregress.virtual_gpu.schedule.vectorised_rows import ProvenRow, Rows, plan
+from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, settled, shared_key
+
+_UNCONTESTED = ContestedStores()
+_COUNTED_TOGETHER = 4
+"""Regions whose instructions are counted in one register before the count is stored."""
+
+
+@dataclass(slots=True)
+class _Region:
+    """The code from one wait, or from the start, to the next waits.
+
+    Attributes:
+        number: 1, 2, …; 0 stands for the end of the block.
+        head: the LLVM block where it begins, once for all threads.
+        index: the wait's statement; -1 for the start.
+        kind: the wait's kind.
+        following: the numbers of the regions that may come next, 0 among them where threads may end.
+        uniform: the registers kept across the wait that are the same in every thread, as loaded on entry.
+    """
+
+    number: int
+    head: ir.Block
+    index: int = -1
+    kind: int = 0
+    following: set[int] = field(default_factory=set)
+    uniform: dict[str, ir.Value] = field(default_factory=dict)
+
+
+class Lockstep(BlockSchedule):
+    """The regions of one kernel.
+
+    Args:
+        body: the kernel's.
+        uniformity: analysis of its registers; None where no thread ever waits.
+        contested: its stores that lanes of a warp may make to one address.
+    """
+
+    def __init__(self, body: Body, uniformity: Uniformity | None, contested: ContestedStores = _UNCONTESTED) -> None:
+        super().__init__(body)
+        self._contested = contested
+        self._group = 0
+        self._reads_shared = False
+        self._varying = frozenset() if uniformity is None else frozenset(uniformity.varying)
+        self._waits = uniformity is not None
+        self._uniform: dict[str, ir.Value] = {}
+        self._regions: dict[int, _Region] = {}
+        self._pending: list[_Region] = []
+        self._resuming = False
+        self._interchange: Interchange | None = None
+
+    def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
+        """Build the regions from `b` on; control goes to `after` when all threads have exited."""
+        self._count = self.thread_count()
+        self._next = Cell(b, i32(0))
+        watched = self.unit.shared if self.unit.granules is not None else ()
+        self._complete = {key: Cell(b, ir.Constant(I1, 0)) for key in watched}
+        for cell in self._complete.values():
+            cell.set(ir.Constant(I1, 0), b)
+        if self.body.emitter.watched.reads:
+            self._wait_count = Cell(b, i32(0))
+            self._wait_count.set(i32(0), b)
+        b.branch(self._region(-1, 0).head)
+        while self._pending:
+            self._lower(self._pending.pop(0), after)
+
+    def _region(self, index: int, kind: int) -> _Region:
+        if index not in self._regions:
+            number = len(self._regions) + 1
+            region = _Region(number, self.llvm.append_basic_block(f"region{number}"), index, kind)
+            self._regions[index] = region
+            self._pending.append(region)
+        return self._regions[index]
+
+    # --- one region ---------------------------------------------------------------------------------------------------
+
+    def _lower(self, region: _Region, after: ir.Block) -> None:
+        self._current = region
+        b = ir.IRBuilder(region.head)
+        self._exchange_posts(b, region)
+        if self.unit.granules is not None:
+            self._order_memory(b, region)
+        if self.body.emitter.watched.reads and region.index >= 0 and region.kind != STEP:
+            self._wait_count.add(i32(1), b)
+        if region.index >= 0:
+            live = self.body.emitter.live_across(region.index)
+            region.uniform = {
+                name: self._load_uniform(b, name) for name in self._kept(live) if name not in self._varying
+            }
+        if self.unit.schedule.permuted:
+            done = self.llvm.append_basic_block("region_done")
+            self._permuted_threads(b, done)
+            self._branch_to_next(ir.IRBuilder(done), region, after)
+            return
+        self._group = lane_groups(self.body.emitter, self.rematerializer, self._contested, region.index)
+        self._reads_shared = self._find_initialized(b, region)
+        number, cells, heads = self._open_rows(b)
+        done = self.llvm.append_basic_block("row_done")
+        wants_rows = self.unit.schedule.proven_rows and not self._group
+        rows = plan(self.body.emitter, self.rematerializer, region.index) if wants_rows else None
+        watch = None if rows is None else self._watch(rows)
+        if rows is None or (watch is None and self.unit.granules is not None):
+            if not self._interchanged(b, number, cells, done):
+                self._threads(b, number, cells, done)
+        else:
+            tid = {name: cell.get(b) for name, cell in cells.items()}
+            proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
+            proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
+            if watch is None:
+                b.cbranch(proven.holds, proven_row, checked_row)
+            else:
+                within = self.llvm.append_basic_block("row_within_bounds")
+                first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
+                b.cbranch(proven.holds, within, checked_row)
+                watch.build(ir.IRBuilder(within), first, proven_row, checked_row)
+            self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
+            self._threads(ir.IRBuilder(checked_row), number, cells, done)
+        self._branch_to_next(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+
+    def _find_initialized(self, b: ir.IRBuilder, region: _Region) -> bool:
+        """Whether the dynamic checks know that a region only reads shared memory, between barriers of the block.
+
+        Then the shared variables that it reads are looked through once, if its threads read more than these have.
+        """
+        unit, emitter = self.unit, self.body.emitter
+        is_open = unit.granules is None or unit.has_copies or unit.has_bulk_copies or unit.clustered
+        reads = None if is_open else shared_reads(emitter.flow, region.index)
+        if reads is None or unit.granules is None or not unit.schedule.proven_rows:
+            return reads is not None
+        counts = Counter(
+            shared_key(emitter, item.operands[1]) for item in reads if isinstance(item.operands[1], Address)
+        )
+        check = RowRules(rules(emitter)).is_initialized()
+        for key, complete in self._complete.items():
+            if not counts[key]:
+                continue
+            variable = unit.shared[key]
+            size_ = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
+            cells = b.lshr(size_, i64(unit.granules["shared"]))
+            accesses = b.mul(b.zext(self._count, I64), i64(counts[key]))
+            pays = b.icmp_unsigned("<=", cells, accesses)
+            with b.if_then(b.and_(pays, b.not_(complete.get(b)))):
+                start, step = i64(unit.shared_starts[key]), i64(1 << layout.CELL_SHIFT)
+                complete.set(b.call(check, (self.view.machine, start, step, cells)), b)
+        return True
+
+    def _watch(self, rows: Rows) -> WatchedRow | None:
+        """The dynamic checks of a region's rows as a whole, if that is possible."""
+        if self.unit.granules is None:
+            return None
+        watch = WatchedRow(self.body.emitter, rows, self._settled_variables())
+        return watch if watch.analyze() else None
+
+    def _settled_variables(self) -> dict[SharedKey, Cell] | None:
+        """Shared variable → whether the block has written all of it; None where the region may write any."""
+        return self._complete if self._reads_shared else None
+
+    def _order_memory(self, b: ir.IRBuilder, region: _Region) -> None:
+        """Tell the dynamic checks that all threads have met, where the wait orders their accesses."""
+        statement = self.body.emitter.flow.statements[region.index]
+        if region.index < 0 or not isinstance(statement, Instruction) or statement.opcode not in ("bar", "barrier"):
+            return
+        if region.kind == BARRIER or region.kind >= PLAIN_BARRIER:
+            b.call(synchronization.block_barrier(self.unit.module), (self.view.machine,))
+        elif region.kind == WARP:
+            b.call(synchronization.warp_barriers(self.unit.module), (self.view.machine, self._count))
+
+    def _interchanged(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
+        """Build the row with its loops interchanged with the loop over its threads, where that is legal."""
+        schedule, start = self.unit.schedule, self._current.index
+        if not schedule.proven_rows or schedule.last_first or self._group:
+            return False
+        loops = interchange_plan.plan(self.body, self.rematerializer, start)
+        if loops is None:
+            return False
+        body = (item for plan in loops.loops for item in plan.loop.body)
+        allowed = None if self.unit.granules is None else settled(b, self.body.emitter, body, self._settled_variables())
+        if allowed is None and self.unit.granules is not None:
+            return False
+        self.uses_context = True
+        first = number.get(b)
+        tid = {name: cell.get(b) for name, cell in cells.items()}
+        varying = self._varying if self._waits else frozenset(self.body.emitter.flow.types)
+        self._interchange = Interchange(self.body, self.rematerializer, loops, varying)
+        end = self.llvm.append_basic_block("interchanged_row_done")
+        self._interchange.build(b, first, tid, self._begin_thread, end, allowed)
+        self._interchange = None
+        closing = ir.IRBuilder(end)
+        number.set(closing.add(first, dimension(self.view, "block_x")), closing)
+        closing.branch(done)
+        return True
+
+    def _begin_thread(self, b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
+        self.index, self._end = index, end
+        self._lower_thread(b)
+
+    def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
+        """Open loops over z and y; return the next thread's number, y and z, and the heads of the loops."""
+        number = Cell(b, i32(0))
+        number.set(i32(0))
+        cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
+        heads: dict[str, ir.Block] = {}
+        for name, cell in cells.items():
+            cell.set(self.first_coordinate(b, name[-1]), b)
+            heads[name] = self.llvm.append_basic_block(name)
+            b.branch(heads[name])
+            b.position_at_end(heads[name])
+        return number, cells, heads
+
+    def _close_rows(self, b: ir.IRBuilder, cells: dict[str, Cell], heads: dict[str, ir.Block]) -> ir.IRBuilder:
+        for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
+            done = self.llvm.append_basic_block(f"{name}_done")
+            value = cells[name].get(b)
+            following = b.add(value, self.forward)
+            cells[name].set(following, b)
+            more = (
+                b.icmp_unsigned("!=", value, i32(0))
+                if self.unit.schedule.last_first
+                else b.icmp_unsigned("<", following, dimension(self.view, end))
+            )
+            b.cbranch(more, heads[name], done)
+            b.position_at_end(done)
+        return b
+
+    def _threads(
+        self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block, row: ProvenRow | None = None
+    ) -> None:
+        """Build the loop over a row's threads, with the facts that are proven for them."""
+        emitter, body = self.body.emitter, self.body
+        tid = {name: cell.get(b) for name, cell in cells.items()}
+        is_permuted = self.unit.schedule.last_first or bool(self._group)
+        if self._group > self.unit.schedule.warp_width:
+            rows = self._group // self.unit.schedule.warp_width
+            tid["tid_y"] = self.in_groups(b, tid["tid_y"], dimension(self.view, "block_y"), rows)
+        first = self._first_of_row(b, tid) if is_permuted else number.get(b)
+        x = Cell(b, i64(0))
+        x.set(i64(0))
+        idle = self._idle_edges(row)
+        if idle:
+            self._idle = Cell(b, ir.Constant(I1, 0))
+        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        b.branch(head)
+        b.position_at_end(head)
+        step = x.get()
+        width = b.zext(dimension(self.view, "block_x"), I64)
+        wide = b.sub(b.sub(width, i64(1)), step) if self.unit.schedule.last_first else step
+        if self._group:
+            wide = self.in_groups(b, step, width, min(self._group, self.unit.schedule.warp_width))
+        tid_x = b.trunc(wide, I32)
+        self.index = b.add(first, tid_x, flags=("nuw", "nsw"))
+        body.start_thread(b, tid | {"tid_x": tid_x}, self.index if self._waits else None)
+        is_watched = self.unit.granules is not None
+        emitter.proven = Proven() if row is None else row.of_thread(b, wide, is_watched=is_watched)
+        emitter.proven.reads_shared = self._reads_shared
+        before = emitter.counted(b) if idle else i64(0)
+        emitter.detours = dict.fromkeys(idle, self._detour)
+        self._lower_thread(b)
+        emitter.detours = {}
+        b = ir.IRBuilder(self._end)
+        if idle:
+            self._skip_idle(b, number, x, before, done)
+        following = b.add(step, i64(1), flags=("nuw", "nsw"))
+        x.set(following, b)
+        if not is_permuted:
+            number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
+        b.cbranch(b.icmp_unsigned("<", following, width), head, done)
+
+    def _permuted_threads(self, b: ir.IRBuilder, done: ir.Block) -> None:
+        """Build the loop over the block's threads in the order of the launch's table."""
+        position = Cell(b, i32(0))
+        position.set(i32(0), b)
+        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        b.branch(head)
+        b.position_at_end(head)
+        here = position.get(b)
+        self.index = self.permuted(b, here)
+        self.body.start_thread(b, self.coordinates(b, self.index), self.index if self._waits else None)
+        self.body.emitter.proven, self.body.emitter.detours = Proven(), {}
+        self._lower_thread(b)
+        b = ir.IRBuilder(self._end)
+        following = b.add(here, i32(1))
+        position.set(following, b)
+        b.cbranch(b.icmp_unsigned("<", following, self._count), head, done)
+
+    def _idle_edges(self, row: ProvenRow | None) -> set[tuple[int, int]]:
+        schedule = self.unit.schedule
+        counts = schedule.instruments.any and not schedule.instruments.only_checks
+        if row is not None or not self._waits or schedule.last_first or self._group or counts:
+            return set()
+        return idle_edges(self.body.emitter, self.rematerializer, self._varying, self._current.index)
+
+    def _detour(self, target: ir.Block) -> ir.Block:
+        """Note that the threads behind this one have nothing to do in this region."""
+        block = self.llvm.append_basic_block("idle")
+        b = ir.IRBuilder(block)
+        self._idle.set(ir.Constant(I1, 1), b)
+        b.branch(target)
+        return block
+
+    def _skip_idle(self, b: ir.IRBuilder, number: Cell, x: Cell, before: ir.Value, done: ir.Block) -> None:
+        """Leave the loop over a row's threads once the others are idle; they count what the last one has counted."""
+        emitter = self.body.emitter
+        rest, usual = (self.llvm.append_basic_block(name) for name in ("rest_is_idle", "not_idle"))
+        b.cbranch(self._idle.get(b), rest, usual)
+        b.position_at_end(rest)
+        width = b.zext(dimension(self.view, "block_x"), I64)
+        left = b.sub(b.sub(width, x.get(b)), i64(1))
+        emitter.add_count(b, b.mul(left, b.sub(emitter.counted(b), before)))
+        number.set(b.add(b.add(self.index, i32(1)), b.trunc(left, I32)), b)
+        b.branch(done)
+        b.position_at_end(usual)
+
+    def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:
+        x, y = (dimension(self.view, name) for name in ("block_x", "block_y"))
+        return b.mul(x, b.add(tid["tid_y"], b.mul(tid["tid_z"], y)))
+
+    def _lower_thread(self, b: ir.IRBuilder) -> None:
+        emitter, region = self.body.emitter, self._current
+        self._start = b
+        if region.index < 0:
+            emitter.clear_registers(b)
+            emitter.lower(b)
+        else:
+            self._resuming = True
+            emitter.resume(region.index)
+
+    def _branch_to_next(self, b: ir.IRBuilder, region: _Region, after: ir.Block) -> None:
+        if region.number % _COUNTED_TOGETHER == 0:
+            # One sum over the loops of all regions takes LLVM (ScalarEvolution) exponential time.
+            self.body.emitter.store_count(b)
+        heads = {item.number: item.head for item in self._regions.values()}
+        following = {number: heads.get(number, after) for number in sorted(region.following)}
+        if len(following) == 1:
+            b.branch(next(iter(following.values())))
+            return
+        # All threads have set the same number.
+        switch = b.switch(self._next.get(b), following.pop(0, after))
+        for number, head in following.items():
+            switch.add_case(i32(number), head)
+
+    def _leave(self, emitter: Services, number: int) -> None:
+        self._current.following.add(number)
+        self._next.set(i32(number), emitter.builder)
+        if self._interchange is not None:
+            self._interchange.leave(emitter.builder)
+        emitter.builder.branch(self._end)
+
+    def last_meeting(self, emitter: Services) -> ir.Value:
+        """Return how often the threads have met, steps of their warps excepted, i32."""
+        return self._wait_count.get(emitter.builder)
+
+    def finish(self, emitter: Services) -> None:
+        """The thread is done."""
+        self._leave(emitter, 0)
+
+    # --- registers across a wait --------------------------------------------------------------------------------------
+
+    def _kept(self, live: frozenset[str]) -> list[str]:
+        return sorted(name for name in live if name not in self.rematerializer)
+
+    def _uniform_slot(self, name: str) -> ir.Value:
+        if name not in self._uniform:
+            self._uniform[name] = entry_alloca(self.llvm, self.body.emitter.home(name)[1])
+        return self._uniform[name]
+
+    def _load_uniform(self, b: ir.IRBuilder, name: str) -> ir.Value:
+        return b.load(self._uniform_slot(name), typ=self.body.emitter.home(name)[1])
+
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """Save live registers and go to the next thread; in the region behind the wait, restore them."""
+        if self._resuming:
+            self._resuming = False
+            emitter.builder.unreachable()
+            emitter.builder = self._start
+            self._restore(emitter, registers.needed)
+            return
+        for name in self._kept(registers.live):
+            if name in registers.dirty:
+                self._save(emitter, name)
+        self._leave(emitter, self._region(emitter.index, kind).number)
+        emitter.abandon()
+
+    def _save(self, emitter: Services, name: str) -> None:
+        b = emitter.builder
+        slot, type_ = emitter.home(name)
+        value = b.load(slot, typ=type_)
+        if name in self._varying:
+            self.body.slots.save(b, self.elements(), name, value)
+        else:
+            b.store(value, self._uniform_slot(name))
+
+    def _restore(self, emitter: Services, needed: frozenset[str]) -> None:
+        b = emitter.builder
+        for name in self._kept(needed):
+            slot, type_ = emitter.home(name)
+            value = self._current.uniform.get(name)
+            if value is None:
+                value = self.body.slots.restore(b, self.elements(), name, type_)
+            b.store(value, slot)
+        self.rematerializer.rematerialize(emitter, needed)
+
+    # --- what the threads tell each other -----------------------------------------------------------------------------
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Store a value in the thread's element of a row; the key is not needed, as all threads wait alike."""
+        if name != "key":
+            super().store(emitter, name, value)
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """`group`: the lanes (or number of threads) that met; `ballot`: those (or how many) that posted nonzero."""
+        b = emitter.builder
+        if name == "group":
+            return self._count if self._current.kind == BARRIER else self._lanes(b)
+        if self._current.kind == BARRIER:
+            return self._votes.get(b)
+        return super().fetch(emitter, name)
+
+    def _lanes(self, b: ir.IRBuilder) -> ir.Value:
+        """The lanes that the thread's warp has, as bits."""
+        left = b.sub(self._count, b.and_(self.index, i32(~31)))
+        some = b.sub(b.shl(i32(1), b.and_(left, i32(31))), i32(1))
+        return b.select(b.icmp_unsigned("<", left, i32(32)), some, i32(-1))
+
+    def _exchange_posts(self, b: ir.IRBuilder, region: _Region) -> None:
+        """Build the exchange between the threads when all of them have arrived at the wait."""
+        if region.index < 0 or region.kind >= PLAIN_BARRIER:
+            return
+        context = self.context
+        statement = self.body.emitter.flow.statements[region.index]
+        exchange = info(statement).exchange if isinstance(statement, Instruction) else Exchange.NONE
+        if region.kind == BARRIER:
+            self._count_votes(b)
+        elif exchange is Exchange.BALLOT:
+            b.call(ballots(self.unit.module), (context, self._count))
+        elif exchange is Exchange.VALUES:
+            copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
+            posts, snaps = (row(b, context, name, i32(0)) for name in ("post", "snap"))
+            b.call(copy, (snaps, posts, b.shl(b.zext(self._count, I64), i64(3)), ir.Constant(I1, 0)))
+
+    def _count_votes(self, b: ir.IRBuilder) -> None:
+        self._votes = Cell(b, i32(0))
+        self._votes.set(i32(0), b)
+        with counted(b, self._count) as thread:
+            posted = b.load(row(b, self.context, "post", thread), typ=I64)
+            self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)

@@ -1,0 +1,152 @@
+"""Rematerialization of registers behind a wait: values that are cheaper to compute than to save."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from gpuregress.virtual_gpu.analysis import effects
+from gpuregress.virtual_gpu.analysis.control_flow_graph import single_definitions
+from gpuregress.virtual_gpu.analysis.reaching_definitions import ReachingDefinitions
+from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.isa.lowering_table import lowering
+from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
+from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
+
+_VARYING = ("%tid.", "%laneid", "%lanemask")
+_MOST_VARYING = 3
+"""Instructions that depend on the thread, at most: those that do not are worked out once for all threads."""
+
+
+class Rematerializer:
+    """The registers of a kernel that can be rematerialized.
+
+    An operand that several instructions set, of which one reaches the use, is rematerialized under another name.
+
+    Args:
+        emitter: the kernel's.
+    """
+
+    def __init__(self, emitter: Services) -> None:
+        self._emitter = emitter
+        self._kernel_parameters = set(emitter.frame.parameter_offsets)
+        self._single = single_definitions(emitter.flow.statements)
+        self._reaching = ReachingDefinitions(emitter.flow)
+        self._in_context = {name for item in emitter.flow.statements for name in effects.context_operands(item)}
+        self._definitions: dict[str, Instruction | None] = {}
+        self._costs: dict[str, int | None] = {}
+
+    def __contains__(self, name: str) -> bool:
+        cost = None if name in self._in_context else self._cost(name)
+        return cost is not None and cost <= _MOST_VARYING
+
+    def rematerialize(self, emitter: Services, live: frozenset[str]) -> None:
+        """Compute the live ones again at the emitter's position."""
+        self.rematerialize_all(emitter, [name for name in sorted(live) if name in self])
+
+    def rematerialize_all(self, emitter: Services, names: Iterable[str]) -> None:
+        """Compute registers of `all_definitions` at the emitter's position, at any cost."""
+        self.emit_all(emitter, names, self.definition)
+
+    def emit_all(
+        self, emitter: Services, names: Iterable[str], definition: Callable[[str], Instruction | None]
+    ) -> None:
+        """Compute registers by given definitions; those without one have their values."""
+        made: set[str] = set()
+        for name in names:
+            _emit(emitter, name, made, definition)
+
+    def all_definitions(self) -> dict[str, Instruction]:
+        """Return the definitions of all registers that can be recomputed, cheap or not."""
+        for name in self._single:
+            self._cost(name)
+        return {
+            name: item for name, item in self._definitions.items() if item is not None and self._cost(name) is not None
+        }
+
+    def definition(self, name: str) -> Instruction | None:
+        """Return the one instruction that sets a register, its operands under names that have one definition too."""
+        if name not in self._definitions:
+            found = self._single.get(name)
+            if found is None:
+                return None
+            self._define(name, found, self._reaching.sites[name][0])
+        return self._definitions[name]
+
+    def _define(self, name: str, instruction: Instruction, index: int) -> None:
+        self._definitions[name] = None
+        operands = [self._renamed(item, index) for item in instruction.operands[1:]]
+        if (name, *operands) != (_name(instruction.operands[0]), *instruction.operands[1:]):
+            instruction = replace(instruction, operands=(Register(name), *operands))
+        self._definitions[name] = instruction
+
+    def _renamed(self, operand: Operand, index: int) -> Operand:
+        """An operand of statement `index`; a register that is set elsewhere, too, under a name for its value there."""
+        sites = self._reaching.sites.get(operand.name, ()) if isinstance(operand, Register) else ()
+        if not isinstance(operand, Register) or len(sites) < 2:
+            return operand
+        site = self._reaching.only(operand.name, index)
+        found = None if site is None else self._emitter.flow.statements[site]
+        if site is None or not isinstance(found, Instruction) or found.operands[0] != operand:
+            return operand
+        name = f"{operand.name}@{site}"
+        if name not in self._definitions:
+            self._emitter.declare(name, operand.name)
+            self._define(name, found, site)
+        return Register(name)
+
+    def _cost(self, name: str) -> int | None:
+        """Instructions that depend on the thread; None where it cannot be made again."""
+        if name not in self._costs:
+            self._costs[name] = None
+            self._costs[name] = self._cost_of(self.definition(name))
+        return self._costs[name]
+
+    def _cost_of(self, instruction: Instruction | None) -> int | None:
+        if instruction is None or not self._is_simple(instruction):
+            return None
+        total, varies = 0, False
+        for operand in instruction.operands[1:]:
+            if isinstance(operand, Register):
+                cost = self._operand_cost(operand.name)
+                if cost is None:
+                    return None
+                total += cost
+                varies = varies or cost > 0 or operand.name.startswith(_VARYING)
+        return total + varies
+
+    def _operand_cost(self, name: str) -> int | None:
+        if self.definition(name) is not None:
+            return self._cost(name)
+        special = name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid.", "%laneid", "%lanemask"))
+        return 0 if special else None
+
+    def _is_simple(self, instruction: Instruction) -> bool:
+        facts = info(instruction)
+        if facts.memory is MemoryEffect.READ:
+            return self._is_parameter(instruction.operands[1]) and len(instruction.modifiers) == 2
+        if not facts.is_cheap or "cc" in instruction.modifiers:
+            return False
+        converts = facts.arithmetic is Arithmetic.CONVERT
+        if converts and any(word.startswith(("f", "bf", "e")) for word in instruction.modifiers[-2:]):
+            return False
+        return all(isinstance(item, Register | Integer | Symbol) for item in instruction.operands)
+
+    def _is_parameter(self, operand: Operand) -> bool:
+        if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+            return False
+        return operand.base.name in self._kernel_parameters
+
+
+def _emit(emitter: Services, name: str, made: set[str], definition: Callable[[str], Instruction | None]) -> None:
+    instruction = None if name in made else definition(name)
+    if instruction is None:
+        return
+    for other in effects.reads(instruction):
+        _emit(emitter, other, made, definition)
+    made.add(name)
+    lowering(instruction)(emitter, instruction)
+
+
+def _name(operand: Operand) -> str:
+    return operand.name if isinstance(operand, Register) else ""

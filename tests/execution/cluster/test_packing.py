@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.execution.cluster import packing
+from gpuregress.execution.cluster.localization import CaseFolders
+from gpuregress.execution.cluster.messages import CaseReply, CaseRequest
+from gpuregress.execution.cluster.unpacking import ReplyFiles, Unpacker
+from gpuregress.execution.runner import run_case
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import DumpError
+from gpuregress.foundation.records import DumpStorage, Outcome, Task, to_json
+from gpuregress.store.launch_log import LaunchLog
+from tests import fakes
+
+
+@given(st.binary())
+def test_what_was_compressed_expands(data: bytes) -> None:
+    assert packing.expanded(packing.compressed(data)) == data
+
+
+class Sides:
+    """A case that ran on a host, and the client's folder of the run."""
+
+    def __init__(self, folder: Path, name: str = "fake/double", count: int = 8) -> None:
+        self.folders = CaseFolders(folder / "files", folder / name.replace("/", "-"), folder / "shared")
+        task = fakes.task(fakes.case("double", name=name, count=count), folder / "run")
+        self.task = dataclasses.replace(task, log=str(folder / "run" / "launch.log"))
+        there = dataclasses.replace(
+            self.task,
+            log=str(self.folders.log),
+            dumps=str(self.folders.case / "dumps"),
+            shared=str(self.folders.shared),
+        )
+        self.outcome = run_case(fakes.FakeDevice(), there)
+        self.run = folder / "run"
+
+    def request(self, task: Task | None = None) -> CaseRequest:
+        known = {name: tuple(digests) for name, digests in (task or self.task).known.items()}
+        return CaseRequest(
+            "run", "id", self.task.case.name, to_json(self.task), str(self.run), "cpu", "cpu@n", known=known
+        )
+
+    def packed(self, task: Task | None = None) -> tuple[CaseReply, dict[str, bytes]]:
+        return packing.packed(self.request(task), self.outcome, self.folders)
+
+
+def test_dumps_and_log_arrive_as_they_were(tmp_path: Path) -> None:
+    sides, unpacker = Sides(tmp_path), Unpacker()
+    reply, contents = sides.packed()
+    assert [file.how for file in reply.files] == ["inline"]
+    outcome = unpacker.outcome(sides.task, reply, ReplyFiles(contents))
+    unpacker.log(sides.task, reply)
+    assert outcome is not None
+    there, here = Path(sides.outcome.dumps[0].path), Path(outcome.dumps[0].path)
+    assert here == tmp_path / "run" / "dumps" / "fake" / "double" / "out.1.4"
+    assert here.read_bytes() == there.read_bytes()
+    assert (sides.run / "launch.log").read_bytes() == sides.folders.log.read_bytes()
+    assert dataclasses.replace(outcome, dumps=()) == dataclasses.replace(sides.outcome, dumps=())
+
+
+def test_a_large_dump_is_left_for_the_client_to_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "INLINE_BYTES", 10)
+    sides = Sides(tmp_path)
+    reply, contents = sides.packed()
+    assert ([file.how for file in reply.files], contents) == (["kept"], {})
+    fetched = tmp_path / "fetched"
+    fetched.write_bytes(Path(sides.outcome.dumps[0].path).read_bytes())
+    outcome = Unpacker().outcome(sides.task, reply, ReplyFiles(kept={reply.files[0].digest: fetched}))
+    assert outcome is not None
+    assert storage.digest_file(Path(outcome.dumps[0].path)) == outcome.dumps[0].text_digest
+
+
+def accepted(sides: Sides, path: Path) -> Task:
+    """The task, with an accepted dump of the same bytes."""
+    storage.copy_file(Path(sides.outcome.dumps[0].path), path)
+    return dataclasses.replace(sides.task, known={"out": {sides.outcome.dumps[0].digest: str(path)}})
+
+
+def test_a_dump_that_the_client_has_does_not_travel(tmp_path: Path) -> None:
+    sides = Sides(tmp_path)
+    task = accepted(sides, tmp_path / "baselines" / "out.1.0")
+    reply, contents = sides.packed(task)
+    assert ([file.how for file in reply.files], contents) == (["known"], {})
+    outcome = Unpacker().outcome(task, reply, ReplyFiles())
+    assert outcome is not None
+    assert storage.digest_file(Path(outcome.dumps[0].path)) == outcome.dumps[0].text_digest
+
+
+def test_an_accepted_dump_that_is_gone_is_asked_for(tmp_path: Path) -> None:
+    sides = Sides(tmp_path)
+    task = accepted(sides, tmp_path / "baselines" / "out.1.0")
+    reply, _ = sides.packed(task)
+    (tmp_path / "baselines" / "out.1.0").unlink()
+    assert Unpacker().outcome(task, reply, ReplyFiles()) is None
+
+
+def test_equal_dumps_of_a_run_are_stored_once(tmp_path: Path) -> None:
+    unpacker, inodes = Unpacker(), set()
+    for number in range(2):
+        sides = Sides(tmp_path, f"fake/{number}")
+        reply, contents = sides.packed()
+        outcome = unpacker.outcome(sides.task, reply, ReplyFiles(contents))
+        assert outcome is not None
+        inodes.add(Path(outcome.dumps[0].path).stat().st_ino)
+    assert len(inodes) == 1
+
+
+def test_a_dump_that_changed_on_its_way_is_an_error(tmp_path: Path) -> None:
+    sides = Sides(tmp_path)
+    reply, contents = sides.packed()
+    damaged = {digest: packing.compressed(b"something else") for digest in contents}
+    with pytest.raises(DumpError, match="did not arrive as its host wrote it"):
+        Unpacker().outcome(sides.task, reply, ReplyFiles(damaged))
+
+
+def test_logs_of_several_hosts_are_one_log(tmp_path: Path) -> None:
+    log = LaunchLog(tmp_path / "run" / "launch.log")
+    log.write_header({"device": "cpu"})
+    log.close()
+    unpacker = Unpacker()
+    for number in range(2):
+        sides = Sides(tmp_path, f"fake/{number}")
+        unpacker.log(sides.task, sides.packed()[0])
+    unpacker.log(sides.task, CaseReply("done", Outcome("fake/none", "error")))
+    lines = (tmp_path / "run" / "launch.log").read_text().splitlines()
+    assert [line.split()[0] for line in lines] == ["#", "#", "begin", "end", "begin", "end"]
+
+
+def test_equal_dumps_of_several_runs_are_stored_once(tmp_path: Path) -> None:
+    inodes = set()
+    for number in range(2):
+        sides = Sides(tmp_path, f"fake/{number}")
+        task = dataclasses.replace(sides.task, storage=DumpStorage(str(tmp_path / "contents")))
+        reply, contents = sides.packed()
+        outcome = Unpacker().outcome(task, reply, ReplyFiles(contents))
+        assert outcome is not None
+        assert storage.digest_file(Path(outcome.dumps[0].path)) == outcome.dumps[0].text_digest
+        inodes.add(Path(outcome.dumps[0].path).stat().st_ino)
+    assert len(inodes) == 1

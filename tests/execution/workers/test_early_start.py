@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpuregress.execution.workers import early_start
+from gpuregress.execution.workers.early_start import gpu_environment, likely_slot
+from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.virtual_gpu.parallel import cores
+
+
+def test_a_worker_sees_one_gpu_of_those_that_the_user_left_visible() -> None:
+    assert gpu_environment(1, {})["CUDA_VISIBLE_DEVICES"] == "1"
+    chosen = gpu_environment(1, {"CUDA_VISIBLE_DEVICES": "4, 6", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"})
+    assert chosen == {"CUDA_VISIBLE_DEVICES": "6", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_start, "_has_pycuda", lambda: False)
+    monkeypatch.delenv(cores.VARIABLE, raising=False)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_start, "_has_pycuda", lambda: True)
+    monkeypatch.setattr(os.path, "exists", lambda path: path in ("/dev/nvidia0", "/dev/nvidia1"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("line", "jobs"),
+    [
+        ("run", None),
+        ("run configs/a.yaml --device cpu", None),
+        ("-C there run --device=cpu -q", None),
+        ("--directory=there run -j 1", 1),
+        ("-Cthere run -j1", 1),
+        ("run --jobs=2 --device cuda --device cpu", 2),
+        ("run -- --help", None),
+    ],
+)
+def test_the_command_line_tells_the_worker_of_a_cpu(line: str, jobs: int | None) -> None:
+    assert likely_slot(line.split()) == ("cpu", cores.share(jobs or cores.available()))
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", "--help", "list", "run --help", "run a -h", "show run", "run --cluster tcp://a:1", "run --device cuda"),
+        *("run --device cpu:1", "run --device", "run -j 0", "run -j x", "-C run", "--version run"),
+    ],
+)
+def test_other_command_lines_start_nothing(line: str) -> None:
+    assert likely_slot(line.split()) is None
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(("device", "card"), [("auto", "0"), ("cuda", "0"), ("cuda:0", "0"), ("cuda:1", "1")])
+def test_the_command_line_tells_the_worker_of_a_gpu(device: str, card: str) -> None:
+    expected = {"CUDA_VISIBLE_DEVICES": card, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert likely_slot(["run", "--device", device]) == ("cuda:0", expected)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "auto:0", "gpu"])
+def test_a_gpu_that_is_not_there_starts_nothing(device: str) -> None:
+    assert likely_slot(["run", "--device", device]) is None
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A worker that waits for its run: a process which prints a line, and ends with its channel."""
+    (tmp_path / "child.py").write_text(
+        "import socket, sys\nprint('begun', flush=True)\n"
+        "socket.socket(fileno=int(sys.argv[sys.argv.index('--channel') + 1])).recv(1)\n"
+    )
+    monkeypatch.setattr(early_start, "_CPU_COMMAND", (sys.executable, "-S", str(tmp_path / "child.py")))
+    monkeypatch.setattr(early_start, "_has_pycuda", lambda: False)
+    early_start.begin(["run", "--device", "cpu", "-j", "1"])
+    yield
+    early_start.drop()
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_worker_takes_the_process_that_was_started(tmp_path: Path) -> None:
+    ((started, _),) = early_start._WAITING
+    worker = Worker(DeviceSlot("cpu", "cpu", cores.share(1)), None, tmp_path / "worker.txt")
+    assert worker.process is started.process
+    assert not (tmp_path / "worker.txt").exists()
+    while not worker.output():
+        time.sleep(0.01)
+    assert worker.output() == ("begun",)
+    assert worker.end()
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_process_for_another_device_is_ended(tmp_path: Path) -> None:
+    ((started, _),) = early_start._WAITING
+    worker = Worker(DeviceSlot("cpu", "cpu", {"X": "1"}), None, tmp_path / "worker.txt")
+    assert worker.process is not started.process
+    assert started.process.returncode is not None
+    assert worker.end()
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_worker_with_a_command_of_its_own_takes_none(tmp_path: Path) -> None:
+    command = (sys.executable, "-S", "-c", "pass")
+    worker = Worker(DeviceSlot("cpu", "cpu", cores.share(1)), command, tmp_path / "worker.txt")
+    assert early_start._WAITING
+    assert worker.end()
+
+
+def test_a_command_that_runs_nothing_leaves_no_process(tmp_path: Path) -> None:
+    environment = {**os.environ, "MARK_OF_THE_TEST": str(tmp_path)}
+    command = [sys.executable, "-P", "-m", "gpuregress", "run", "--device", "cpu", "--bogus"]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "No such option" in done.stderr) == (2, True)
+    mark = f"MARK_OF_THE_TEST={tmp_path}".encode()
+    left = [path for path in Path("/proc").glob("[0-9]*") if mark in _environment(path)]
+    assert left == []
+
+
+def _environment(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:
+        return b""

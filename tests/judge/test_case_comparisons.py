@@ -1,0 +1,109 @@
+"""The comparisons of a case, each with what it is compared with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuregress.foundation.records import (
+    Baseline,
+    Case,
+    Check,
+    Comparison,
+    Dump,
+    MadeOf,
+    Observations,
+    Outcome,
+    Rule,
+    Timing,
+)
+from gpuregress.judge import diagnosis
+from gpuregress.judge.case_comparisons import CaseComparisons
+from tests import fakes
+from tests.judge.dumps import dump
+
+
+def baseline(out: Dump) -> Baseline:
+    return Baseline("fake/double", out.path, "1", MadeOf(""), {"out": out}, ())
+
+
+def compared(case: Case, outcome: Outcome, accepted: Dump | None = None) -> list[Comparison]:
+    return CaseComparisons(case, outcome, baseline(accepted) if accepted else None).by_buffer()["out"]
+
+
+def outcome(*dumps: Dump, **observed: Any) -> Outcome:
+    repeats = {"out": tuple(one.digest for one in dumps[1:])} if len(dumps) > 1 else {}
+    paths = {str(run): one.path for run, one in enumerate(dumps[1:], 2) if one.digest != dumps[0].digest}
+    observations = Observations(repeat_dumps={"out": paths} if paths else {}, **observed)
+    return Outcome("fake/double", "done", dumps=dumps[:1], repeats=repeats, observations=observations)
+
+
+def test_all_that_a_buffer_is_compared_with(tmp_path: Path) -> None:
+    case = fakes.case("double", reference={"out": "/gold.py:f"}, checks={"out": (Check("finite"),)}, repeat=2)
+    actual, accepted = dump(tmp_path / "a", "out.1", [1, 2]), dump(tmp_path / "b", "out.1", [1, 3])
+    comparisons = compared(case, outcome(actual, actual, references={"out": actual}), accepted)
+    assert [(one.against, one.same) for one in comparisons] == [
+        ("baseline", False),
+        ("reference", True),
+        ("check", True),
+        ("repeat", True),
+    ]
+    assert comparisons[0].findings is not None
+    assert comparisons[0].figures.error_maps is not None
+    assert comparisons[3].rule == "2 runs, 1 different results, all the same under the buffer's rule"
+
+
+def test_a_reference_equal_to_the_baseline_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    compare = diagnosis.compare
+
+    def counted(pair: Any, *rest: Any) -> Comparison:
+        calls.append(pair.against)
+        return compare(pair, *rest)
+
+    monkeypatch.setattr(diagnosis, "compare", counted)
+    actual, accepted = dump(tmp_path / "a", "out.1", [1, 2]), dump(tmp_path / "b", "out.1", [1, 3])
+    case = fakes.case("double", reference={"out": "/gold.py:f"})
+    first, second = compared(case, outcome(actual, references={"out": accepted}), accepted)
+    assert (calls, first.against, second.against) == (["baseline"], "baseline", "reference")
+    assert first.first == second.first
+    looser = fakes.case("double", reference={"out": "/gold.py:f"}, reference_rules={"out": Rule(atol=2)})
+    assert [one.same for one in compared(looser, outcome(actual, references={"out": accepted}), accepted)] == [
+        False,
+        True,
+    ]
+    assert calls == ["baseline", "baseline", "reference"]
+
+
+def test_the_unrounded_reference_decides(tmp_path: Path) -> None:
+    case = fakes.case("double", reference={"out": "/gold.py:f"}, compare={"out": Rule(atol=0.01)})
+    actual, rounded = dump(tmp_path / "a", "out.1", [1, 2]), dump(tmp_path / "b", "out.1", [1, 2.25])
+    for value, same in ((2.005, True), (2.25 + 1e-12, False)):
+        wide = dump(tmp_path / str(value), "out.1", [1, value], "float64")
+        observed = outcome(actual, references={"out": rounded}, unrounded_references={"out": wide})
+        (comparison,) = compared(case, observed)
+        assert (comparison.same, comparison.figures.compared_as) == (same, "float64")
+        assert (comparison.figures.error_maps is None) == same
+
+
+def test_a_reference_that_was_not_computed_fails(tmp_path: Path) -> None:
+    case = fakes.case("double", reference={"out": "/gold.py:f"})
+    (comparison,) = compared(case, outcome(dump(tmp_path, "out.1", [1]), reference_errors={"out": "raised KeyError"}))
+    assert (comparison.same, comparison.message) == (False, "raised KeyError")
+
+
+def test_the_first_repeat_that_differs_is_named(tmp_path: Path) -> None:
+    first, other = dump(tmp_path / "1", "out.1", [1, 2]), dump(tmp_path / "3", "out.1", [1, 4])
+    case = fakes.case("double", repeat=3)
+    orders = ("usual", "blocks reversed", "blocks random:1")
+    (comparison,) = compared(case, outcome(first, first, other, orders=orders))
+    assert comparison.message == "run 3 of 3 (blocks random:1) is not the first one: 1 of 2 differ"
+    timing = Timing("clock", 0, (1.0,), 1.0, {}, 3)
+    (comparison,) = compared(case, outcome(first, first, other, timing=timing))
+    assert comparison.message == "the last run of the timing loop is not the first one: 1 of 2 differ"
+    tolerant = fakes.case("double", repeat=3, compare={"out": Rule(atol=2)})
+    (comparison,) = compared(tolerant, outcome(first, first, other))
+    assert (comparison.same, comparison.identical) == (True, False)
+    assert comparison.rule == "3 runs, 2 different results, all the same under the buffer's rule"

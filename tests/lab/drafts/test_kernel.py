@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpuregress.lab.drafts import kernel
+from gpuregress.lab.drafts.compiled import CompiledKernel
+from gpuregress.toolchain.cxx_declarations import Declaration
+
+
+def test_template_parameters_get_their_defaults_or_a_choice() -> None:
+    declared = Declaration("f", ("typename T", "int TILE = 64", "bool B"), (), 1)
+    assert kernel.instantiate(declared) == ({"T": "float", "TILE": "64", "B": "true"}, "f<float, 64, true>")
+
+
+@pytest.mark.parametrize(("dtype", "fill"), [("bool", "choice"), ("uint8", "integers"), ("float64", "normal")])
+def test_the_fill_of_an_input(dtype: str, fill: str) -> None:
+    assert fill in kernel.default_fill(dtype)
+
+
+@pytest.mark.parametrize(
+    "text", ["../a b.cu", "a #1.cu", "a: b.cu", "[a], {b}.cu", "-a.cu", "f<int, 3>", "'\"\\.cu", "12"]
+)
+def test_names_and_paths_are_scalars_of_yaml(text: str) -> None:
+    assert yaml.safe_load(f"x: {kernel.quoted(text)}") == {"x": text}
+    assert yaml.safe_load(f"[{kernel.quoted(text)}]") == [text]
+
+
+def test_a_draft_names_the_folders_of_the_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
+    (tmp_path / "a.cu").write_text("")
+    made = kernel.KernelDraft(Declaration("f", (), (), 1), tmp_path / "a.cu", tmp_path / "c/a.yaml", include=[tmp_path])
+    assert yaml.safe_load("\n".join(made.lines(())))["compile"] == {"include": [".."]}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill"),
+    [
+        ("{a:float32,b:float64}", "{normal: {std: 1.0}}"),
+        ("{a:float32,b:int8}", "{integers: {low: 0, high: 100}}"),
+        ("{a:int32,b:bool}", "{choice: [0, 1]}"),
+    ],
+)
+def test_the_fill_of_records(dtype: str, fill: str) -> None:
+    assert kernel.default_fill(dtype) == fill

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.lab import new
+from gpuregress.lab.drafts import trial
+from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
+from gpuregress.lab.drafts.trial import FoundSize
+from gpuregress.store.project import Project
+
+TEXT = """__global__ void f(float *y, const float *x, int n) { y[threadIdx.x] = x[n * threadIdx.x]; }
+void go(float *y, float *x) { f<<<1, 32>>>(y, x, 100); }
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+
+
+def drafted(project: Project, text: str) -> new.Draft:
+    source = project.root / "a.cu"
+    source.write_text(text)
+    (made,) = new.draft_kernels(project, source)
+    return made
+
+
+def test_a_guessed_size_grows_until_the_kernel_stays_inside(project: Project) -> None:
+    made = drafted(project, TEXT)
+    assert made.guessed_sizes == ("y", "x")
+    found = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    ((size,),) = found.values()
+    assert (size.buffer, size.elements >= 3101) == ("x", True)
+    text = made.path.read_text()
+    assert f"x: {{dtype: float32, shape: [{size.elements}], fill: {{normal: {{std: 1.0}}}}}}" in text
+    assert "# NEEDED: its size, which was found by trial for the parameters above; random numbers" in text
+    assert not project.runs.exists()
+
+
+def test_a_size_of_the_host_code_is_kept(project: Project) -> None:
+    host = "int main() { float *x, *y; cudaMalloc(&x, 128); cudaMalloc(&y, 128); f<<<1, 32>>>(y, x, 100); }\n"
+    made = drafted(project, TEXT.partition("void go")[0] + host)
+    assert made.guessed_sizes == ()
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
+
+
+def test_the_growth_has_a_limit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "_MOST_BYTES", 300)
+    made = drafted(project, TEXT)
+    before = made.path.read_bytes()
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
+    assert made.path.read_bytes() == before
+
+
+def test_a_record_is_enlarged(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    guess = f"# NEEDED: {UNKNOWN_SIZE}; p, a.cu:3"
+    path.write_text(f"buffers:\n  p: {{dtype: {{a: int32, b: float32}}, shape: [n * 2]}}   {guess}\n")
+    assert trial._enlarge(path, "p", 99)
+    assert (
+        "  p: {dtype: {a: int32, b: float32}, shape: [99]}   # NEEDED: its size, which was found by trial"
+        in path.read_text()
+    )
+    assert not trial._enlarge(path, "q", 99)
+
+
+@pytest.mark.parametrize(
+    "statement", ["y[n + i] = 1;", "atomicAdd(&y[n + i], 1.0f);", "((float4 *)y)[n + i] = make_float4(0, 0, 0, 0);"]
+)
+def test_writes_atomic_operations_and_vectors_beyond_a_buffer(project: Project, statement: str) -> None:
+    text = f"__global__ void f(float *y, int n) {{ int i = threadIdx.x; {statement} }}\n"
+    made = drafted(project, f"{text}void go(float *y) {{ f<<<1, 32>>>(y, 100); }}\n")
+    ((found,),) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu").values()
+    assert (found.buffer, found.elements >= 132) == ("y", True)
+
+
+def test_a_fault_elsewhere_enlarges_nothing(project: Project) -> None:
+    text = "__global__ void f(float *y, float *x) { y[0] = 1; x[-1] = 1; }\n"
+    made = drafted(project, f"{text}void go(float *y, float *x) {{ f<<<1, 32>>>(y, x); }}\n")
+    assert made.guessed_sizes == ("y", "x")
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
+
+
+def test_found_sizes_are_compared_by_value() -> None:
+    assert FoundSize("x", 4) == FoundSize("x", 4)

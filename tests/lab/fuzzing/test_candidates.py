@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from gpuregress.foundation.records import Buffer, Case, Fill, Interval
+from gpuregress.lab.fuzzing.candidates import Candidate, Space
+from gpuregress.lab.fuzzing.data import EdgeContents
+from tests import fakes
+
+JOB: dict[str, Any] = {
+    "job": "j",
+    "parameters": {"n": [8, 16], "kind": ["a"]},
+    "buffers": {"x": {"dtype": "float32", "shape": ["n"], "fill": {"uniform": {}}}, "out": {"dtype": "float32"}},
+    "checks": {"out": ["finite", {"range": [0, "n"]}], "x": [{"sum": 3}]},
+    "compare": {"out": {"rtol": 1e-3, "nan": "never"}},
+    "reference": {"out": "r.bin"},
+    "tags": ["quick"],
+}
+NAN = EdgeContents("x", "all NaN", {"value": float("nan")}, "special")
+EQUAL = EdgeContents("x", "all equal", {"value": 0.5}, "ordinary")
+
+
+def case(n: int) -> Case:
+    buffers = {"x": Buffer("x", "float32", (n,), Fill("uniform", Interval(0.0, 1.0), 0))}
+    parameters = {"n": n, "kind": "a"}
+    return fakes.case("double", parameters=parameters, buffers=buffers, reference_files={"out": "/r.bin"})
+
+
+def space(*keep: str) -> Space:
+    return Space(JOB, [case(16), case(8)], keep)
+
+
+def test_edges_take_turns_and_stand_alone() -> None:
+    found = list(space().edges())
+    assert [one.words for one in found[:2]] == ["n=0", "x: NaN among others"]
+    assert all(len(one.parameters) + len(one.contents) == 1 for one in found)
+    assert len({one.key for one in found}) == len(found)
+    assert {one.base for one in found} == {0, 1}
+
+
+def test_what_is_kept_never_changes() -> None:
+    assert all(one.contents for one in space("n").edges())
+    assert all(one.parameters for one in space("x").edges())
+    assert space("x").unchanged == ("x",)
+    named = Space({**JOB, "fuzz": {"keep": ["x"]}}, [case(16), case(8)])
+    assert all(one.parameters for one in named.edges()), "the job names it"
+
+
+def test_mutations_repeat_with_their_seed() -> None:
+    def some() -> list[str]:
+        chance = random.Random(3)
+        return [space().mutated(Candidate(0), chance).words for _ in range(20)]
+
+    assert some() == some()
+    assert len(set(some())) > 10
+
+
+def test_the_job_of_a_candidate() -> None:
+    own = space().job(Candidate(1))
+    assert own == {**{key: value for key, value in JOB.items() if key != "tags"}, "job": "fake-fuzz"} | {
+        "parameters": {"n": [16], "kind": ["a"]}
+    }
+    other = space().job(Candidate(0).with_parameter("n", 0))
+    assert other["parameters"]["n"] == [0]
+    assert "reference" not in other, "a file holds the reference of the job's own case"
+    assert other["checks"] == JOB["checks"]
+
+
+def test_checks_of_other_data() -> None:
+    ordinary = space().job(Candidate(0).with_contents(EQUAL))
+    assert ordinary["checks"] == {"out": ["finite"]}
+    assert ordinary["compare"] == JOB["compare"]
+    special = space().job(Candidate(0).with_contents(NAN))
+    assert "checks" not in special
+    assert special["compare"] == {"out": {"rtol": 1e-3}}
+    assert special["buffers"]["x"]["fill"] == NAN.fill
+    assert JOB["buffers"]["x"]["fill"] == {"uniform": {}}
+
+
+def test_the_schedules_are_part_of_the_job() -> None:
+    assert Space(JOB, [case(8)], schedules=3).job(Candidate(0))["schedules"] == 3
+    assert "schedules" not in JOB
+
+
+def test_words_grade_and_size() -> None:
+    both = Candidate(0).with_contents(EQUAL).with_contents(NAN).with_parameter("n", 17)
+    assert (both.words, both.grade) == ("n=17; x: all NaN", "special")
+    assert space().is_larger(both)
+    assert not space().is_larger(Candidate(0).with_parameter("n", 3))

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from gpuregress.foundation.errors import HarnessError
+from gpuregress.foundation.records import Program
+from gpuregress.store.baselines import machine_code
+from gpuregress.toolchain.machine_code import cubin, link
+from tests.toolchain.sample import PTX
+
+CODE = """// Compiled by nobody
+.version 8.0
+.target sm_90
+.address_size 64
+	.file	1 "/home/a/k.cu"
+.visible .entry k() {
+	.loc	1 {line} 3
+	mov.u32 %r1, {value}; // tail
+	ret;
+}
+	.section	.debug_str
+	{
+	.b8 {line}
+	}
+"""
+
+
+def _digest(folder: Path, name: str, line: int = 1, value: int = 1) -> str:
+    path = folder / name
+    path.write_text(CODE.replace("{line}", str(line)).replace("{value}", str(value)))
+    return machine_code.digest(str(path))
+
+
+def test_lines_and_debug_sections_change_nothing_and_code_does(tmp_path: Path) -> None:
+    first = _digest(tmp_path, "a.ptx")
+    assert first
+    assert _digest(tmp_path, "b.ptx", line=99) == first
+    assert _digest(tmp_path, "c.ptx", value=2) != first
+
+
+def test_a_cubin_is_its_code_and_its_constants(tmp_path: Path) -> None:
+    linked = link.link(PTX, "sm_90", "k.ptx").cubin
+    assert any(name == ".text.k" and code for name, code in cubin.code_sections(linked))
+    for name, data in (("a.cubin", linked), ("b.cubin", linked), ("c.cubin", linked[:90])):
+        (tmp_path / name).write_bytes(data)
+    first, second, broken = (machine_code.digest(str(tmp_path / f"{name}.cubin")) for name in "abc")
+    assert first == second != ""
+    assert broken == ""
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere/k.ptx"])
+def test_what_cannot_be_read_has_no_digest(path: str) -> None:
+    assert machine_code.digest(path) == ""
+
+
+def test_the_cubin_that_a_worker_assembled_counts_where_the_program_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program("key", "k.ptx", "", {}, {}, "nvrtc", (), "sm_90")
+
+    def built(one: Program) -> Program:
+        return dataclasses.replace(one, cubin="k.cubin")
+
+    monkeypatch.setattr(machine_code, "build_cubin", built)
+    assert machine_code.cubin_of(program) == "k.cubin"
+
+    def refused(_: Program) -> Program:
+        raise HarnessError("no assembler")
+
+    monkeypatch.setattr(machine_code, "build_cubin", refused)
+    assert machine_code.cubin_of(program) == "", "not known, which is no other code"

@@ -1,0 +1,18 @@
+"""Subroutines of a module: each is built once."""
+
+from __future__ import annotations
+
+import pytest
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.checks.subroutines import subroutine
+
+
+@pytest.mark.parametrize("may_be_inlined", [True, False])
+def test_a_subroutine_is_declared_once(*, may_be_inlined: bool) -> None:
+    module = ir.Module()
+    one, is_new = subroutine(module, "check", ir.VoidType(), (ir.IntType(64),), may_be_inlined=may_be_inlined)
+    assert is_new
+    assert subroutine(module, "check", ir.VoidType(), (ir.IntType(64),), may_be_inlined=may_be_inlined) == (one, False)
+    assert one.linkage == "internal"
+    assert ("noinline" in str(one)) != may_be_inlined

@@ -1,0 +1,130 @@
+"""The note on values that lanes exchanged with no wait between: only where one did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.virtual_gpu.running import Running
+
+SOURCE = """extern "C" __global__ void through_shared(volatile int* y)
+{
+    __shared__ volatile int box[64];
+    box[threadIdx.x] = y[threadIdx.x];
+    y[threadIdx.x] = box[threadIdx.x ^ 1];
+}
+extern "C" __global__ void through_global(volatile int* y)
+{
+    y[threadIdx.x] += 1;
+    y[threadIdx.x + 64] = y[threadIdx.x ^ 2];
+}
+extern "C" __global__ void by_data(volatile int* y)
+{
+    __shared__ volatile int box[64];
+    box[threadIdx.x] = 5;
+    y[threadIdx.x + 64] = box[y[threadIdx.x]];
+}
+extern "C" __global__ void with_a_wait(volatile int* y)
+{
+    __shared__ volatile int box[64];
+    box[threadIdx.x] = y[threadIdx.x];
+    __syncwarp();
+    y[threadIdx.x] = box[threadIdx.x ^ 1];
+}
+extern "C" __global__ void of_another_warp(volatile int* y)
+{
+    __shared__ volatile int box[64];
+    box[threadIdx.x] = y[threadIdx.x];
+    y[threadIdx.x + 64] = box[threadIdx.x ^ y[0]];
+}
+extern "C" __global__ void inserted(int* y)
+{
+    unsigned slot = threadIdx.x / 2;
+    while (atomicCAS(&y[slot], 0, (int)threadIdx.x + 1) != 0) slot = (slot + 1) % 128;
+}
+extern "C" __global__ void atomic_then_plain(int* y)
+{
+    atomicAdd(&y[threadIdx.x], 1);
+    y[threadIdx.x + 64] = y[threadIdx.x ^ 1];
+}
+__device__ int lock;
+extern "C" __global__ void behind_a_lock(volatile int* y)
+{
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(&lock, 0, 1) == 0) {
+            __threadfence();
+            y[0] = y[0] + 1;
+            __threadfence();
+            atomicExch(&lock, 0);
+            done = true;
+        }
+    }
+}
+extern "C" __global__ void lock_and_exchange(volatile int* y)
+{
+    __shared__ volatile int box[64];
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(&lock, 0, 1) == 0) {
+            __threadfence();
+            y[0] = y[0] + 1;
+            __threadfence();
+            atomicExch(&lock, 0);
+            done = true;
+        }
+    }
+    box[threadIdx.x] = y[threadIdx.x];
+    y[threadIdx.x] = box[threadIdx.x ^ 1];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    return Running(tmp_path_factory.mktemp("exchanges"), SOURCE)
+
+
+def _note(program: Running, kernel: str, data: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+    y = program.put("y", np.concatenate([data, np.zeros(64)]).astype(np.int32))
+    return program.launch(kernel, 2, 64, y).exchange
+
+
+@pytest.mark.parametrize(
+    ("kernel", "variable", "lines"),
+    [
+        ("through_shared", "shared box", (4, 5)),
+        ("through_global", "global y", (9, 10)),
+        ("by_data", "shared box", (15, 16)),
+        ("atomic_then_plain", "global y", (38, 39)),
+        ("lock_and_exchange", "shared box", (68, 69)),
+    ],
+)
+def test_an_exchange_is_told_with_lines_and_variable(
+    program: Running, kernel: str, variable: str, lines: tuple[int, int]
+) -> None:
+    note = _note(program, kernel, (np.arange(64) + 1) % 64)
+    assert note.startswith(
+        f"at least lanes of a warp exchange values through {variable} without __syncwarp "
+        f"(k.cu:{lines[0]} → k.cu:{lines[1]}); "
+    )
+    assert "--check races tells whether other warps are concerned: __syncthreads() " in note
+
+
+def test_no_note_where_each_lane_reads_its_own(program: Running) -> None:
+    assert not _note(program, "by_data", np.arange(64))
+
+
+def test_no_note_where_lanes_wait(program: Running) -> None:
+    assert not _note(program, "with_a_wait", np.arange(64))
+
+
+def test_no_note_for_another_warp(program: Running) -> None:
+    assert not _note(program, "of_another_warp", np.full(64, 32))
+    assert _note(program, "of_another_warp", np.full(64, 1))
+
+
+@pytest.mark.parametrize("kernel", ["inserted", "behind_a_lock"])
+def test_no_note_where_the_order_of_the_lanes_does_not_matter(program: Running, kernel: str) -> None:
+    """Both accesses are atomic, as at insertions into a hash table, or a lock orders them."""
+    assert not _note(program, kernel, np.zeros(64, np.int64))
