@@ -10,9 +10,8 @@ from pathlib import Path
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import FunctionArgument, Source, TypeLayout
-from gpuregress.lab.host_programs import layouts
 from gpuregress.session.compilation import sources
-from gpuregress.toolchain import cxx_declarations, programs
+from gpuregress.toolchain import cxx_declarations, layouts, programs
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions import harness, overloads
 from gpuregress.toolchain.functions.declarations import CxxFunction, template_name

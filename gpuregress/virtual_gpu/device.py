@@ -18,7 +18,7 @@ import numpy as np
 from gpuregress.foundation.errors import DeviceError, LaunchStopped
 from gpuregress.foundation.records.cases.launches import Dim3, LaunchShape
 from gpuregress.foundation.records.programs import DeviceInfo, Program
-from gpuregress.gpu import base, occupancy, schedules, slow_programs
+from gpuregress.gpu import base, occupancy, schedules
 from gpuregress.gpu.accuracy import Place
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.base import LaunchReport
@@ -28,6 +28,7 @@ from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.tensor_map_sizes import check_size
 from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.gpu.textures import TextureDescription
+from gpuregress.virtual_gpu import slow_programs
 from gpuregress.virtual_gpu.instruments.coverage_counts import CoverageCounts
 from gpuregress.virtual_gpu.instruments.dynamic_checks import DynamicChecks
 from gpuregress.virtual_gpu.instruments.exact_costs import ExactCosts

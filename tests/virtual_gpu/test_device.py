@@ -12,9 +12,8 @@ import pytest
 
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import LaunchShape, Program, Texture
-from gpuregress.gpu import slow_programs
 from gpuregress.gpu.textures import TextureDescription
-from gpuregress.virtual_gpu import device
+from gpuregress.virtual_gpu import device, slow_programs
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.parallel import partition
 from gpuregress.virtual_gpu.runtime import syscalls

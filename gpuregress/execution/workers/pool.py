@@ -24,7 +24,7 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, DeviceInfo, Outcome, Task, from_json
-from gpuregress.gpu import slow_programs
+from gpuregress.virtual_gpu import slow_programs
 
 _FAILED_STARTS = 2
 _CHECKED = ("out-of-bounds", "misaligned", "assert", "trap", "status")

@@ -129,3 +129,15 @@ def values(ordered: Array, scalar: Scalar) -> Array:
     low = np.array((1 << (width - 1)) - 1, ordered.dtype)
     signed = ordered ^ ((ordered >> np.array(width - 1, ordered.dtype)) & low)
     return np.asarray(signed).view(scalar.storage)
+
+
+def spacing(values: npt.NDArray[np.float64], scalar: Scalar) -> npt.NDArray[np.float64]:
+    """Calculate ulp(x) of finite numbers, the distance of two neighbours at x.
+
+    Args:
+        values: x, float64.
+        scalar: the floating-point type whose neighbours are meant.
+    """
+    _, exponents = np.frexp(values)
+    units = np.ldexp(1.0, exponents - scalar.digits)
+    return np.asarray(np.maximum(np.where(values == 0, 0.0, units), scalar.smallest))

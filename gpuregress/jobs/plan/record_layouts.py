@@ -11,7 +11,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, Argument, MemberLayout, TypeLayout
-from gpuregress.lab.host_programs import layouts
+from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
 _POINTER = 8

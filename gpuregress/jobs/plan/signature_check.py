@@ -27,13 +27,13 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.jobs.plan import record_layouts
 from gpuregress.jobs.plan.compiled import launches as compiled_launches
-from gpuregress.lab.host_programs import layouts
 from gpuregress.store.project import default_memory
 from gpuregress.toolchain import (
     cxx_aliases,
     cxx_declarations,
     cxx_types,
     include_scanner,
+    layouts,
     programs,
     ptx_declarations,
 )

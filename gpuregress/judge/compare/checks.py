@@ -22,7 +22,6 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import conversion, float_environment, ordinals, row_hash
 from gpuregress.foundation.numeric.decimals import word
-from gpuregress.foundation.numeric.difference_statistics import FIRST
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import (
     Check,
@@ -37,6 +36,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.judge.compare import comparators, user_functions
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
+from gpuregress.judge.compare.metrics.difference_statistics import FIRST
 
 _MOST_ROWS = 8
 """Rows, and values of a row, that a message shows."""

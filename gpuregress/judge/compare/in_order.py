@@ -8,17 +8,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from gpuregress.foundation.numeric import float_environment, ordinals, row_hash
-from gpuregress.foundation.numeric.difference_statistics import (
+from gpuregress.foundation.numeric.ordinals import Array, Mask
+from gpuregress.foundation.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
+from gpuregress.judge.compare.comparison_request import ComparisonRequest
+from gpuregress.judge.compare.metrics import error_norms, tolerance_use
+from gpuregress.judge.compare.metrics.difference_statistics import (
     DifferenceStatistics,
     Indices,
     outlier_counts,
     outlier_problems,
     ranking_measure,
 )
-from gpuregress.foundation.numeric.ordinals import Array, Mask
-from gpuregress.foundation.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
-from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.rules import description, elementwise
 from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.unordered import multiset

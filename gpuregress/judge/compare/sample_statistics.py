@@ -27,7 +27,6 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Part
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import ordinals, row_hash
-from gpuregress.foundation.numeric.difference_statistics import finite
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import (
     Comparison,
@@ -39,6 +38,7 @@ from gpuregress.foundation.records import (
     StatisticLimits,
 )
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
+from gpuregress.judge.compare.metrics.difference_statistics import finite
 from gpuregress.judge.compare.rules import description
 from gpuregress.judge.compare.rules.elementwise import Floats
 

@@ -13,8 +13,7 @@ from gpuregress.foundation.records import MemberLayout, TypeLayout
 from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.compiled import Slot, compiled
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
-from gpuregress.lab.host_programs import layouts
-from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain import cxx_declarations, layouts
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")

@@ -21,10 +21,11 @@ from gpuregress.lab.drafts.compiled import Slot
 from gpuregress.lab.drafts.fills import DraftedFill
 from gpuregress.lab.drafts.kernel import KernelDraft, default_fill, quoted, shown
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
-from gpuregress.lab.host_programs import layouts, library, objects, scalars
+from gpuregress.lab.host_programs import library, objects, scalars
 from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
+from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_declarations import Declaration
 
 _ELEMENTS = 1024

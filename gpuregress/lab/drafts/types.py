@@ -11,12 +11,12 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Source, TypeLayout
-from gpuregress.lab.host_programs import layouts, structures
-from gpuregress.lab.host_programs.layouts import DataMember
+from gpuregress.lab.host_programs import structures
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.session.compilation import sources
-from gpuregress.toolchain import programs
+from gpuregress.toolchain import layouts, programs
 from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.layouts import DataMember
 
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, ]+>)?")

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from tree_sitter import Node
 
 from gpuregress.foundation.frozen import dataclass
-from gpuregress.lab.host_programs.layouts import DataMember
 from gpuregress.toolchain.host_code import declarations, grammar
+from gpuregress.toolchain.layouts import DataMember
 
 _CLASSES = ("struct_specifier", "class_specifier")
 _MOST_MEMBERS = 256

@@ -12,11 +12,11 @@ from gpuregress import toolchain
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import SM_90, Case, Program, Source
-from gpuregress.gpu import slow_programs
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.lab.mutation.ptx.text import code_of
 from gpuregress.session.compilation.builder import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc
+from gpuregress.virtual_gpu import slow_programs
 
 _ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULTILINE)
 """An `#include` of a header by its absolute name."""

@@ -10,7 +10,6 @@ from gpuregress import toolchain
 from gpuregress.foundation.errors import Interrupted, UsageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
-from gpuregress.gpu import slow_programs
 from gpuregress.jobs import plan
 from gpuregress.lab.mutation import device_code
 from gpuregress.lab.mutation.cuda import source as cuda_source
@@ -22,6 +21,7 @@ from gpuregress.session.events import Listener
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store.project import Project
 from gpuregress.toolchain.include_scanner import SUFFIXES
+from gpuregress.virtual_gpu import slow_programs
 
 _MOST_NAMED = 3
 

@@ -19,8 +19,8 @@ from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Outcome, ReferenceKernel
-from gpuregress.gpu import slow_programs
 from gpuregress.store import launch_log
+from gpuregress.virtual_gpu import slow_programs
 from tests import fakes
 from tests.execution.workers.fake_pools import FAKE, outcomes, pool, tasks
 from tests.waiting import is_running, wait_until

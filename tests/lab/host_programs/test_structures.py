@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from gpuregress.lab.host_programs import structures
-from gpuregress.lab.host_programs.layouts import DataMember
 from gpuregress.toolchain.host_code import grammar
+from gpuregress.toolchain.layouts import DataMember
 
 TEXT = """
 namespace a { struct P { float x, y; int f(int); static int s; P() {} }; }

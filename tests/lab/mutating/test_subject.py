@@ -10,7 +10,6 @@ import pytest
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import BufferVerdict, Status
-from gpuregress.gpu import slow_programs
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
 from gpuregress.lab.mutating import subject as subjects
@@ -19,6 +18,7 @@ from gpuregress.session.events import ignore
 from gpuregress.session.run_request import Machinery
 from gpuregress.store import project
 from gpuregress.store.project import Project
+from gpuregress.virtual_gpu import slow_programs
 from tests import fakes
 from tests.workshop import Workshop, accepted, change
 

@@ -26,7 +26,6 @@ from gpuregress.foundation.records import (
     Task,
     Verdict,
 )
-from gpuregress.gpu import slow_programs
 from gpuregress.judge import agreement, verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.agreement import GroupMember
@@ -38,6 +37,7 @@ from gpuregress.lab.mutating.subject import Subject
 from gpuregress.lab.mutating.trials import MutantTrials, TrialResult
 from gpuregress.session.compilation.builder import CasePrograms, source_key
 from gpuregress.store.project import Project
+from gpuregress.virtual_gpu import slow_programs
 from tests import fakes
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Part, Scalar
 from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.numeric.ulp_errors import spacing
+from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import BufferAccuracy
 from gpuregress.gpu.accuracy import InaccurateElement
 from gpuregress.gpu.base import Bytes, Shadow

@@ -32,7 +32,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation import errors
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
 from gpuregress.foundation.records import from_json
-from gpuregress.gpu import slow_programs
+from gpuregress.virtual_gpu import slow_programs
 
 Bytes = npt.NDArray[np.uint8]
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.direct.child")

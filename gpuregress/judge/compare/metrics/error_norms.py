@@ -16,8 +16,8 @@ import numpy as np
 
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import ordinals
-from gpuregress.foundation.numeric.difference_statistics import ErrorSums, finite
 from gpuregress.foundation.numeric.ordinals import Array
+from gpuregress.judge.compare.metrics.difference_statistics import ErrorSums, finite
 from gpuregress.judge.compare.rules import elementwise
 
 METRICS = ("max", "mean", "rms", "l2")

@@ -20,15 +20,6 @@ from gpuregress.foundation.dtypes import Part, Scalar
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.decimals import word
-from gpuregress.foundation.numeric.difference_statistics import (
-    FIRST,
-    DifferingPart,
-    ErrorSums,
-    differing_part,
-    elements,
-    outlier_counts,
-    outlier_problems,
-)
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import (
     AnyOrderFigures,
@@ -41,6 +32,15 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
+from gpuregress.judge.compare.metrics.difference_statistics import (
+    FIRST,
+    DifferingPart,
+    ErrorSums,
+    differing_part,
+    elements,
+    outlier_counts,
+    outlier_problems,
+)
 from gpuregress.judge.compare.rules import description, elementwise
 from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.rules.interval import interval

@@ -13,17 +13,17 @@ import numpy as np
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.decimals import word
-from gpuregress.foundation.numeric.difference_statistics import (
+from gpuregress.foundation.numeric.ordinals import Array
+from gpuregress.foundation.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
+from gpuregress.judge.compare.comparison_request import ComparisonRequest
+from gpuregress.judge.compare.metrics import error_norms, tolerance_use
+from gpuregress.judge.compare.metrics.difference_statistics import (
     FIRST,
     DifferenceStatistics,
     outlier_counts,
     outlier_problems,
     ranking_measure,
 )
-from gpuregress.foundation.numeric.ordinals import Array
-from gpuregress.foundation.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
-from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.rules import description, elementwise
 from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.unordered import bipartite_matching

@@ -15,7 +15,7 @@ from gpuregress.execution.workers.direct import process
 from gpuregress.execution.workers.direct.process import LaunchProcess
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
-from gpuregress.gpu import slow_programs
+from gpuregress.virtual_gpu import slow_programs
 from tests import preloaded
 from tests.execution.workers.direct.test_child import CALL
 

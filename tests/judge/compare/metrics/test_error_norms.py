@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.numeric.difference_statistics import ErrorSums
 from gpuregress.judge.compare.metrics import error_norms
+from gpuregress.judge.compare.metrics.difference_statistics import ErrorSums
 from gpuregress.judge.compare.metrics.error_norms import ExpectedNorms
 
 FLOAT = dtypes.parse("float64")

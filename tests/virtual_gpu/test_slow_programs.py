@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.gpu import slow_programs
+from gpuregress.virtual_gpu import slow_programs
 from tests import fakes
 
 

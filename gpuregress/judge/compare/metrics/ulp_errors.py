@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Scalar
-from gpuregress.foundation.numeric.difference_statistics import ErrorSums
-from gpuregress.foundation.numeric.ordinals import Array
+from gpuregress.foundation.numeric.ordinals import Array, spacing
 from gpuregress.foundation.records import Accuracy
+from gpuregress.judge.compare.metrics.difference_statistics import ErrorSums
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,15 +73,3 @@ class UlpErrors:
         """The errors of all rows."""
         rms = self.sums.norm / math.sqrt(self.count) if self.count else 0.0
         return Accuracy(float(self.sums.largest), float(rms), self.misplaced)
-
-
-def spacing(values: Floats, scalar: Scalar) -> Floats:
-    """Calculate ulp(x) of finite numbers.
-
-    Args:
-        values: x, float64.
-        scalar: the floating-point type whose neighbours are meant.
-    """
-    _, exponents = np.frexp(values)
-    units = np.ldexp(1.0, exponents - scalar.digits)
-    return np.asarray(np.maximum(np.where(values == 0, 0.0, units), scalar.smallest))

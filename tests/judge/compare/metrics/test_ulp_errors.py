@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.numeric.ulp_errors import UlpErrors, spacing
+from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import Accuracy
+from gpuregress.judge.compare.metrics.ulp_errors import UlpErrors
 from tests.judge.compare.rooms import array
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import MemberLayout, TypeLayout
-from gpuregress.lab.host_programs import layouts
-from gpuregress.lab.host_programs.layouts import DataMember
+from gpuregress.toolchain import layouts
+from gpuregress.toolchain.layouts import DataMember
 
 
 def test_the_question_has_a_row_for_each_type_and_member() -> None:
