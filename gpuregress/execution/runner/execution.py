@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.execution.runner import feasibility, timing
+from gpuregress.execution.runner.axes.references import ReferenceDumps
 from gpuregress.execution.runner.buffer_reader import BufferReader, changes
-from gpuregress.execution.runner.checks.findings import fault_of
 from gpuregress.execution.runner.dumps import DumpFolder, digest_of
+from gpuregress.execution.runner.findings import fault_of
+from gpuregress.execution.runner.launch_reports import LaunchReports
 from gpuregress.execution.runner.launcher import Launcher, LoadedSource, thread_count
-from gpuregress.execution.runner.launches.launch_reports import LaunchReports
-from gpuregress.execution.runner.launches.recorder import LaunchRecorder
 from gpuregress.execution.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, survey
-from gpuregress.execution.runner.references import ReferenceDumps
+from gpuregress.execution.runner.recorder import LaunchRecorder
 from gpuregress.execution.runner.status_check import check_status
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import INFEASIBLE, GpuregressError, KernelFault, public_name
@@ -47,8 +47,8 @@ from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.launch_log import LaunchLog
 
 if TYPE_CHECKING:
-    from gpuregress.execution.runner.accuracy.line_errors import AccuracyRuns
-    from gpuregress.execution.runner.launches.schedule_runs import ScheduleRuns
+    from gpuregress.execution.runner.accuracy import AccuracyRuns
+    from gpuregress.execution.runner.axes.schedules import ScheduleRuns
 
 Array = npt.NDArray[np.generic]
 
@@ -262,7 +262,7 @@ class _CaseRun:
 
     def _run_accuracy(self, filled: Mapping[str, Array]) -> None:
         """Run the case beside higher precision, then again for the source lines at which errors arise."""
-        from gpuregress.execution.runner.accuracy.line_errors import AccuracyRuns  # noqa: PLC0415 - few runs ask for it
+        from gpuregress.execution.runner.accuracy import AccuracyRuns  # noqa: PLC0415 - few runs ask for it
 
         runs = self.accuracy = AccuracyRuns(self.device, self.case)
 
@@ -403,14 +403,14 @@ class _CaseRun:
 
     @property
     def _schedule_runs(self) -> ScheduleRuns:
-        from gpuregress.execution.runner.launches.schedule_runs import ScheduleRuns  # noqa: PLC0415 - few cases have any
+        from gpuregress.execution.runner.axes.schedules import ScheduleRuns  # noqa: PLC0415 - few cases have any
 
         if self.under_schedules is None:
             self.under_schedules = ScheduleRuns(self.launcher, self.poison)
         return self.under_schedules
 
     def _run_schedules(self, filled: Mapping[str, Array]) -> None:
-        from gpuregress.execution.runner.launches.schedule_runs import ComparedSchedules  # noqa: PLC0415 - few cases have any
+        from gpuregress.execution.runner.axes.schedules import ComparedSchedules  # noqa: PLC0415 - few cases have any
 
         runs, is_adversarial = self._schedule_runs, schedules.ADVERSARIAL in self.case.settings.schedules
         elapsed_ms = sum(one.elapsed_ms for one in self.reports.times[: len(self.case.launches)])
@@ -425,7 +425,7 @@ class _CaseRun:
     def _run_seeds(self, filled: Mapping[str, Array]) -> None:
         if not self.case.seeds or self.observed.sticky:
             return
-        from gpuregress.execution.runner.seeds import SeedRuns  # noqa: PLC0415 - few cases have any
+        from gpuregress.execution.runner.axes.seeds import SeedRuns  # noqa: PLC0415 - few cases have any
 
         seeds = SeedRuns(self.launcher, self.dumps, self._fill)
         try:
@@ -436,7 +436,7 @@ class _CaseRun:
     def _run_variants(self, filled: Mapping[str, Array]) -> None:
         if self.case.variants is None:
             return
-        from gpuregress.execution.runner.variants import VariantRuns  # noqa: PLC0415 - few cases have any
+        from gpuregress.execution.runner.axes.variants import VariantRuns  # noqa: PLC0415 - few cases have any
 
         variants = VariantRuns(self.launcher, self.dumps, self.dumped, sticky=self.observed.sticky)
         try:
@@ -458,7 +458,7 @@ class _CaseRun:
             )
 
     def _run_twins(self, filled: Mapping[str, Array]) -> None:
-        from gpuregress.execution.runner.twins.twin_runs import Twins  # noqa: PLC0415 - few cases have twins
+        from gpuregress.execution.runner.axes.twins import Twins  # noqa: PLC0415 - few cases have twins
 
         twins = Twins(self.launcher, self.dumps, tuple(self.dumped))
         twins.run(filled)

@@ -7,10 +7,10 @@ from typing import cast
 
 import numpy as np
 
-from gpuregress.execution.runner.accuracy import line_errors
-from gpuregress.execution.runner.accuracy.element_errors import FloatParts, float_parts, measure
-from gpuregress.execution.runner.accuracy.line_errors import Line, _Lines, _split
+from gpuregress.execution.runner import accuracy as line_errors
+from gpuregress.execution.runner.accuracy import Line, _Lines, _split
 from gpuregress.execution.runner.buffer_reader import BufferReader
+from gpuregress.execution.runner.element_errors import FloatParts, float_parts, measure
 from gpuregress.foundation import dtypes
 from gpuregress.gpu.accuracy import LineError, Place
 from gpuregress.gpu.base import Device, Shadow

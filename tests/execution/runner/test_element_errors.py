@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpuregress.execution.runner.accuracy import element_errors
-from gpuregress.execution.runner.accuracy.element_errors import Errors, FloatParts, float_parts, measure, summarize
+from gpuregress.execution.runner import element_errors
+from gpuregress.execution.runner.element_errors import Errors, FloatParts, float_parts, measure, summarize
 from gpuregress.foundation import dtypes
 from gpuregress.gpu.base import Shadow
 

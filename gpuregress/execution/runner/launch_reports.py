@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpuregress.execution.runner.checks.findings import has_chief_of, with_launch
+from gpuregress.execution.runner.findings import has_chief_of, with_launch
 from gpuregress.execution.runner.launcher import Launcher, LoadedSource
 from gpuregress.foundation.records import Launch, LaunchTime, Observations
 from gpuregress.gpu.base import LaunchReport
@@ -103,7 +103,7 @@ class LaunchReports:
         """Add coverage and costs."""
         if report.coverage is None and report.costs is None:
             return observed
-        from gpuregress.execution.runner.launches import source_counts  # noqa: PLC0415 - few runs ask for it
+        from gpuregress.execution.runner import source_counts  # noqa: PLC0415 - few runs ask for it
 
         label, source = self._labels[launch.source, launch.kernel], self._case.sources[launch.source]
         return source_counts.added(observed, report, label, source, self._case.settings.instruments)

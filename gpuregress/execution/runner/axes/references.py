@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.execution.runner import python_reference, shared_references, watched_case
+from gpuregress.execution.runner import python_reference, watched_case
+from gpuregress.execution.runner.axes import shared_references
+from gpuregress.execution.runner.axes.shared_references import SharedReferences, SharedResult
 from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.dumps import DumpFolder
 from gpuregress.execution.runner.launcher import Launcher, load_source, thread_count
-from gpuregress.execution.runner.shared_references import SharedReferences, SharedResult
 from gpuregress.foundation import dtypes, usermodules
 from gpuregress.foundation.errors import GpuregressError, InfeasibleSource, KernelFault, LaunchRefused
 from gpuregress.foundation.numeric import conversion

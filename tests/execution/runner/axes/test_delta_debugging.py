@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.execution.runner.launches.delta_debugging import smallest
+from gpuregress.execution.runner.axes.delta_debugging import smallest
 
 
 @given(st.integers(1, 60), st.sets(st.integers(0, 59), min_size=1, max_size=4))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gpuregress.execution.runner import shared_references
-from gpuregress.execution.runner.shared_references import SharedReferences, SharedResult
+from gpuregress.execution.runner.axes import shared_references
+from gpuregress.execution.runner.axes.shared_references import SharedReferences, SharedResult
 from gpuregress.foundation import usermodules
 from gpuregress.foundation.records import Buffer, Case, Dump, Fill, NoOptions
 from tests import fakes

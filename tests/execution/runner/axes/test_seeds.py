@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.execution.runner.axes.seeds import SeedRuns
 from gpuregress.execution.runner.dumps import DumpFolder
 from gpuregress.execution.runner.launcher import Launcher
-from gpuregress.execution.runner.seeds import SeedRuns
 from gpuregress.foundation.records import Buffer, Fill, Interval, Seeded
 from gpuregress.jobs import inputs
 from gpuregress.store import launch_log

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import toolchain
+from gpuregress.execution.runner.axes import twin_causes
+from gpuregress.execution.runner.axes.host_twin import HostFailed, HostTwin
+from gpuregress.execution.runner.axes.twin_causes import CauseTrial
 from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.dumps import DumpFolder
 from gpuregress.execution.runner.launcher import Launcher, thread_count
-from gpuregress.execution.runner.twins import causes as twin_causes
-from gpuregress.execution.runner.twins.causes import CauseTrial
-from gpuregress.execution.runner.twins.host_twin import HostFailed, HostTwin
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, HarnessError, KernelFault
 from gpuregress.foundation.records import Case, Dump, Program, TwinCause, TwinResult

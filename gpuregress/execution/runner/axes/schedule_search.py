@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gpuregress.execution.runner.launches.delta_debugging import smallest
+from gpuregress.execution.runner.axes.delta_debugging import smallest
 from gpuregress.foundation.records import SM_90, Case, Conflict
 from gpuregress.gpu import schedules
 from gpuregress.gpu.schedule_names import NamedSchedule

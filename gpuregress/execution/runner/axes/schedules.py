@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.execution.runner.axes.schedule_search import ScheduleSearch, Smallest, adversary
 from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.dumps import DumpFolder, digest_of
 from gpuregress.execution.runner.launcher import WATCHING, Launcher, thread_count
-from gpuregress.execution.runner.launches.schedule_search import ScheduleSearch, Smallest, adversary
 from gpuregress.execution.runner.status_check import check_status
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import Conflict, ConflictSurvey, Dump, Instruments, Rule, ScheduleRun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.execution.runner.launches.source_counts import located, path_of
+from gpuregress.execution.runner.source_counts import located, path_of
 from gpuregress.foundation.records import Coverage, FileCoverage, Source
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuregress.execution.runner.twins import causes as twin_causes
-from gpuregress.execution.runner.twins.causes import CauseTrial
+from gpuregress.execution.runner.axes import twin_causes
+from gpuregress.execution.runner.axes.twin_causes import CauseTrial
 from gpuregress.foundation import dtypes
 
 FLOAT = {"y": dtypes.parse("float32")}

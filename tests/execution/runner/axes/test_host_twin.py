@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.execution.runner.twins.host_twin import HostFailed, HostTwin
+from gpuregress.execution.runner.axes.host_twin import HostFailed, HostTwin
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.records import Buffer, Case, FunctionArgument, FunctionCall, Limits, Source
 from gpuregress.toolchain.functions import declarations, host, overloads

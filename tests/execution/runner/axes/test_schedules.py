@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from gpuregress.execution.runner.launches.schedule_runs import ComparedSchedules, ScheduleRuns
+from gpuregress.execution.runner.axes.schedules import ComparedSchedules, ScheduleRuns
 from gpuregress.foundation.records import CaseSettings
 from gpuregress.gpu import schedules
 from tests import fakes

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.execution.runner.launch_reports import LaunchReports
 from gpuregress.execution.runner.launcher import Launcher
-from gpuregress.execution.runner.launches.launch_reports import LaunchReports
 from gpuregress.foundation.records import CaseSettings as Settings
 from gpuregress.foundation.records import CheckFinding, Costs, Coverage, FileCoverage, Instruments, Observations
 from gpuregress.gpu.base import LaunchReport

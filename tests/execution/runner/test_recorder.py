@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.execution.runner import recorder
 from gpuregress.execution.runner.dumps import DumpFolder
-from gpuregress.execution.runner.launches import recorder
-from gpuregress.execution.runner.launches.recorder import LaunchRecorder
+from gpuregress.execution.runner.recorder import LaunchRecorder
 from gpuregress.foundation.records import Case, CaseSettings, Entry, LaunchDigests, Parameter
 from tests import fakes
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.execution.runner.accuracy import element_errors
-from gpuregress.execution.runner.accuracy.element_errors import Errors, FloatParts
+from gpuregress.execution.runner import element_errors
 from gpuregress.execution.runner.buffer_reader import BufferReader
-from gpuregress.execution.runner.launches.source_counts import path_of
+from gpuregress.execution.runner.element_errors import Errors, FloatParts
+from gpuregress.execution.runner.source_counts import path_of
 from gpuregress.foundation.records import Case, ResultAccuracy
 from gpuregress.gpu.accuracy import Cancellation, LineError, Place, Restart, RoundingSite
 from gpuregress.gpu.base import Device, LaunchReport, Shadow

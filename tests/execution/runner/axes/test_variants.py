@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.execution.runner.axes.variants import VariantRuns
 from gpuregress.execution.runner.dumps import DumpFolder
 from gpuregress.execution.runner.launcher import Launcher
-from gpuregress.execution.runner.variants import VariantRuns
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import Dump, Program, VariantRun, Variants
 from gpuregress.store.launch_log import LaunchLog

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.execution.runner.axes.references import ReferenceDumps
 from gpuregress.execution.runner.dumps import DumpFolder
 from gpuregress.execution.runner.launcher import Launcher
-from gpuregress.execution.runner.references import ReferenceDumps
 from gpuregress.foundation.errors import LaunchRefused
 from gpuregress.foundation.records import Buffer, Case, ReferenceKernel, Rule
 from gpuregress.store.launch_log import LaunchLog

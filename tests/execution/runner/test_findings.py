@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuregress.execution.runner.checks.findings import MOST_SHOWN, fault_of, has_chief_of, merged, with_launch
+from gpuregress.execution.runner.findings import MOST_SHOWN, fault_of, has_chief_of, merged, with_launch
 from gpuregress.foundation.errors import FaultLocation
 from gpuregress.foundation.records import CheckFinding
 

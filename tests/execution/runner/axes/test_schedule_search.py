@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpuregress.execution.runner.launches import schedule_search
-from gpuregress.execution.runner.launches.schedule_search import ScheduleSearch, Smallest, adversary
+from gpuregress.execution.runner.axes import schedule_search
+from gpuregress.execution.runner.axes.schedule_search import ScheduleSearch, Smallest, adversary
 from gpuregress.foundation.records import Case, Conflict
 from gpuregress.gpu.schedule_names import NamedSchedule
 from tests import fakes

@@ -1,0 +1,1 @@
+"""Axes of further runs: each module runs a case once more, with one thing other than in its first run."""
