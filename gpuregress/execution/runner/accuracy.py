@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gpuregress.execution.runner import element_errors
 from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.element_errors import Errors, FloatParts
-from gpuregress.execution.runner.source_counts import path_of
+from gpuregress.execution.runner.launch_reports import path_of
 from gpuregress.foundation.records import Case, ResultAccuracy
 from gpuregress.gpu.accuracy import Cancellation, LineError, Place, Restart, RoundingSite
 from gpuregress.gpu.base import Device, LaunchReport, Shadow

@@ -245,15 +245,17 @@ def _kind(outcome: Outcome) -> str | None:
 
 def _lacking_twins(outcome: Outcome) -> str:
     """Say which twins this machine could not run, "" if none."""
-    lacking = [twin for twin in outcome.observations.twins if twin.missing]
-    return "; ".join(f"not compared with {twin.kind}: {twin.missing}" for twin in lacking)
+    lacking = [twin for twin in outcome.observations.along("twin") if twin.left_out]
+    return "; ".join(f"not compared with {twin.name}: {twin.left_out}" for twin in lacking)
 
 
 def _twin_notes(outcome: Outcome) -> tuple[str, ...]:
     """Name the devices whose results were compared."""
     own = f"{outcome.device.name} ({outcome.device.model})" if outcome.device is not None else "this device"
     return tuple(
-        f"compared with its twin: {own} and {twin.device}" for twin in outcome.observations.twins if twin.dumps
+        f"compared with its twin: {own} and {twin.facts.label}"
+        for twin in outcome.observations.along("twin")
+        if twin.dumps
     )
 
 

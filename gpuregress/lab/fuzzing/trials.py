@@ -94,7 +94,7 @@ class FuzzTrials:
         if verdict is None:
             return Tried(planned, "not run", "it was not run")
         reason = one_line(verdict.reason)
-        coverage = verdict.outcome.observations.coverage if verdict.outcome is not None else None
+        coverage = verdict.outcome.observations.instruments.coverage if verdict.outcome is not None else None
         if verdict.status in ("pass", "new"):
             return Tried(planned, "passed", reason, coverage=coverage)
         if verdict.status == "timeout" and self._space.is_larger(planned.candidate):

@@ -5,7 +5,7 @@ Cases of one run share what is the same for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,14 @@ from gpuregress.execution.runner import python_reference, watched_case
 from gpuregress.execution.runner.axes import shared_references
 from gpuregress.execution.runner.axes.shared_references import SharedReferences, SharedResult
 from gpuregress.execution.runner.buffer_reader import BufferReader
-from gpuregress.execution.runner.dumps import DumpFolder
-from gpuregress.execution.runner.launcher import Launcher, load_source, thread_count
+from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
+from gpuregress.execution.runner.launcher import Launcher, RunLabel
+from gpuregress.execution.runner.poison import POISON
 from gpuregress.foundation import dtypes, usermodules
 from gpuregress.foundation.errors import GpuregressError, InfeasibleSource, KernelFault, LaunchRefused
 from gpuregress.foundation.numeric import conversion
-from gpuregress.foundation.records import Buffer, Case, Dump, ReferenceKernel
+from gpuregress.foundation.records import Buffer, Case, Dump, FurtherRun, ReferenceKernel, RunFacts
+from gpuregress.gpu import schedules
 from gpuregress.jobs import inputs
 from gpuregress.jobs.inputs import reference_values
 from gpuregress.jobs.inputs.reference_values import ReferenceFailed, ReferenceResult
@@ -34,45 +36,42 @@ _PHASE = "launching the reference of"
 
 
 @dataclass(slots=True)
-class ReferenceDumps:
+class _References:
     """References of one case: their dumps, and why a reference is missing.
 
     Attributes:
-        launcher: of the case.
-        folder: the case's dumps; references go to a folder beside them.
-        results: the case's own dumps; one that equals a reference is copied.
+        runs: of the case.
         rounded: buffer → the reference in the buffer's dtype.
         unrounded: buffer → the same in float64, where rounding changed a value.
         errors: buffer → why there is no reference.
-        sticky: whether a fault of a trusted kernel lost the device's context.
     """
 
-    launcher: Launcher
-    folder: DumpFolder
-    results: Iterable[Dump]
+    runs: CaseRuns
     rounded: dict[str, Dump] = field(default_factory=dict)
     unrounded: dict[str, Dump] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
-    sticky: bool = False
 
-    def write(self, filled: Mapping[str, Array], digests: Mapping[str, str]) -> None:
-        """Compute and dump every reference, or take what another case of the run computed.
+    @property
+    def launcher(self) -> Launcher:
+        """The launcher of the case."""
+        return self.runs.launcher
 
-        Args:
-            filled: filled buffer → its contents.
-            digests: filled buffer → the digest of its bytes.
-        """
-        case = self.launcher.case
+    def run(self) -> FurtherRun:
+        """Compute and dump every reference, or take what another case of the run computed."""
+        case, inputs_of = self.runs.case, self.runs.inputs
         for name, function in case.reference.items():
-            verified = self._is_verified(name)
-            key = shared_references.function_key(function, case.buffers[name], case.buffers, digests, verified=verified)
-            self._take(key, partial(self._call, name, function, filled))
+            buffer, is_verified = case.buffers[name], self._is_verified(name)
+            key = shared_references.function_key(function, buffer, case.buffers, inputs_of, verified=is_verified)
+            self._take(key, partial(self._call, name, function))
         for name, path in case.reference_files.items():
             self._add(self._settled({name: partial(self._read, name, path)}))
         for group in _shared(case.reference_kernels):
-            self._take(self._kernels_key(group, digests), partial(self._launch, group, filled))
-            if self.sticky:
-                return
+            self._take(self._kernels_key(group), partial(self._launch, group))
+            if self.runs.is_lost:
+                break
+        return FurtherRun(
+            "reference", "", dumps=self.rounded, facts=RunFacts(unrounded=self.unrounded, errors=self.errors)
+        )
 
     def _take(self, key: str, compute: Callable[[], SharedResult]) -> None:
         """Take over a result; one of another case gets this case's names."""
@@ -91,7 +90,7 @@ class ReferenceDumps:
     def _named(self, result: SharedResult) -> SharedResult | None:
         """Another case's result under this case's names; None where a dump of it was changed or cannot be linked."""
         self.launcher.entering("saving")
-        folder = self.folder.beside("references")
+        folder = self.runs.folder.beside("references")
         rounded = {name: folder.adopt(dump) for name, dump in result.rounded.items()}
         unrounded = {name: folder.within("unrounded").adopt(dump) for name, dump in result.unrounded.items()}
         if None in (*rounded.values(), *unrounded.values()):
@@ -102,23 +101,23 @@ class ReferenceDumps:
             result.errors,
         )
 
-    def _call(self, name: str, function: str, filled: Mapping[str, Array]) -> SharedResult:
+    def _call(self, name: str, function: str) -> SharedResult:
         """The reference of a user function, with the facts of the case that it looked at."""
         case, seen = self.launcher.case, set[str]()
         self.launcher.entering("computing")
         given, verified = watched_case.watched(case, seen.add), self._is_verified(name)
-        call = partial(python_reference.compute, function, case, name, filled, given, is_verified=verified)
+        call = partial(python_reference.compute, function, case, name, self.runs.filled, given, is_verified=verified)
         result = self._settled({name: call})
         if result.errors:
             return replace(result, is_final=False)
         return replace(result, seen=tuple(sorted(seen)), files=usermodules.files(function))
 
-    def _launch(self, names: Sequence[str], filled: Mapping[str, Array]) -> SharedResult:
+    def _launch(self, names: Sequence[str]) -> SharedResult:
         """The references that trusted kernels compute; a fault is final, unless it lost the device."""
         try:
-            contents = self._run(names, filled)
+            contents = self._launched(names)
         except KernelFault as fault:
-            self.sticky = fault.sticky
+            self.runs.is_lost |= fault.sticky
             message = f"the reference's own kernel failed with {fault.kind}: {fault}"
             return SharedResult(errors=dict.fromkeys(names, message), is_final=not fault.sticky)
         except (InfeasibleSource, LaunchRefused) as refused:
@@ -139,7 +138,7 @@ class ReferenceDumps:
             rounded[name] = self._dump(name, reference)
             if reference.wide is not None:
                 element = dtypes.widened(reference.element)
-                folder = self.folder.beside("references").within("unrounded")
+                folder = self.runs.folder.beside("references").within("unrounded")
                 unrounded[name] = folder.write(name, reference.wide, {}, element)
         return SharedResult(rounded, unrounded, errors)
 
@@ -168,27 +167,26 @@ class ReferenceDumps:
         values = conversion.widened(array, held) if held.is_float else array
         return reference_values.settle(values, buffer, f"{twin.name} holds", is_verified=self._is_verified(name))
 
-    def _run(self, names: Sequence[str], filled: Mapping[str, Array]) -> dict[str, Array]:
-        launcher = self.launcher
-        kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
-        launcher.device.free_all()
-        loaded = [load_source(launcher.device, kernel.source, program, thread_count(kernel.launches))]
-        memory = launcher.prepare(loaded, filled)
-        launcher.phase = _PHASE
-        try:
-            for _ in launcher.run(kernel.launches, loaded, memory):
-                pass
-        finally:
-            launcher.phase = "launching"
-        launcher.entering("saving")
-        case = launcher.case
-        kept = {name: case.reference_kernels[name].buffer or name for name in names}
-        return {name: BufferReader(memory[left], case.buffers[left]).array() for name, left in kept.items()}
+    def _launched(self, names: Sequence[str]) -> dict[str, Array]:
+        """Run trusted kernels on freshly filled buffers; the usual schedule is theirs."""
+        case, kernel = self.runs.case, self.runs.case.reference_kernels[names[0]]
+        plan = RunPlan(
+            RunLabel(phase=_PHASE),
+            launches=kernel.launches,
+            programs=((kernel.source, self.launcher.task.references[names[0]]),),
+            schedule=schedules.FORWARD,
+            poison=POISON,
+            has_status=False,
+        )
+        memory = self.runs.memory(plan)
+        held = {name: case.reference_kernels[name].buffer or name for name in names}
+        return {name: BufferReader(memory[buffer], case.buffers[buffer]).array() for name, buffer in held.items()}
 
-    def _kernels_key(self, names: Sequence[str], digests: Mapping[str, str]) -> str:
+    def _kernels_key(self, names: Sequence[str]) -> str:
         launcher = self.launcher
         kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
         buffers = _reachable(kernel, launcher.case)
+        digests = self.runs.inputs
         digests_of = {buffer.name: digests[buffer.name] for buffer in buffers if buffer.name in digests}
         return shared_references.kernels_key(
             [self._compared(name) for name in names],
@@ -206,8 +204,8 @@ class ReferenceDumps:
         return f"{name} {buffer.dtype} {list(buffer.shape)} from {left} by {by}"
 
     def _dump(self, name: str, reference: ReferenceResult) -> Dump:
-        known = {dump.digest: dump.path for dump in self.results if dump.buffer == name}
-        folder = self.folder.beside("references")
+        known = {dump.digest: dump.path for dump in self.runs.results if dump.buffer == name}
+        folder = self.runs.folder.beside("references")
         return folder.write(name, reference.array, known, reference.element, reference.array.shape)
 
 
@@ -234,3 +232,11 @@ def _shared(kernels: Mapping[str, ReferenceKernel]) -> list[list[str]]:
 def _is_same_run(one: ReferenceKernel, other: ReferenceKernel) -> bool:
     """Tell whether two references come from the same launches, be it from different buffers."""
     return (one.source, one.launches) == (other.source, other.launches)
+
+
+def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:
+    if runs.case.references:
+        yield PlannedRun("", _References(runs).run)
+
+
+AXIS = RunAxis("reference", _runs)

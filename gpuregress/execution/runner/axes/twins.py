@@ -1,196 +1,81 @@
-"""Twins of a case: its launches on another device, or its calls on the host, and their dumps."""
+"""Twins: the case's launches on another device, or its calls on the host.
+
+A difference from the host is explained by further trials: the function is compiled again without one possible cause,
+and the elements that then agree are explained by it. The library is named where the function calls one of its functions
+and no trial explains the rest.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress import toolchain
-from gpuregress.execution.runner.axes import twin_causes
 from gpuregress.execution.runner.axes.host_twin import HostFailed, HostTwin
-from gpuregress.execution.runner.axes.twin_causes import CauseTrial
 from gpuregress.execution.runner.buffer_reader import BufferReader
-from gpuregress.execution.runner.dumps import DumpFolder
+from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis
 from gpuregress.execution.runner.launcher import Launcher, thread_count
 from gpuregress.foundation import dtypes, storage
+from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import GpuregressError, HarnessError, KernelFault
-from gpuregress.foundation.records import Case, Dump, Program, TwinCause, TwinResult
+from gpuregress.foundation.records import Dump, Finding, FurtherRun, Program, RunFacts
 from gpuregress.gpu.base import Device
+from gpuregress.store.dumps import reader
 from gpuregress.toolchain.functions import host
 
 Array = npt.NDArray[np.generic]
+Mask = npt.NDArray[np.bool_]
+Results = Mapping[str, Array]
+_FAST = ("use_fast_math", "ftz=true", "prec-div=false", "prec-sqrt=false", "fmad=true", "extra-device-vectorization")
 
 
-@dataclass(slots=True)
-class Twins:
-    """The twins of one case.
+def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:
+    for kind in runs.case.settings.twins or ():
+        run = _on_host if kind == "host" else partial(_on_device, kind=kind)
+        yield PlannedRun(kind, partial(run, runs), RunFacts(label=kind))
 
-    Attributes:
-        launcher: of the case, on the run's own device.
-        folder: the case's dumps; those of twins go to a folder beside them.
-        results: the case's own dumps; one that equals a twin's is copied.
-        done: the twins so far.
-        sticky: whether a fault lost a device's context.
-    """
 
-    launcher: Launcher
-    folder: DumpFolder
-    results: tuple[Dump, ...]
-    done: list[TwinResult] = field(default_factory=list)
-    sticky: bool = False
+def _failed(kind: str, label: str, why: str) -> FurtherRun:
+    return FurtherRun("twin", kind, fault=why, facts=RunFacts(label=label))
 
-    @property
-    def _case(self) -> Case:
-        return self.launcher.case
 
-    def run(self, filled: Mapping[str, Array]) -> None:
-        """Run every twin and dump its results.
+def _dumped(
+    runs: CaseRuns, kind: str, label: str, arrays: Results, causes: Mapping[str, tuple[Finding, ...]]
+) -> FurtherRun:
+    """Dump the results of a twin; one that equals the case's own is copied."""
+    runs.launcher.entering("saving")
+    folder, dumps = runs.folder.beside("twins").within(kind), dict[str, Dump]()
+    for name, array in arrays.items():
+        known = {dump.digest: dump.path for dump in runs.results if dump.buffer == name}
+        dumps[name] = folder.write(name, array, known)
+    return FurtherRun("twin", kind, dumps=dumps, facts=RunFacts(label=label, findings=causes))
 
-        Args:
-            filled: filled buffer → its contents.
-        """
-        for kind in self._case.settings.twins or ():
-            if kind == "host":
-                self.done.append(self._on_host(filled))
-            else:
-                self.done.append(self._on_device(kind, filled))
 
-    # --- another device -----------------------------------------------------------------------------------------------
+# --- another device ---------------------------------------------------------------------------------------------------
 
-    def _on_device(self, kind: str, filled: Mapping[str, Array]) -> TwinResult:
-        from gpuregress.execution import device_registry as registry  # noqa: PLC0415 - seldom needed
 
-        missing = _missing(kind)
-        if missing:
-            return TwinResult(kind, kind, missing=missing)
-        label = kind
-        try:
-            with registry.open_device(kind) as device:
-                label = _label(device)
-                arrays = self._launched(device, self._programs(device), filled, label)
-        except KernelFault as fault:
-            self.sticky |= fault.sticky
-            return TwinResult(kind, label, error=f"failed with {fault.kind}: {fault}")
-        except GpuregressError as error:
-            return TwinResult(kind, label, error=str(error))
-        return TwinResult(kind, label, self._dumped(kind, arrays))
+def _on_device(runs: CaseRuns, kind: str) -> FurtherRun:
+    from gpuregress.execution import device_registry as registry  # noqa: PLC0415 - loads the devices
 
-    def _programs(self, device: Device) -> tuple[Program, ...]:
-        """Return the case's programs, for the device's own architecture where the job names none."""
-        case, programs = self._case, self.launcher.task.programs
-        is_given = case.settings.arch is not None or not device.info.name.startswith("cuda")
-        return tuple(
-            program
-            if is_given or device.info.arch == program.arch or not source.path.endswith((".cu", ".cuh", ".py"))
-            else toolchain.compile(dataclasses.replace(source, arch=device.info.arch))
-            for source, program in zip(case.sources, programs, strict=True)
-        )
-
-    def _launched(
-        self, device: Device, programs: tuple[Program, ...], filled: Mapping[str, Array], label: str
-    ) -> dict[str, Array]:
-        """Run the case's launches on a device and return each dumped buffer."""
-        own, *others = programs
-        label = label.partition(" ")[0]
-        task = dataclasses.replace(self.launcher.task, program=own, other_programs=tuple(others), device_label=label)
-        launcher = Launcher(device, task, self.launcher.log, self.launcher.entering, self.launcher.current)
-        launcher.entering("preparing")
-        try:
-            device.limit_heap(self._case.limits.heap)
-            loaded = launcher.load(thread_count(self._case.launches))
-            memory = launcher.prepare(loaded, filled)
-            for _ in launcher.run(self._case.launches, loaded, memory):
-                pass
-            launcher.entering("saving")
-            return {name: BufferReader(memory[name], self._case.buffers[name]).array() for name in self._case.dump}
-        finally:
-            self.launcher.current = launcher.current
-            device.free_all()
-
-    # --- the host -----------------------------------------------------------------------------------------------------
-
-    def _on_host(self, filled: Mapping[str, Array]) -> TwinResult:
-        self.launcher.entering("preparing")
-        compiler = host.find_compiler()
-        if compiler is None:
-            lack = "there is no C++ compiler on this host ($CXX, g++ or clang++)"
-            return TwinResult("host", "host", missing=lack)
-        label = f"host ({compiler.version})"
-        with storage.scratch() as scratch:
-            twin = HostTwin(self._case, compiler, scratch, filled)
-            try:
-                arrays = twin.results()
-                causes = self._causes(twin, arrays, filled)
-            except HostFailed as failed:
-                name = self._case.function.name if self._case.function else "the function"
-                return TwinResult("host", label, error=f"{name} {failed}")
-            except host.IncompleteHeaders as lacking:
-                return TwinResult("host", "host", missing=str(lacking))
-            except HarnessError:
-                raise
-            except GpuregressError as error:
-                return TwinResult("host", label, error=str(error))
-        return TwinResult("host", label, self._dumped("host", arrays), causes=causes)
-
-    def _causes(
-        self, twin: HostTwin, arrays: Mapping[str, Array], filled: Mapping[str, Array]
-    ) -> dict[str, tuple[TwinCause, ...]]:
-        """Explain what differs; nothing is run where nothing does."""
-        own = {dump.buffer: dump for dump in self.results}
-        elements = {name: dtypes.parse(self._case.buffers[name].dtype) for name in arrays}
-        device = {name: _read(own[name]) for name in arrays if name in own}
-        if not any(twin_causes.differing(elements[name], device[name], arrays[name]).any() for name in device):
-            return {}
-        call = self._case.function
-        library = call.library if call is not None else ()
-        kept = {name: elements[name] for name in device}
-        return twin_causes.explain(kept, device, arrays, self._trials(twin, filled), library)
-
-    def _trials(self, twin: HostTwin, filled: Mapping[str, Array]) -> list[CauseTrial]:
-        options = self._case.source.options
-
-        def device(changed: tuple[str, ...]) -> Callable[[], dict[str, Array]]:
-            return lambda: self._recompiled(changed, filled)
-
-        trials = []
-        if not any("fmad=false" in option for option in options):
-            message = "fused multiply-add on the device: with -fmad=false it gives the host's results"
-            trials.append(CauseTrial("fma", message, device(twin_causes.without_contraction(options))))
-        if twin_causes.is_fast(options):
-            slow = twin_causes.without_fast_math(options)
-            message = "fast mathematics on the device: without its options it gives the host's results"
-            trials.append(CauseTrial("fast math", message, device(slow)))
-            message = "fast mathematics and fused multiply-add on the device: without both it gives the host's results"
-            trials.append(CauseTrial("fast math", message, device(twin_causes.without_contraction(slow))))
-        contracted = host.contraction_flags()
-        if contracted:
-            message = "fused multiply-add: the host gives the device's results with -ffp-contract=fast"
-            trials.append(CauseTrial("fma", message, host=lambda: twin.results(contracted)))
-        return trials
-
-    def _recompiled(self, options: tuple[str, ...], filled: Mapping[str, Array]) -> dict[str, Array]:
-        """Run the case on its own device with other compiler options."""
-        self.launcher.entering("preparing")
-        source = dataclasses.replace(self._case.source, options=options)
-        device = self.launcher.device
-        device.free_all()
-        return self._launched(device, (toolchain.compile(source),), filled, self.launcher.device_label)
-
-    # --- dumps --------------------------------------------------------------------------------------------------------
-
-    def _dumped(self, kind: str, arrays: Mapping[str, Array]) -> dict[str, Dump]:
-        self.launcher.entering("saving")
-        folder = self.folder.beside("twins").within(kind)
-        dumps = {}
-        for name, array in arrays.items():
-            known = {dump.digest: dump.path for dump in self.results if dump.buffer == name}
-            dumps[name] = folder.write(name, array, known)
-        return dumps
+    missing = _missing(kind)
+    if missing:
+        return FurtherRun("twin", kind, left_out=missing, facts=RunFacts(label=kind))
+    label = kind
+    try:
+        with registry.open_device(kind) as device:
+            label = f"{device.info.name} ({device.info.model})"
+            arrays = _launched(runs, device, _programs(runs, device), device.info.name)
+    except KernelFault as fault:
+        runs.is_lost |= fault.sticky
+        return _failed(kind, label, f"failed with {fault.kind}: {fault}")
+    except GpuregressError as error:
+        return _failed(kind, label, str(error))
+    return _dumped(runs, kind, label, arrays, {})
 
 
 def _missing(kind: str) -> str:
@@ -202,11 +87,205 @@ def _missing(kind: str) -> str:
     return "" if prerequisites.usable_gpus() else f"there is no GPU here: {prerequisites.lack()}"
 
 
-def _label(device: Device) -> str:
-    return f"{device.info.name} ({device.info.model})"
+def _programs(runs: CaseRuns, device: Device) -> tuple[Program, ...]:
+    """Return the case's programs, for the device's own architecture where the job names none."""
+    case, programs = runs.case, runs.launcher.task.programs
+    if case.settings.arch is not None or not device.info.name.startswith("cuda"):
+        return programs
+    compiled = []
+    for source, program in zip(case.sources, programs, strict=True):
+        is_compiled_here = source.path.endswith((".cu", ".cuh", ".py"))
+        if device.info.arch == program.arch or not is_compiled_here:
+            compiled.append(program)
+        else:
+            compiled.append(toolchain.compile(replace(source, arch=device.info.arch)))
+    return tuple(compiled)
 
 
-def _read(dump: Dump) -> Array:
-    from gpuregress.store.dumps import reader  # noqa: PLC0415 - where results are compared with the host's only
+def _launched(runs: CaseRuns, device: Device, programs: tuple[Program, ...], label: str) -> dict[str, Array]:
+    """Run the case's launches on a device and return each dumped buffer."""
+    case, own = runs.case, runs.launcher
+    task = replace(own.task, program=programs[0], other_programs=programs[1:], device_label=label)
+    launcher = Launcher(device, task, own.log, own.entering, own.current)
+    launcher.entering("preparing")
+    try:
+        device.limit_heap(case.limits.heap)
+        loaded = launcher.load(thread_count(case.launches))
+        memory = launcher.prepare(loaded, runs.filled)
+        for _ in launcher.run(case.launches, loaded, memory):
+            pass
+        launcher.entering("saving")
+        return {name: BufferReader(memory[name], case.buffers[name]).array() for name in case.dump}
+    finally:
+        own.current = launcher.current
+        device.free_all()
 
-    return reader.read(Path(dump.path)).array
+
+# --- the host ---------------------------------------------------------------------------------------------------------
+
+
+def _on_host(runs: CaseRuns) -> FurtherRun:
+    runs.launcher.entering("preparing")
+    compiler = host.find_compiler()
+    if compiler is None:
+        lack = "there is no C++ compiler on this host ($CXX, g++ or clang++)"
+        return FurtherRun("twin", "host", left_out=lack, facts=RunFacts(label="host"))
+    label = f"host ({compiler.version})"
+    with storage.scratch() as scratch:
+        twin = HostTwin(runs.case, compiler, scratch, runs.filled)
+        try:
+            arrays = twin.results()
+            causes = _causes(runs, twin, arrays)
+        except HostFailed as failed:
+            name = runs.case.function.name if runs.case.function else "the function"
+            return _failed("host", label, f"{name} {failed}")
+        except host.IncompleteHeaders as lacking:
+            return FurtherRun("twin", "host", left_out=str(lacking), facts=RunFacts(label="host"))
+        except HarnessError:
+            raise
+        except GpuregressError as error:
+            return _failed("host", label, str(error))
+    return _dumped(runs, "host", label, arrays, causes)
+
+
+def _causes(runs: CaseRuns, twin: HostTwin, arrays: Results) -> dict[str, tuple[Finding, ...]]:
+    """Explain what differs; nothing is run where nothing does."""
+    elements, device = dict[str, ElementType](), dict[str, Array]()
+    for dump in runs.results:
+        if dump.buffer in arrays:
+            elements[dump.buffer] = dtypes.parse(runs.case.buffers[dump.buffer].dtype)
+            device[dump.buffer] = reader.read(Path(dump.path)).array
+    if not any(differing(elements[name], device[name], arrays[name]).any() for name in device):
+        return {}
+    call = runs.case.function
+    library = call.library if call is not None else ()
+    return explain(elements, device, arrays, _trials(runs, twin), library)
+
+
+def _trials(runs: CaseRuns, twin: HostTwin) -> list[CauseTrial]:
+    options, trials = runs.case.source.options, list[CauseTrial]()
+    if not any("fmad=false" in option for option in options):
+        message = "fused multiply-add on the device: with -fmad=false it gives the host's results"
+        trials.append(CauseTrial("fma", message, partial(_recompiled, runs, without_contraction(options))))
+    if is_fast(options):
+        slow = without_fast_math(options)
+        message = "fast mathematics on the device: without its options it gives the host's results"
+        trials.append(CauseTrial("fast math", message, partial(_recompiled, runs, slow)))
+        message = "fast mathematics and fused multiply-add on the device: without both it gives the host's results"
+        trials.append(CauseTrial("fast math", message, partial(_recompiled, runs, without_contraction(slow))))
+    contracted = host.contraction_flags()
+    if contracted:
+        message = "fused multiply-add: the host gives the device's results with -ffp-contract=fast"
+        trials.append(CauseTrial("fma", message, host=partial(twin.results, contracted)))
+    return trials
+
+
+def _recompiled(runs: CaseRuns, options: tuple[str, ...]) -> dict[str, Array]:
+    """Run the case on its own device with other compiler options."""
+    runs.launcher.entering("preparing")
+    source, device = replace(runs.case.source, options=options), runs.launcher.device
+    device.free_all()
+    return _launched(runs, device, (toolchain.compile(source),), runs.launcher.device_label)
+
+
+# --- causes -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CauseTrial:
+    """A run without one possible cause.
+
+    Attributes:
+        name: of the cause.
+        message: what it shows, if elements then agree.
+        device: run the function on the device with that change; None: the device's own results.
+        host: the same on the host.
+    """
+
+    name: str
+    message: str
+    device: Callable[[], Results] | None = None
+    host: Callable[[], Results] | None = None
+
+
+def without_contraction(options: Sequence[str]) -> tuple[str, ...]:
+    """Return compiler options under which the device fuses nothing."""
+    return (*(option for option in options if "fmad" not in option), "--fmad=false")
+
+
+def without_fast_math(options: Sequence[str]) -> tuple[str, ...]:
+    """Return compiler options without fast mathematics."""
+    return tuple(option for option in options if not any(word in option for word in _FAST))
+
+
+def is_fast(options: Sequence[str]) -> bool:
+    """Tell whether options ask for fast mathematics."""
+    return without_fast_math(options) != tuple(options)
+
+
+def differing(element: ElementType, one: Array, other: Array) -> Mask:
+    """Return which elements have other values: other bits, but for a NaN beside a NaN.
+
+    Args:
+        element: the type of both.
+        one: any shape.
+        other: the same shape.
+    """
+    result = np.zeros(one.size, dtype=np.bool_)
+    columns = zip(element.parts, element.columns(one.reshape(-1)), element.columns(other.reshape(-1)), strict=True)
+    for part, left, right in columns:
+        bits = f"<u{part.scalar.size}"
+        canonical = (dtypes.canonical_nans(np.ascontiguousarray(column), part.scalar) for column in (left, right))
+        first, second = (column.view(bits) for column in canonical)
+        result |= first != second
+    return result
+
+
+def explain(
+    elements: Mapping[str, ElementType],
+    device: Results,
+    host: Results,
+    trials: Sequence[CauseTrial],
+    library: Sequence[str],
+) -> dict[str, tuple[Finding, ...]]:
+    """Explain the differences of each buffer.
+
+    Args:
+        elements: buffer → its type.
+        device: buffer → the device's results.
+        host: buffer → the host's results.
+        trials: in the order in which they are run, as long as something is unexplained.
+        library: the library functions that the function calls.
+
+    Returns:
+        Buffer that differs → its causes.
+    """
+    unexplained = {name: differing(elements[name], device[name], host[name]) for name in elements}
+    totals = {name: int(mask.sum()) for name, mask in unexplained.items()}
+    causes: dict[str, list[Finding]] = {name: [] for name, total in totals.items() if total}
+    for trial in trials:
+        if not any(unexplained[name].any() for name in causes):
+            break
+        changed_device = trial.device() if trial.device else device
+        changed_host = trial.host() if trial.host else host
+        for name, found in causes.items():
+            agrees = ~differing(elements[name], changed_device[name], changed_host[name]) & unexplained[name]
+            if agrees.any():
+                found.append(_cause(trial.name, trial.message, int(agrees.sum()), totals[name]))
+                unexplained[name] &= ~agrees
+    for name, found in causes.items():
+        rest = int(unexplained[name].sum())
+        if rest and library:
+            calls = " and ".join(library)
+            message = f"likely the library: it calls {calls}, which CUDA's library and the host's round differently"
+            found.append(_cause("library", message, rest, totals[name]))
+        elif rest:
+            found.append(_cause("unexplained", "unexplained", rest, totals[name]))
+    return {name: tuple(found) for name, found in causes.items()}
+
+
+def _cause(name: str, message: str, elements: int, of: int) -> Finding:
+    return Finding(name, f"{message} ({elements} of {of} differing elements)", elements / of)
+
+
+AXIS = RunAxis("twin", _runs)

@@ -1,28 +1,28 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pytest
 
-from gpuregress.execution.runner.axes.references import ReferenceDumps
-from gpuregress.execution.runner.dumps import DumpFolder
-from gpuregress.execution.runner.launcher import Launcher
+from gpuregress.execution.runner import run_case
 from gpuregress.foundation.errors import LaunchRefused
-from gpuregress.foundation.records import Buffer, Case, ReferenceKernel, Rule
-from gpuregress.store.launch_log import LaunchLog
+from gpuregress.foundation.records import (
+    Buffer,
+    Case,
+    Dump,
+    Fill,
+    FurtherRun,
+    Outcome,
+    Progression,
+    ReferenceKernel,
+    Rule,
+)
+from gpuregress.gpu.base import DeviceModule, LaunchReport
 from tests import fakes
 
 X = np.arange(8, dtype=np.float32)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[LaunchLog]:
-    with closing(LaunchLog(tmp_path / "launch.log")) as opened:
-        yield opened
 
 
 def kernel(name: str) -> ReferenceKernel:
@@ -30,115 +30,121 @@ def kernel(name: str) -> ReferenceKernel:
     return ReferenceKernel(replace(case.source, path="/nowhere/gold.cu"), case.launches)
 
 
-def references(log: LaunchLog, folder: Path, **kernels: ReferenceKernel) -> ReferenceDumps:
-    return of_case(log, folder, fakes.case("double", reference_kernels=kernels))
+class Usual(fakes.FakeDevice):
+    """It runs `double`, the case's own kernel, and counts the others; `fault` loses the device."""
+
+    trusted = 0
+
+    def launch(self, module: DeviceModule, kernel: str, *rest: Any) -> LaunchReport:
+        self.trusted += kernel != "double"
+        return super().launch(module, kernel, *rest)
 
 
-def of_case(log: LaunchLog, folder: Path, case: Case) -> ReferenceDumps:
-    task = fakes.task(case, folder, references=dict.fromkeys(case.reference_kernels, fakes.program()))
-    launcher = Launcher(fakes.FakeDevice(), task, log, lambda _phase: None)
-    return ReferenceDumps(launcher, DumpFolder(case, folder / "dumps"), ())
+def of_case(folder: Path, case: Case, device: fakes.FakeDevice | None = None, shared: str = "") -> Outcome:
+    programs = dict.fromkeys(case.reference_kernels, fakes.program())
+    task = fakes.task(case, folder, references=programs, shared=shared)
+    return run_case(device or Usual(), task)
 
 
-def test_trusted_kernels_run_once_for_all_their_buffers(log: LaunchLog, tmp_path: Path) -> None:
-    actual = references(log, tmp_path, out=kernel("twice"), x=kernel("twice"))
-    actual.write({"x": X}, {"x": "00"})
-    assert actual.launcher.current == 1
-    assert Path(actual.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "2.0", "4.0"]
-    assert Path(actual.rounded["x"].path).read_text().splitlines()[1:4] == ["0.0", "1.0", "2.0"]
-    assert Path(actual.rounded["out"].path).is_relative_to(tmp_path / "references")
+def lines(dump: Dump) -> list[str]:
+    return Path(dump.path).read_text().splitlines()[1:4]
 
 
-def test_after_a_sticky_fault_no_further_kernel_runs(log: LaunchLog, tmp_path: Path) -> None:
-    actual = references(log, tmp_path, out=kernel("fault"), x=kernel("twice"))
-    actual.write({"x": X}, {"x": "00"})
-    assert actual.sticky
-    assert actual.errors["out"].startswith("the reference's own kernel failed with out-of-bounds")
-    assert not actual.rounded
-    assert actual.launcher.current == 1
+def test_trusted_kernels_run_once_for_all_their_buffers(tmp_path: Path) -> None:
+    device = Usual()
+    case = fakes.case("double", reference_kernels={"out": kernel("twice"), "x": kernel("twice")})
+    actual = of_case(tmp_path, case, device).observations.reference
+    assert device.trusted == 1
+    assert lines(actual.dumps["out"]) == ["0.0", "2.0", "4.0"]
+    assert lines(actual.dumps["x"]) == ["0.0", "1.0", "2.0"]
+    assert Path(actual.dumps["out"].path).is_relative_to(tmp_path / "references")
 
 
-def shared(log: LaunchLog, folder: Path, name: str, device: fakes.FakeDevice, gold: str = "twice") -> ReferenceDumps:
+def test_after_a_sticky_fault_no_further_kernel_runs(tmp_path: Path) -> None:
+    device = Usual()
+    case = fakes.case("double", reference_kernels={"out": kernel("fault"), "x": kernel("twice")})
+    observed = of_case(tmp_path, case, device).observations
+    assert observed.sticky
+    assert observed.reference.facts.errors["out"].startswith("the reference's own kernel failed with out-of-bounds")
+    assert not observed.reference.dumps
+    assert device.trusted == 1
+
+
+def shared(folder: Path, name: str, device: fakes.FakeDevice, gold: str = "twice") -> FurtherRun:
     """The references of one of several cases that share what they can."""
     case = fakes.case("double", name=name, reference_kernels={"out": kernel(gold)})
-    task = fakes.task(case, folder, references={"out": fakes.program()}, shared=str(folder / ".shared"))
-    launcher = Launcher(device, task, log, lambda _phase: None)
-    actual = ReferenceDumps(launcher, DumpFolder(case, folder / "dumps"), ())
-    actual.write({"x": X}, {"x": "00"})
-    return actual
+    return of_case(folder, case, device, str(folder / ".shared")).observations.reference
 
 
-def test_cases_share_what_a_trusted_kernel_stored(log: LaunchLog, tmp_path: Path) -> None:
-    device = fakes.FakeDevice()
-    first, second = shared(log, tmp_path, "fake/a", device), shared(log, tmp_path, "fake/b", device)
-    assert device.launched == 1
-    one, other = Path(first.rounded["out"].path), Path(second.rounded["out"].path)
+def test_cases_share_what_a_trusted_kernel_stored(tmp_path: Path) -> None:
+    device = Usual()
+    first, second = shared(tmp_path, "fake/a", device), shared(tmp_path, "fake/b", device)
+    assert device.trusted == 1
+    one, other = Path(first.dumps["out"].path), Path(second.dumps["out"].path)
     assert (one.parent.name, other.parent.name) == ("a", "b")
     assert one.samefile(other)
-    assert replace(second.rounded["out"], path=str(one)) == first.rounded["out"]
+    assert replace(second.dumps["out"], path=str(one)) == first.dumps["out"]
 
 
-def test_a_reference_that_was_edited_is_computed_again(log: LaunchLog, tmp_path: Path) -> None:
-    device = fakes.FakeDevice()
-    first = shared(log, tmp_path, "fake/a", device)
-    Path(first.rounded["out"].path).write_text("edited")
-    second = shared(log, tmp_path, "fake/b", device)
-    assert device.launched == 2
-    assert Path(second.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "2.0", "4.0"]
+def test_a_reference_that_was_edited_is_computed_again(tmp_path: Path) -> None:
+    device = Usual()
+    first = shared(tmp_path, "fake/a", device)
+    Path(first.dumps["out"].path).write_text("edited")
+    second = shared(tmp_path, "fake/b", device)
+    assert device.trusted == 2
+    assert lines(second.dumps["out"]) == ["0.0", "2.0", "4.0"]
 
 
-def test_a_launch_of_a_reference_that_is_refused_is_told_of_the_reference(
-    log: LaunchLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_arguments: object) -> None:
-        raise LaunchRefused("k cannot be launched")
+def test_a_launch_of_a_reference_that_is_refused_is_told_of_the_reference(tmp_path: Path) -> None:
+    class Refusing(fakes.FakeDevice):
+        def launch(self, module: DeviceModule, kernel: str, *rest: Any) -> LaunchReport:
+            if kernel == "twice":
+                raise LaunchRefused("k cannot be launched")
+            return super().launch(module, kernel, *rest)
 
-    monkeypatch.setattr(fakes.FakeDevice, "launch", refuse)
-    with pytest.raises(LaunchRefused, match="the reference of out: k cannot be launched"):
-        references(log, tmp_path, out=kernel("twice")).write({"x": X}, {"x": "00"})
-
-
-def test_cases_share_the_fault_of_a_trusted_kernel_unless_it_lost_the_device(log: LaunchLog, tmp_path: Path) -> None:
-    device = fakes.FakeDevice()
-    shared(log, tmp_path, "fake/a", device, "fault")
-    shared(log, tmp_path, "fake/b", device, "fault")
-    assert device.launched == 2  # that fault is sticky
+    outcome = of_case(tmp_path, fakes.case("double", reference_kernels={"out": kernel("twice")}), Refusing())
+    assert (outcome.state, outcome.message) == ("error", "the reference of out: k cannot be launched")
 
 
-def test_a_twin_of_the_same_launches_is_read_in_the_same_run(log: LaunchLog, tmp_path: Path) -> None:
-    case = fakes.case("double", reference_kernels={"x": kernel("twice"), "out": replace(kernel("twice"), buffer="x")})
-    actual = of_case(log, tmp_path, case)
-    actual.write({"x": X}, {"x": "00"})
-    assert actual.launcher.current == 1
-    assert Path(actual.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "1.0", "2.0"]
-    assert (actual.rounded["out"].buffer, actual.errors) == ("out", {})
+def test_cases_share_the_fault_of_a_trusted_kernel_unless_it_lost_the_device(tmp_path: Path) -> None:
+    device = Usual()
+    shared(tmp_path, "fake/a", device, "fault")
+    shared(tmp_path, "fake/b", device, "fault")
+    assert device.trusted == 2  # that fault is sticky
 
 
-def test_a_twin_of_another_precision_is_also_kept_unrounded(log: LaunchLog, tmp_path: Path) -> None:
+def test_a_twin_of_the_same_launches_is_read_in_the_same_run(tmp_path: Path) -> None:
+    device = Usual()
+    kernels = {"x": kernel("twice"), "out": replace(kernel("twice"), buffer="x")}
+    actual = of_case(tmp_path, fakes.case("double", reference_kernels=kernels), device).observations.reference
+    assert device.trusted == 1
+    assert lines(actual.dumps["out"]) == ["0.0", "1.0", "2.0"]
+    assert (actual.dumps["out"].buffer, actual.facts.errors) == ("out", {})
+
+
+def test_a_twin_of_another_precision_is_also_kept_unrounded(tmp_path: Path) -> None:
     case = fakes.case("double", reference_kernels={"out": replace(kernel("twice"), buffer="wide")})
-    wide = Buffer("wide", "float64", (8,), case.buffers["x"].fill)
-    case = replace(case, buffers={**case.buffers, "wide": wide})
-    actual = of_case(log, tmp_path, case)
-    actual.write({"x": X, "wide": np.arange(8) + 0.1}, {"x": "00", "wide": "01"})
-    assert (actual.rounded["out"].dtype, actual.unrounded["out"].dtype) == ("float32", "float64")
-    assert Path(actual.unrounded["out"].path).read_text().splitlines()[2] == "1.1"
+    wide = Buffer("wide", "float64", (8,), Fill("arange", Progression(0.1, 1), 1))
+    actual = of_case(tmp_path, replace(case, buffers={**case.buffers, "wide": wide})).observations.reference
+    unrounded = actual.facts.unrounded["out"]
+    assert (actual.dumps["out"].dtype, unrounded.dtype) == ("float32", "float64")
+    assert lines(unrounded)[1] == "1.1"
 
 
-def test_a_file_is_a_reference(log: LaunchLog, tmp_path: Path) -> None:
+def test_a_file_is_a_reference(tmp_path: Path) -> None:
     np.save(tmp_path / "ans.npy", 2 * X)
     case = fakes.case("double", reference_files={"out": f"{tmp_path}/ans.npy", "x": f"{tmp_path}/none.npy"})
-    actual = of_case(log, tmp_path, case)
-    actual.write({"x": X}, {"x": "00"})
-    assert Path(actual.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "2.0", "4.0"]
-    assert f"{tmp_path}/none.npy cannot be read" in actual.errors["x"]
+    actual = of_case(tmp_path, case).observations.reference
+    assert lines(actual.dumps["out"]) == ["0.0", "2.0", "4.0"]
+    assert f"{tmp_path}/none.npy cannot be read" in actual.facts.errors["x"]
 
 
-def test_a_file_of_another_shape_is_for_verify(log: LaunchLog, tmp_path: Path) -> None:
+def test_a_file_of_another_shape_is_for_verify(tmp_path: Path) -> None:
     np.save(tmp_path / "ans.npy", np.array([56.0]))
     case = fakes.case("double", reference_files={"out": f"{tmp_path}/ans.npy"})
-    actual = of_case(log, tmp_path, case)
-    actual.write({"x": X}, {"x": "00"})
-    assert actual.errors == {"out": "ans.npy holds shape [1]; out has [8]"}
-    actual = of_case(log, tmp_path, replace(case, compare={"out": Rule(verify="/mine.py:f")}))
-    actual.write({"x": X}, {"x": "00"})
-    assert (actual.rounded["out"].dtype, actual.rounded["out"].shape) == ("float64", (1,))
+    assert of_case(tmp_path, case).observations.reference.facts.errors == {
+        "out": "ans.npy holds shape [1]; out has [8]"
+    }
+    verified = replace(case, compare={"out": Rule(verify="/mine.py:f")})
+    actual = of_case(tmp_path, verified).observations.reference
+    assert (actual.dumps["out"].dtype, actual.dumps["out"].shape) == ("float64", (1,))

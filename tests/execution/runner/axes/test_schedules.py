@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
-from gpuregress.execution.runner.axes.schedules import ComparedSchedules, ScheduleRuns
+from gpuregress.execution.runner import run_case
 from gpuregress.foundation.records import CaseSettings
-from gpuregress.gpu import schedules
+from gpuregress.gpu.base import LaunchReport
 from tests import fakes
 from tests.workshop import Workshop
-
-if TYPE_CHECKING:
-    from gpuregress.execution.runner.dumps import DumpFolder
-    from gpuregress.execution.runner.launcher import Launcher
 
 KERNELS = """\
 // $Revision: 1.0 $
@@ -182,12 +178,15 @@ def test_a_schedule_replays_and_the_usual_one_is_the_run_without(shop: Workshop)
     assert [int(line) for line in reverse["lucky_blocks"].splitlines()[1:]] == [5, 4, 3, 2, 1, 0]
 
 
-def test_the_adversarial_schedule_is_left_out_where_watching_takes_too_long() -> None:
+def test_the_adversarial_schedule_is_left_out_where_watching_takes_too_long(tmp_path: Path) -> None:
+    class Slow(fakes.FakeDevice):
+        def launch(self, *arguments: Any) -> LaunchReport:
+            return replace(super().launch(*arguments), elapsed_ms=30e3)
+
     case = fakes.case("double", settings=CaseSettings(schedules=("forward", "adversarial")))
-    runs = ScheduleRuns(cast("Launcher", SimpleNamespace(case=case)), b"")
-    compared = ComparedSchedules(runs, cast("DumpFolder", None), (), elapsed_s=case.limits.timeout)
-    assert list(compared.run({})) == [schedules.EXPLANATION, None]
-    assert compared.done[0].left_out.startswith("to watch all accesses of launches that take 30.0 s")
+    outcome = run_case(Slow(varies=True), fakes.task(case, tmp_path))
+    (left_out,) = outcome.observations.along("schedule")
+    assert left_out.left_out.startswith("to watch all accesses of launches that take 30.0 s")
 
 
 @pytest.mark.parametrize(

@@ -1,35 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pytest
-
-from gpuregress.execution.runner.axes.variants import VariantRuns
-from gpuregress.execution.runner.dumps import DumpFolder
-from gpuregress.execution.runner.launcher import Launcher
+from gpuregress.execution.runner import run_case
 from gpuregress.foundation.errors import DeviceError
-from gpuregress.foundation.records import Dump, Program, VariantRun, Variants
-from gpuregress.store.launch_log import LaunchLog
+from gpuregress.foundation.records import Dump, Outcome, Program, Variants
+from gpuregress.gpu.base import DeviceModule, LaunchReport
+from gpuregress.store import launch_log
 from tests import fakes
 
-X = np.arange(8, dtype=np.float32)
 
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[LaunchLog]:
-    with closing(LaunchLog(tmp_path / "launch.log")) as opened:
-        yield opened
-
-
-def runs(log: LaunchLog, folder: Path, kernel: str, **programs: str) -> VariantRuns:
-    """The variants of a case; each program is told apart by the text of its PTX."""
+def run(folder: Path, kernel: str, device: fakes.FakeDevice | None = None, **programs: str) -> Outcome:
+    """Run a case with its variants; each program is told apart by the text of its PTX."""
     case = fakes.case(kernel)
-    varied = Variants("first", dict.fromkeys(programs, case.sources))
-    case = replace(case, variants=varied)
+    case = replace(case, variants=Variants("first", dict.fromkeys(programs, case.sources)))
 
     def program(name: str, text: str) -> Program:
         path = folder / f"{name}.ptx"
@@ -37,43 +23,50 @@ def runs(log: LaunchLog, folder: Path, kernel: str, **programs: str) -> VariantR
         return replace(fakes.program(), ptx=str(path))
 
     task = fakes.task(case, folder, variants={name: (program(name, text),) for name, text in programs.items()})
-    task = replace(task, program=program("own", "own"))
-    launcher = Launcher(fakes.FakeDevice(), task, log, lambda _phase: None)
-    own = DumpFolder(case, folder / "dumps").write("out", np.full(8, 1, np.float32), {})
-    made = VariantRuns(launcher, DumpFolder(case, folder / "dumps"), (own,))
-    made.run({"x": X})
-    return made
+    return run_case(device or fakes.FakeDevice(), replace(task, program=program("own", "own")))
 
 
 def text_of(dump: Dump) -> list[str]:
     return Path(dump.path).read_text().splitlines()[1:3]
 
 
-def test_only_results_that_differ_are_dumped(log: LaunchLog, tmp_path: Path) -> None:
-    first, second = runs(log, tmp_path, "count", a="a", b="b").runs
-    assert (first.name, dict(first.dumps), first.same_as) == ("a", {}, "")  # the first launch writes 1
-    assert text_of(second.dumps["out"]) == ["2.0", "2.0"]
-    assert Path(second.dumps["out"].path).is_relative_to(tmp_path / "dumps/variant-b")
+def test_only_results_that_differ_are_dumped(tmp_path: Path) -> None:
+    first, second = run(tmp_path, "twice", a="a", b="b").observations.along("variant")
+    assert (first.dumps, second.dumps, first.facts.same_as) == ({}, {}, "")
+    (changed,) = run(tmp_path, "count", a="a").observations.along("variant")
+    assert text_of(changed.dumps["out"]) == ["2.0", "2.0"]
+    assert Path(changed.dumps["out"].path).is_relative_to(tmp_path / "dumps/variant-a")
 
 
-def test_the_same_program_is_not_run(log: LaunchLog, tmp_path: Path) -> None:
-    made = runs(log, tmp_path, "count", a="// another comment\nown")
-    assert made.runs == [VariantRun("a", same_as="first")]
-    assert made.launcher.current is None
-    made = runs(log, tmp_path, "count", a="a", b=".target sm_80\na")
-    assert [(run.name, run.same_as) for run in made.runs] == [("a", ""), ("b", "a")]
+def test_the_same_program_is_not_run(tmp_path: Path) -> None:
+    (same,) = run(tmp_path, "count", a="// another comment\nown").observations.along("variant")
+    assert (same.facts.same_as, same.dumps) == ("first", {})
+    assert len(launch_log.read(tmp_path / "launch.log").events) == 2
+    runs = run(tmp_path, "count", a="a", b=".target sm_80\na").observations.along("variant")
+    assert [(one.name, one.facts.same_as) for one in runs] == [("a", ""), ("b", "a")]
 
 
-def test_after_a_lost_device_no_variant_runs(log: LaunchLog, tmp_path: Path) -> None:
-    made = runs(log, tmp_path, "fault", a="a", b="b")
-    assert made.sticky
-    assert made.runs[0].fault.startswith("out-of-bounds: out-of-bounds read")
-    assert made.runs[1].problem == "not run, for a variant before it lost the device"
+class FaultsLater(fakes.FakeDevice):
+    """Every launch but the first one ends with a fault that loses the device."""
+
+    def launch(self, module: DeviceModule, kernel: str, *rest: Any) -> LaunchReport:
+        return super().launch(module, "fault" if self.launched else kernel, *rest)
 
 
-def test_what_cannot_be_loaded_is_told(log: LaunchLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(*_: object) -> None:
-        raise DeviceError("too new")
+def test_after_a_lost_device_no_variant_runs(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "double", FaultsLater(), a="a", b="b")
+    assert outcome.observations.sticky
+    first, second = outcome.observations.along("variant")
+    assert first.fault.startswith("out-of-bounds: out-of-bounds read")
+    assert second.left_out == "a variant before it lost the device"
 
-    monkeypatch.setattr(fakes.FakeDevice, "load", load)
-    assert runs(log, tmp_path, "count", a="a").runs[0].problem == "too new"
+
+def test_what_cannot_be_loaded_is_told(tmp_path: Path) -> None:
+    class Old(fakes.FakeDevice):
+        def load(self, program: Program, *rest: object) -> fakes.FakeModule:
+            if Path(program.ptx).stem == "a":
+                raise DeviceError("too new")
+            return super().load(program)
+
+    (left_out,) = run(tmp_path, "count", Old(), a="a").observations.along("variant")
+    assert left_out.left_out == "too new"
