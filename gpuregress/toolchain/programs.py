@@ -28,8 +28,8 @@ from gpuregress.gpu.demangle import demangle
 from gpuregress.toolchain import cache, compiler_messages, cxx_declarations, debug_types, ptx_declarations
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.include_scanner import SourceInputs
-from gpuregress.toolchain.machine_code import linked_programs
-from gpuregress.toolchain.machine_code.linked_programs import PINNED
+from gpuregress.toolchain.machine_code import link
+from gpuregress.toolchain.machine_code.link import PINNED
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
@@ -137,7 +137,7 @@ def make(source: Source) -> Program:
             program, ptx, complaints = (_compile_python if source.python else _compile_cxx)(source, files)
         except InfeasibleSource as refused:
             if source.python is None and not files.unknown and _inputs(source) == files:
-                linked_programs.store_refusal(_own_key(source, files), _without_paths(str(refused), files.files))
+                link.store_refusal(_own_key(source, files), _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
             if source.python and not files.unknown:
@@ -181,7 +181,7 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     """
     wanted = [replace(one, arch=architectures.named(one.arch, arch)) if arch else one for one in sources]
     distinct = {repr(source): source for source in wanted}
-    return tuple(linked_programs.build_cubin(compile(source)) for source in distinct.values())
+    return tuple(link.build_cubin(compile(source)) for source in distinct.values())
 
 
 def _cxx_keys(source: Source, files: SourceInputs) -> Iterator[str]:
@@ -512,7 +512,7 @@ def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
     record = cache.load(key) or {}
     if files is not None and record.get(_SHOWS_FOLDER):
         return _cached(_in_place(key, files))
-    linked_programs.check_refusal(record)
+    link.check_refusal(record)
     try:
         return _with_paths(from_json(Program, record["program"]))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -520,7 +520,7 @@ def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
 
 
 def _with_paths(program: Program) -> Program:
-    key = linked_programs.key_of(program)
+    key = link.key_of(program)
     built = str(cache.file_path(key, ".cubin")) if "linker" in (cache.load(key) or {}) else ""
     return replace(program, ptx=str(cache.file_path(program.key, ".ptx")), cubin=built)
 

@@ -12,7 +12,7 @@ from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Source, to_json
 from gpuregress.toolchain import cache, nvrtc, programs
-from gpuregress.toolchain.machine_code import link, linked_programs
+from gpuregress.toolchain.machine_code import link
 from tests.toolchain.conftest import Write
 
 TEXT = """
@@ -135,7 +135,7 @@ def test_a_host_without_compiler_takes_what_was_built(source: Source, monkeypatc
     monkeypatch.setattr("gpuregress.toolchain.machine_code.link.link", None)  # a host without an assembler
     assert toolchain.build_cubin(replace(program, cubin="")) == built
     assert toolchain.resources(program)[program.entries["scaled<float>"].mangled]["registers"] > 0
-    assert toolchain.compiler_version() == f"nvrtc {linked_programs.PINNED} (not installed)"
+    assert toolchain.compiler_version() == f"nvrtc {link.PINNED} (not installed)"
 
 
 def test_an_older_compiler_here_does_not_replace_the_pinned_result(
