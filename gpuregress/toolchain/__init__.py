@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.cache import check_folder as check_folder
+    from gpuregress.toolchain.cubin_linker import build_cubin as build_cubin
+    from gpuregress.toolchain.cubin_linker import resources as resources
     from gpuregress.toolchain.include_scanner import SourceInputs as SourceInputs
-    from gpuregress.toolchain.machine_code.link import build_cubin as build_cubin
-    from gpuregress.toolchain.machine_code.link import resources as resources
     from gpuregress.toolchain.programs import build as build
     from gpuregress.toolchain.programs import compile as compile  # noqa: A004 - callers write toolchain.compile
     from gpuregress.toolchain.programs import compiler_version as compiler_version

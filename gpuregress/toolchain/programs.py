@@ -25,17 +25,16 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import architecture_names as architectures
 from gpuregress.gpu.demangle import demangle
-from gpuregress.toolchain import cache, compiler_messages, cxx_declarations, debug_types, ptx_declarations
+from gpuregress.toolchain import cache, compiler_messages, cubin_linker, cxx_declarations, debug_types, ptx_declarations
+from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.include_scanner import SourceInputs
-from gpuregress.toolchain.machine_code import link
-from gpuregress.toolchain.machine_code.link import PINNED
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
 
 if TYPE_CHECKING:
-    from gpuregress.toolchain.machine_code import cubin
+    from gpuregress.toolchain import cubin
 
 _TAKEN = (".ptx", ".cubin")
 """Suffixes of what is not compiled."""
@@ -137,7 +136,7 @@ def make(source: Source) -> Program:
             program, ptx, complaints = (_compile_python if source.python else _compile_cxx)(source, files)
         except InfeasibleSource as refused:
             if source.python is None and not files.unknown and _inputs(source) == files:
-                link.store_refusal(_own_key(source, files), _without_paths(str(refused), files.files))
+                cubin_linker.store_refusal(_own_key(source, files), _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
             if source.python and not files.unknown:
@@ -181,7 +180,7 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     """
     wanted = [replace(one, arch=architectures.named(one.arch, arch)) if arch else one for one in sources]
     distinct = {repr(source): source for source in wanted}
-    return tuple(link.build_cubin(compile(source)) for source in distinct.values())
+    return tuple(cubin_linker.build_cubin(compile(source)) for source in distinct.values())
 
 
 def _cxx_keys(source: Source, files: SourceInputs) -> Iterator[str]:
@@ -395,7 +394,7 @@ def _ptx_architecture(source: Source, target: str) -> str:
 
 
 def _take_cubin(source: Source, data: bytes) -> Program:
-    from gpuregress.toolchain.machine_code import cubin  # noqa: PLC0415 - few sources are machine code
+    from gpuregress.toolchain import cubin  # noqa: PLC0415 - few sources are machine code
 
     key = cache.digest(("cubin", source.arch, *source.kernels, "", *source.symbols, data))
     try:
@@ -512,7 +511,7 @@ def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
     record = cache.load(key) or {}
     if files is not None and record.get(_SHOWS_FOLDER):
         return _cached(_in_place(key, files))
-    link.check_refusal(record)
+    cubin_linker.check_refusal(record)
     try:
         return _with_paths(from_json(Program, record["program"]))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -520,7 +519,7 @@ def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
 
 
 def _with_paths(program: Program) -> Program:
-    key = link.key_of(program)
+    key = cubin_linker.key_of(program)
     built = str(cache.file_path(key, ".cubin")) if "linker" in (cache.load(key) or {}) else ""
     return replace(program, ptx=str(cache.file_path(program.key, ".ptx")), cubin=built)
 

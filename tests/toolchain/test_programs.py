@@ -11,8 +11,7 @@ import pytest
 from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Source, to_json
-from gpuregress.toolchain import cache, nvrtc, programs
-from gpuregress.toolchain.machine_code import link
+from gpuregress.toolchain import cache, cubin_linker, nvrtc, programs
 from tests.toolchain.conftest import Write
 
 TEXT = """
@@ -132,10 +131,10 @@ def test_a_host_without_compiler_takes_what_was_built(source: Source, monkeypatc
     program = toolchain.compile(source)
     assert program == built
     assert toolchain.build_cubin(program) == built
-    monkeypatch.setattr("gpuregress.toolchain.machine_code.link.link", None)  # a host without an assembler
+    monkeypatch.setattr("gpuregress.toolchain.cubin_linker.link", None)  # a host without an assembler
     assert toolchain.build_cubin(replace(program, cubin="")) == built
     assert toolchain.resources(program)[program.entries["scaled<float>"].mangled]["registers"] > 0
-    assert toolchain.compiler_version() == f"nvrtc {link.PINNED} (not installed)"
+    assert toolchain.compiler_version() == f"nvrtc {cubin_linker.PINNED} (not installed)"
 
 
 def test_an_older_compiler_here_does_not_replace_the_pinned_result(
@@ -387,7 +386,7 @@ def test_a_program_that_the_assembler_refuses_is_remembered(source: Source, monk
         calls.append(arguments)
         raise InfeasibleSource("uses too much shared data (57024 bytes, 49152 max)")
 
-    monkeypatch.setattr(link, "link", refuse)
+    monkeypatch.setattr(cubin_linker, "link", refuse)
     program = toolchain.compile(source)
     for _ in range(2):
         with pytest.raises(InfeasibleSource, match="57024 bytes"):
