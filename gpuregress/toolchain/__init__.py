@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "check_folder": "cache",
     "SourceInputs": "include_scanner",
-    **dict.fromkeys(("build_cubin", "resources"), "machine_code.linked_programs"),
+    **dict.fromkeys(("build_cubin", "resources"), "cubin_linker"),
     **dict.fromkeys(
         ("build", "compile", "compiler_version", "find", "foreign_compiler", "inputs", "warnings"), "programs"
     ),
