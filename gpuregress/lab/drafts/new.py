@@ -14,7 +14,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.jobs.plan import job_names
-from gpuregress.lab import new_function, new_python
+from gpuregress.lab.drafts import new_function, new_python
 from gpuregress.lab.drafts.host import HostProgram
 from gpuregress.lab.drafts.kernel import KernelDraft
 from gpuregress.lab.drafts.launch import LaunchDraft
