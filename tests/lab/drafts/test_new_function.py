@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.foundation.errors import GpuregressError, UsageError
 from gpuregress.jobs import plan
-from gpuregress.lab import new
+from gpuregress.lab.drafts import new
 from gpuregress.session.compilation import kernel_arguments, sources
 from gpuregress.store.project import Project
 

@@ -7,8 +7,7 @@ import yaml
 
 from gpuregress.foundation.errors import GpuregressError, UsageError
 from gpuregress.jobs import plan
-from gpuregress.lab import new
-from gpuregress.lab.drafts import kernel
+from gpuregress.lab.drafts import kernel, new
 from gpuregress.lab.drafts.compiled import CompiledKernel
 from gpuregress.lab.drafts.kernel import NO_LAUNCH
 from gpuregress.session.compilation import kernel_arguments, sources

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from gpuregress.lab import new_python
+from gpuregress.lab.drafts import new_python
 
 TRITON = """
 import triton
