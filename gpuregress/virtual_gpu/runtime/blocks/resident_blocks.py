@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.virtual_gpu.runtime import machine_layout
 from gpuregress.virtual_gpu.runtime.arena import Arena
+from gpuregress.virtual_gpu.runtime.blocks.co_resident_blocks import _coordinates
 from gpuregress.virtual_gpu.runtime.blocks.standstill import StandstillDetector
 from gpuregress.virtual_gpu.runtime.faults import ClusterBlock
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
@@ -92,9 +92,9 @@ class ResidentBlocks:
 
     def blocks(self) -> tuple[ClusterBlock, ...]:
         """The blocks that are suspended."""
-        x, y = self._machine.grid_x, self._machine.grid_y
+        sides = (self._machine.grid_x, self._machine.grid_y)
         return tuple(
-            ClusterBlock(_coordinates(item.number, x, y), item.arena.context, done=False)
+            ClusterBlock(_coordinates(item.number, sides), item.arena.context, done=False)
             for item in sorted(self._suspended, key=lambda item: item.number)
         )
 
@@ -152,9 +152,3 @@ class ResidentBlocks:
         arena = Arena()
         arena.prepare(b"", len(self.arena.shared), self._facts, self._threads)
         return arena
-
-
-def _coordinates(number: int, x: int, y: int) -> Dim3:
-    rest, column = divmod(number, x)
-    plane, row = divmod(rest, y)
-    return (column, row, plane)

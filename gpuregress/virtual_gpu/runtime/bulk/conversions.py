@@ -6,11 +6,10 @@ Measured on an H200.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from gpuregress.gpu.tensor_maps import TensorMap
+from gpuregress.virtual_gpu.runtime.bulk.tiles import Bytes
 
-Bytes = npt.NDArray[np.uint8]
 _ROUNDED = ("tfloat32", "tfloat32_ftz")
 _DROPPED = 13
 """Bits of the fraction that float32 has and tfloat32 has not."""

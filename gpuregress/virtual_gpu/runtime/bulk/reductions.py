@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.virtual_gpu.runtime.bulk.tiles import Bytes
+
 Array = npt.NDArray[Any]
-Bytes = npt.NDArray[np.uint8]
 _NUMPY = {
     "u32": np.uint32, "s32": np.int32, "b32": np.uint32, "u64": np.uint64, "s64": np.int64, "b64": np.uint64,
     "f16": np.float16, "f32": np.float32, "f64": np.float64,
