@@ -14,11 +14,14 @@ from llvmlite import ir
 from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.virtual_gpu.analysis.cluster_size import cluster_size, is_explicit
-from gpuregress.virtual_gpu.analysis.divergent_barriers import divergent_barriers
+from gpuregress.virtual_gpu.analysis.divergent_barriers import (
+    divergent_barriers,
+    whole_warp_operations,
+    with_branches_around_barriers,
+)
 from gpuregress.virtual_gpu.analysis.footprint import footprint
 from gpuregress.virtual_gpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
 from gpuregress.virtual_gpu.analysis.uniformity import Uniformity
-from gpuregress.virtual_gpu.analysis.whole_warp_operations import whole_warp_operations
 from gpuregress.virtual_gpu.builder.address_resolution import field, is_stopped, set_field
 from gpuregress.virtual_gpu.builder.floating_point_environment import wrap
 from gpuregress.virtual_gpu.builder.python_calls import raw_call
@@ -45,7 +48,6 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
 )
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, LocalVariable, StoredFootprint
 from gpuregress.virtual_gpu.runtime.record_codec import encode
-from gpuregress.virtual_gpu.schedule.guarded_barriers import with_branches_around_barriers
 from gpuregress.virtual_gpu.schedule.lockstep import Lockstep
 from gpuregress.virtual_gpu.schedule.passes import Passes
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule

@@ -5,7 +5,7 @@ from llvmlite import ir
 from gpuregress.virtual_gpu.builder.structured import element, entry_alloca, i32, i64, open_function
 from gpuregress.virtual_gpu.builder.types import I32, I64, POINTER
 from gpuregress.virtual_gpu.runtime import llvm_backend
-from gpuregress.virtual_gpu.schedule.loops.loop_metadata import ParallelLoop
+from gpuregress.virtual_gpu.schedule.interchange import ParallelLoop
 
 
 def _optimised(*, parallel: bool) -> str:

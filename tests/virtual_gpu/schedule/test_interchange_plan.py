@@ -5,7 +5,7 @@ import pytest
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.parser import parse
-from gpuregress.virtual_gpu.schedule.loops.interchange_plan import RegionPlan, plan
+from gpuregress.virtual_gpu.schedule.interchange_plan import RegionPlan, plan
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 
 TEXT = """.version 8.0
