@@ -30,9 +30,7 @@ from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i32, i6
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, has_local_gaps, where
 from gpuregress.virtual_gpu.builder.types import I32, I64
-from gpuregress.virtual_gpu.checks.analysis.granules import meets_in_part
-from gpuregress.virtual_gpu.checks.analysis.unwatched import unwatched
-from gpuregress.virtual_gpu.checks.analysis.written_buffers import written_buffers
+from gpuregress.virtual_gpu.checks.program_facts import meets_in_part, unwatched, written_buffers
 from gpuregress.virtual_gpu.checks.synchronization import begin_turn
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info

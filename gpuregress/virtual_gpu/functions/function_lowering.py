@@ -24,7 +24,7 @@ from gpuregress.virtual_gpu.builder.thread_context import YIELD
 from gpuregress.virtual_gpu.builder.threads import Thread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.builder.types import I1, POINTER, convert, llvm_type
-from gpuregress.virtual_gpu.checks import local_notes
+from gpuregress.virtual_gpu.checks import heap_cells
 from gpuregress.virtual_gpu.counters.probes import Probes
 from gpuregress.virtual_gpu.functions.instruction_counter import InstructionCounter
 from gpuregress.virtual_gpu.functions.register_values import Known, RegisterValues
@@ -150,7 +150,7 @@ class FunctionEmitter:
 
     def clear_registers(self, builder: ir.IRBuilder) -> None:
         """Set all registers to 0: a thread must not see the values of the one before it."""
-        local_notes.clear(builder, self)
+        heap_cells.clear(builder, self)
         for statement in self.flow.statements:
             for name in effects.sets(statement):
                 if name not in self._values.local:

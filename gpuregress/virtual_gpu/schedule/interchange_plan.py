@@ -19,7 +19,7 @@ from gpuregress.virtual_gpu.analysis.points_to import PointsTo
 from gpuregress.virtual_gpu.analysis.strides import Stride, Strides
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.types import I32, I64
-from gpuregress.virtual_gpu.checks.analysis.commuting_atomics import commuting_kind, registers_read
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, registers_read
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, info

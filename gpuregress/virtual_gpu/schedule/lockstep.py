@@ -29,8 +29,8 @@ from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_notes import rules
-from gpuregress.virtual_gpu.checks.analysis.barrier_intervals import shared_reads
-from gpuregress.virtual_gpu.checks.row_rules import RowRules
+from gpuregress.virtual_gpu.checks.program_facts import shared_reads
+from gpuregress.virtual_gpu.checks.race_rules import RowRules
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info

@@ -36,7 +36,7 @@ from gpuregress.virtual_gpu.builder.thread_context import (
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.builder.types import I8, I32, I64, POINTER, width
 from gpuregress.virtual_gpu.checks import synchronization
-from gpuregress.virtual_gpu.checks.analysis.departures import departures
+from gpuregress.virtual_gpu.checks.program_facts import departures
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     FAULT_DEADLOCK,

@@ -35,7 +35,7 @@ from gpuregress.virtual_gpu.builder.thread_context import (
 )
 from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks import synchronization
-from gpuregress.virtual_gpu.checks.warp_masks import absent_lanes
+from gpuregress.virtual_gpu.checks.synchronization import absent_lanes
 from gpuregress.virtual_gpu.isa.matrix.warp_area import PRODUCT
 from gpuregress.virtual_gpu.isa.warp.barriers import WARP_BARRIER
 from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS

@@ -18,7 +18,7 @@ from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.types import F32, F64, I32, I64, POINTER, convert, llvm_type
-from gpuregress.virtual_gpu.checks import texel_reads
+from gpuregress.virtual_gpu.checks import matrix_and_texel_notes
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, note_access
 from gpuregress.virtual_gpu.isa.arithmetic import special_function_unit
 from gpuregress.virtual_gpu.isa.memory.load_store import same_values
@@ -206,7 +206,7 @@ def _tld4(emitter: Services, instruction: Instruction) -> None:
 def _texel(emitter: Services, instruction: Instruction) -> ir.Value:
     """A slot for the texel that an instruction fetches."""
     out = entry_alloca(emitter.view.entry.function, sampling.TEXEL)
-    texel_reads.tell_reader(emitter, instruction, at(emitter.builder, out, sampling.READER))
+    matrix_and_texel_notes.tell_reader(emitter, instruction, at(emitter.builder, out, sampling.READER))
     return out
 
 

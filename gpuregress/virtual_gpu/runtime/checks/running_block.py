@@ -178,7 +178,7 @@ class RunningBlock:
     # --- clusters -----------------------------------------------------------------------------------------------------
 
     def has_met(self, whose: int, epoch: int, passed: int | None = None) -> bool:
-        """Whether the cluster's barrier orders an access of a block of the cluster; see `checks.cluster_order`.
+        """Whether the cluster's barrier orders an access of a block of the cluster; see `checks.happens_before`.
 
         Args:
             whose: the number of that block.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.checks.analysis.written_buffers import written_buffers
+from gpuregress.virtual_gpu.checks.program_facts import written_buffers
 from tests.virtual_gpu.analysis.kernels import PARAMETERS, kernel
 
 _LOADS = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; "

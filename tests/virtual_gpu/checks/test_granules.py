@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.checks.analysis.granules import granules, meets_in_part, orders_in_part
+from gpuregress.virtual_gpu.checks.program_facts import granules, meets_in_part, orders_in_part
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction
 

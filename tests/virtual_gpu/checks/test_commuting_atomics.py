@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.checks.analysis.commuting_atomics import commuting_kind, registers_read, usual_kind
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, registers_read, usual_kind
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from gpuregress.virtual_gpu.checks.cells.cell_access import READ, WRITE, CellAccess
+from gpuregress.virtual_gpu.checks.shadow_cells import READ, WRITE, CellAccess
 
 
 def test_different_accesses_have_different_names() -> None:

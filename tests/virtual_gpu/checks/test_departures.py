@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.checks.analysis.departures import departures
+from gpuregress.virtual_gpu.checks.program_facts import departures
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from tests.virtual_gpu.analysis.kernels import graph
 

@@ -1,4 +1,9 @@
-"""A shadow cell as the check of an access sees it, and where cells are."""
+"""A shadow cell as the check of an access sees it, and where cells are.
+
+An access to memory as its check is built.
+
+Private functions of a module that the dynamic checks call.
+"""
 
 from __future__ import annotations
 
@@ -124,3 +129,57 @@ def region_row(b: ir.IRBuilder, launch: ir.Value, address: ir.Value) -> ir.Value
 def load_word(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
     """Load a 64-bit word of a record."""
     return b.load(at(b, base, offset), typ=I64)
+
+
+READ, WRITE = "read", "write"
+
+
+@dataclass(frozen=True, slots=True)
+class CellAccess:
+    """What is known of an access when its check is built.
+
+    Attributes:
+        action: `READ`, `WRITE`; an atomic operation is a strong `WRITE`.
+        is_strong: whether it is atomic, volatile or ordered.
+        reads: whether it also reads what it writes.
+        count: bytes.
+        is_incoherent: whether it reads through a cache that sees no writes of its launch.
+    """
+
+    action: str
+    is_strong: bool
+    reads: bool
+    count: int
+    is_incoherent: bool = False
+
+    def name(self, space: str) -> str:
+        """The name of the subroutine for a state space."""
+        words = [self.action, space or "generic", str(self.count)]
+        flags = (("strong", self.is_strong), ("reading", self.reads), ("incoherent", self.is_incoherent))
+        return ".".join(["check", *words, *(flag for flag, holds in flags if holds)])
+
+
+def subroutine(
+    module: ir.Module, name: str, result: ir.Type, types: tuple[ir.Type, ...], *, may_be_inlined: bool = False
+) -> tuple[ir.Function, bool]:
+    """A private function of a module.
+
+    Args:
+        module: the module.
+        name: of the function.
+        result: the type of its result.
+        types: those of its parameters.
+        may_be_inlined: whether LLVM may put its code where it is called.
+
+    Returns:
+        it, and whether it has just been declared, so that its code is still to be built.
+    """
+    declared = module.globals.get(name)
+    if declared is not None:
+        return declared, False
+    function = ir.Function(module, ir.FunctionType(result, types), name)
+    function.linkage = "internal"
+    function.attributes.add("nounwind")
+    if not may_be_inlined:
+        function.attributes.add("noinline")
+    return function, True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.checks.analysis.volatile_data import volatile_data
+from gpuregress.virtual_gpu.checks.program_facts import volatile_data
 from gpuregress.virtual_gpu.ptx.parser import parse
 
 WRITE = "mov.u32 %a, box; st.volatile.shared.u32 [%a+4], %x;"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.checks.analysis.barrier_intervals import shared_reads
+from gpuregress.virtual_gpu.checks.program_facts import shared_reads
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from tests.virtual_gpu.analysis.kernels import kernel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.checks.analysis.unwatched import unwatched
+from gpuregress.virtual_gpu.checks.program_facts import unwatched
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.runtime.checks.unwatched import CLOCKS
 
