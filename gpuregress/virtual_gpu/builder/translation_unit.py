@@ -28,9 +28,8 @@ from gpuregress.virtual_gpu.ptx.tree import (
     chain_text,
 )
 from gpuregress.virtual_gpu.ptx.types import size as type_size
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite
-from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch
 from gpuregress.virtual_gpu.runtime.machine_layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
+from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite, Stretch
 from gpuregress.virtual_gpu.runtime.program import Schedule, Site
 
 ProbeKey = tuple[str, str, int]

@@ -26,7 +26,7 @@ from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rul
 from gpuregress.virtual_gpu.checks.shadow_cells import ShadowPlace, subroutine
 from gpuregress.virtual_gpu.ptx.tree import Call, Function, Symbol
 from gpuregress.virtual_gpu.runtime.checks import layout
-from gpuregress.virtual_gpu.runtime.heap.size_classes import CLASS, CLASS_SHIFT, HEADER_BYTES
+from gpuregress.virtual_gpu.runtime.device_heap import CLASS, CLASS_SHIFT, HEADER_BYTES
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     GATHER,
     HEAP_CLASSES,

@@ -1,7 +1,7 @@
 """Checks of the shared memory that wgmma reads, as the asynchronous proxy.
 
-A row is checked where the product is issued. `runtime.checks.matrix_reads` is told of the rows, the groups and the
-waits: it finds what is written before the wait.
+A row is checked where the product is issued. `runtime.checks.matrix_and_texel_reads` is told of the rows, the
+groups and the waits: it finds what is written before the wait.
 
 Checks of the texels that a texture fetch reads, as a subroutine of the module.
 
@@ -23,7 +23,7 @@ from gpuregress.virtual_gpu.checks.access_notes import AccessNote, begin_epoch, 
 from gpuregress.virtual_gpu.checks.race_rules import RaceRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess, load_word
 from gpuregress.virtual_gpu.ptx.tree import Instruction
-from gpuregress.virtual_gpu.runtime.checks import layout, texels
+from gpuregress.virtual_gpu.runtime.checks import layout, matrix_and_texel_reads
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_MATRIX, SHARED_WINDOW
 
 _ROW = CellAccess(READ, is_strong=False, reads=False, count=16)
@@ -139,7 +139,7 @@ def tell_reader(emitter: Services, instruction: Instruction, reader: ir.Value) -
     if emitter.epoch is None:
         return
     b = emitter.builder
-    site = emitter.unit.site(instruction, texels.FETCH, "texture")
+    site = emitter.unit.site(instruction, matrix_and_texel_reads.FETCH, "texture")
     b.store(emitter.view.machine, reader)
     b.store(epoch_of(emitter, AccessNote(instruction, "read", "global", 0, site)), at(b, reader, _EPOCH))
 

@@ -46,8 +46,8 @@ from gpuregress.virtual_gpu.ptx.tree import (
     TextureAddress,
 )
 from gpuregress.virtual_gpu.ptx.types import INDEX_BITS, size
-from gpuregress.virtual_gpu.runtime.bulk.forms import form_of
-from gpuregress.virtual_gpu.runtime.checks.unwatched import CLOCKS
+from gpuregress.virtual_gpu.runtime.bulk_forms import form_of
+from gpuregress.virtual_gpu.runtime.checks.layout import CLOCKS
 from gpuregress.virtual_gpu.runtime.machine_layout import SYSTEM_CALLS
 
 _MOST, _USUAL = 16, 4

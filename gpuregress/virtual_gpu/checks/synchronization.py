@@ -24,8 +24,7 @@ from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.runtime.checks import layout
-from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, CHECK_MASK, CHECK_ORDER
-from gpuregress.virtual_gpu.runtime.thread_context import DEPARTED, DONE
+from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, CHECK_MASK, CHECK_ORDER, DEPARTED, DONE
 
 _NOT_LOGGED = layout.PROXY_FENCE | layout.INITIALIZES
 

@@ -35,7 +35,7 @@ from gpuregress.virtual_gpu.checks.synchronization import begin_turn
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Label
-from gpuregress.virtual_gpu.runtime.bulk.queue_layout import HEADER_BYTES, ROW_BYTES
+from gpuregress.virtual_gpu.runtime.bulk_forms import HEADER_BYTES, ROW_BYTES
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     BULK_END,
     CHECK_END,

@@ -20,7 +20,7 @@ from gpuregress.virtual_gpu.counters.traces import Traces, source_places
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Label
 from gpuregress.virtual_gpu.ptx.types import is_signed
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import Lines, ProbeKind
+from gpuregress.virtual_gpu.runtime.probe_sites import Lines, ProbeKind
 
 
 class Probes:

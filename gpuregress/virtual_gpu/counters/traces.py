@@ -20,14 +20,8 @@ from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Register
 from gpuregress.virtual_gpu.ptx.types import size
-from gpuregress.virtual_gpu.runtime.counters.stretches import (
-    OTHER_BLOCK,
-    Access,
-    Stretch,
-    TracedAccess,
-    TracedInstruction,
-)
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
+from gpuregress.virtual_gpu.runtime.probe_sites import OTHER_BLOCK, Access, Stretch, TracedAccess, TracedInstruction
 
 _KINDS: dict[MemoryEffect, Access] = {
     MemoryEffect.READ: "load",

@@ -52,8 +52,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Symbol,
 )
 from gpuregress.virtual_gpu.ptx.types import is_signed
-from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_LOOP
-from gpuregress.virtual_gpu.runtime.thread_context import DEPARTED
+from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, FAULT_LOOP
 
 
 class FunctionEmitter:

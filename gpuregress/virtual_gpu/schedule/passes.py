@@ -39,13 +39,16 @@ from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.program_facts import departures
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.runtime.machine_layout import (
+    CLUSTER_BYTES,
+    DONE,
     FAULT_DEADLOCK,
     FAULT_DIVERGENT,
     FAULT_STOPPED,
+    FIXED_BYTES,
     HELD,
+    PASSED,
     SUSPENDED,
 )
-from gpuregress.virtual_gpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES, PASSED
 from gpuregress.virtual_gpu.schedule.divergence_check import ALIGNED, CONDITIONAL, SKIPPED, build_divergence_check
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
 from gpuregress.virtual_gpu.schedule.thread_scheduler import (

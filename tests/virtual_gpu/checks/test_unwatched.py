@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.virtual_gpu.checks.program_facts import unwatched
 from gpuregress.virtual_gpu.ptx.parser import parse
-from gpuregress.virtual_gpu.runtime.checks.unwatched import CLOCKS
+from gpuregress.virtual_gpu.runtime.checks.layout import CLOCKS
 
 
 @pytest.mark.parametrize(
