@@ -36,7 +36,7 @@ from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLau
 from gpuregress.virtual_gpu.instruments.shadow_values import ShadowValues
 from gpuregress.virtual_gpu.module import CpuModule, warp_width
 from gpuregress.virtual_gpu.parallel import block_order, cores, partition
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.arena import Arena, local_size
 from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies

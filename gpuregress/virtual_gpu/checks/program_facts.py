@@ -30,8 +30,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.pointer_provenance import PointerProvenance
-from gpuregress.virtual_gpu.analysis.points_to import PointsTo
+from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance, PointsTo
 from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (

@@ -13,14 +13,19 @@ from llvmlite import ir
 
 from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
-from gpuregress.virtual_gpu.analysis.cluster_size import cluster_size, is_explicit
 from gpuregress.virtual_gpu.analysis.divergent_barriers import (
     divergent_barriers,
     whole_warp_operations,
     with_branches_around_barriers,
 )
 from gpuregress.virtual_gpu.analysis.footprint import footprint
-from gpuregress.virtual_gpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
+from gpuregress.virtual_gpu.analysis.module_facts import (
+    cluster_size,
+    is_explicit,
+    names_used,
+    uses_grid_barrier,
+    uses_reserved_shared,
+)
 from gpuregress.virtual_gpu.analysis.uniformity import Uniformity
 from gpuregress.virtual_gpu.builder.address_resolution import field, is_stopped, set_field
 from gpuregress.virtual_gpu.builder.floating_point_environment import wrap

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from gpuregress.foundation.errors import DeviceError, UnsupportedError
-from gpuregress.virtual_gpu.analysis.cluster_size import check_cluster
+from gpuregress.virtual_gpu.analysis.module_facts import check_cluster
 from gpuregress.virtual_gpu.builder.initializers import variable_facts
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size
 from gpuregress.virtual_gpu.checks import heap_cells
@@ -24,8 +24,7 @@ from gpuregress.virtual_gpu.checks.program_facts import (
 )
 from gpuregress.virtual_gpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.virtual_gpu.compilation.kernel import build_kernel
-from gpuregress.virtual_gpu.functions.device_function import build_device_function
-from gpuregress.virtual_gpu.functions.device_runtime import with_device_runtime
+from gpuregress.virtual_gpu.functions.device_function import build_device_function, with_device_runtime
 from gpuregress.virtual_gpu.functions.inlining import inlined
 from gpuregress.virtual_gpu.isa.arithmetic.constant_divisors import with_constant_divisors
 from gpuregress.virtual_gpu.isa.matrix.mma_batches import with_batches

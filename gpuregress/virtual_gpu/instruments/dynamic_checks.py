@@ -15,7 +15,7 @@ import numpy as np
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.instruments import CheckFinding, Instruments
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
-from gpuregress.virtual_gpu.parallel.race_freedom import RaceFreedom
+from gpuregress.virtual_gpu.parallel.dependence import RaceFreedom
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.bulk_notes import BulkNotes
 from gpuregress.virtual_gpu.runtime.checks.findings import LaunchFindings, finding_at, leaks

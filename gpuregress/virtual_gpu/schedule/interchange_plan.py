@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.innermost_loops import InnermostLoop, innermost_loops
 from gpuregress.virtual_gpu.analysis.liveness import Liveness
-from gpuregress.virtual_gpu.analysis.points_to import PointsTo
+from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.analysis.strides import Stride, Strides
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.types import I32, I64

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import SM_90
-from gpuregress.virtual_gpu.analysis.lanes.contested import ContestedStores
+from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.analysis.strides import Strides
 from gpuregress.virtual_gpu.analysis.uniformity import Uniformity

@@ -16,10 +16,10 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.analysis import effects
+from gpuregress.virtual_gpu.analysis.branch_sides import block_ranks
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance
 from gpuregress.virtual_gpu.analysis.divergent_barriers import DivergentBarriers, is_aligned_barrier
-from gpuregress.virtual_gpu.analysis.dominance import Dominance
-from gpuregress.virtual_gpu.analysis.lanes.branch_sides import block_ranks
-from gpuregress.virtual_gpu.analysis.lanes.contested import ContestedStores
+from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.builder.address_resolution import is_stopped, set_field
 from gpuregress.virtual_gpu.builder.services import Services

@@ -11,7 +11,7 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
   `runtime.resident_blocks` decides that.
 * `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
 * Lanes that go in step go on when no other lane of the warp can, except those that spin: the lanes that stand together
-  at the first instruction in the order of `analysis.lanes.branch_sides`. So lanes that took different paths meet where
+  at the first instruction in the order of `analysis.branch_sides`. So lanes that took different paths meet where
   the paths join.
 """
 

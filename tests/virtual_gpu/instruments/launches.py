@@ -6,7 +6,7 @@ import numpy as np
 
 from gpuregress.foundation.records import Instruments
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.arena import Arena
 from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.faults import FaultContext

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.analysis.pointer_provenance import Provenance
+from gpuregress.virtual_gpu.analysis.pointers import Provenance
 from gpuregress.virtual_gpu.builder.region_bounds import RegionBounds, local_region
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i64

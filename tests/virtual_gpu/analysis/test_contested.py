@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.lanes.contested import ContestedStores, Slices, group_of
-from gpuregress.virtual_gpu.analysis.lanes.dependence import lane_dependence
+from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores, Slices, group_of, lane_dependence
 from gpuregress.virtual_gpu.builder.frame import lay_out
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Integer, Register

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpuregress.virtual_gpu.analysis.dominance import Dominance, dominator_sets
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, dominator_sets
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, info
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Label
 

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.virtual_gpu.analysis.dominance import Dominance, Loop
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, Loop
 from gpuregress.virtual_gpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand, Register

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.analysis.dominance import Dominance
-from gpuregress.virtual_gpu.analysis.lanes.branch_sides import BranchSides, block_ranks, branch_sides
+from gpuregress.virtual_gpu.analysis.branch_sides import BranchSides, block_ranks, branch_sides
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer
 from tests.virtual_gpu.analysis.kernels import graph
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuregress.virtual_gpu.analysis.dominance import Dominance
-from gpuregress.virtual_gpu.analysis.lanes.values import CONSTANT, Atom, LaneGraph, LaneValue, LaneValues
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance
+from gpuregress.virtual_gpu.analysis.lane_values import CONSTANT, Atom, LaneGraph, LaneValue, LaneValues
 from gpuregress.virtual_gpu.ptx.tree import Register
 from tests.virtual_gpu.analysis.kernels import PARAMETERS, graph
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.lanes.dependence import LaneDependence, lane_dependence
+from gpuregress.virtual_gpu.analysis.lane_dependence import LaneDependence, lane_dependence
 from gpuregress.virtual_gpu.builder.frame import lay_out
 from gpuregress.virtual_gpu.ptx.parser import parse
 from tests.virtual_gpu.analysis.kernels import function

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpuregress.virtual_gpu.analysis.dominance import Dominance
-from gpuregress.virtual_gpu.analysis.lanes.accesses import find_accesses
-from gpuregress.virtual_gpu.analysis.lanes.overlap import OverlapTest
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance
+from gpuregress.virtual_gpu.analysis.lane_overlap import OverlapTest, find_accesses
 from tests.virtual_gpu.analysis.kernels import PARAMETERS, graph
 
 LANE = np.arange(32)

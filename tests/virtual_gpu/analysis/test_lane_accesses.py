@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.analysis.lanes.accesses import LaneAccess, are_apart, find_accesses, may_depend
+from gpuregress.virtual_gpu.analysis.lane_overlap import LaneAccess, are_apart, find_accesses, may_depend
 from tests.virtual_gpu.analysis.kernels import PARAMETERS, graph
 
 _POINTERS = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; "

@@ -8,17 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.virtual_gpu.analysis.lanes.distances import bases, bounds, never_equal, varying_part
-from gpuregress.virtual_gpu.analysis.lanes.values import (
-    CONSTANT,
-    LANES,
-    WIDTH,
-    Atom,
-    LaneValue,
-    constant,
-    of_atom,
-    plus,
-)
+from gpuregress.virtual_gpu.analysis.lane_overlap import bases, bounds, never_equal, varying_part
+from gpuregress.virtual_gpu.analysis.lane_values import CONSTANT, LANES, WIDTH, Atom, LaneValue, constant, of_atom, plus
 
 A, B = Atom("a"), Atom("b")
 LANE = np.arange(LANES)
