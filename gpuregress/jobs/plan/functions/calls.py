@@ -17,7 +17,7 @@ from gpuregress.jobs.spec.resolve import launches as spec_launches
 from gpuregress.jobs.spec.resolve import scalar_arguments
 from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner
-from gpuregress.toolchain.functions import declarations, harness, host, library_calls, overloads
+from gpuregress.toolchain.functions import declarations, harness, host, overloads
 from gpuregress.toolchain.functions.declarations import CxxFunction
 from gpuregress.toolchain.functions.overloads import RESULT, FunctionInstance, NoFunction
 
@@ -158,14 +158,14 @@ class _FunctionPlan:
     def _form(self) -> _Form | None:
         job, spec = self._file.job, self._spec
         for name in ("scope", "block"):
-            if getattr(job, name) is not None and name in spec.model_fields_set:
+            if getattr(job, name) is not None and name in spec.written:
                 self._scope.error((name,), f"is given here and in function.{name}: leave one out")
         kind: CallScope = job.scope or spec.scope
         given = job.block or spec.block or list(_BLOCK)
         key: Key = ("block",) if job.block else ("function", "block")
         block = self._block(given, key)
         for name in ("blocks", "shared_arrays"):
-            if kind != "block" and name in spec.model_fields_set:
+            if kind != "block" and name in spec.written:
                 self._scope.error(("function", name), "is for scope: block, where a whole block makes one call")
         return None if block is None else _Form(kind, block)
 
@@ -312,7 +312,7 @@ class _FunctionPlan:
             self._scope.error(key, f"{instance} is called by whole blocks (scope: block), which the host has none of")
             return None
         texts = self._source_texts()
-        return host.program_text(instance, arguments), library_calls.of_function(instance.function, texts)
+        return host.program_text(instance, arguments), declarations.of_function(instance.function, texts)
 
     def _launch_arguments(self, call: FunctionCall) -> tuple[Argument, ...]:
         result = Argument("buffer", buffer=call.result) if call.result else Argument("null", text="null")

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpuregress import toolchain
+from gpuregress.foundation.errors import InfeasibleSource
+from gpuregress.foundation.records import Program
+from gpuregress.toolchain import cache, cubin_linker, programs
+
+PROGRAM = Program("key", "a.ptx", "", {}, {}, "nvrtc 13.5.37", (), "sm_90")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path) -> Iterator[None]:
+    with cache.used_folder(tmp_path / "cache"):
+        yield
+
+
+def test_machine_code_is_found_by_program_and_architecture() -> None:
+    key = cubin_linker.key_of(PROGRAM)
+    assert key != cubin_linker.key_of(replace(PROGRAM, arch="sm_90a"))
+    cache.store(key, {"linker": "ptxas", "resources": {"k": {"registers": 8}}}, {".cubin": b"ELF"})
+    assert Path(cubin_linker.build_cubin(PROGRAM).cubin).read_bytes() == b"ELF"
+    assert cubin_linker.resources(PROGRAM) == {"k": {"registers": 8}}
+
+
+def test_a_refusal_is_kept() -> None:
+    cubin_linker.store_refusal(cubin_linker.key_of(PROGRAM), "too much shared memory")
+    with pytest.raises(InfeasibleSource, match="too much shared memory"):
+        cubin_linker.build_cubin(PROGRAM)
+
+
+def test_a_program_with_machine_code_is_taken_as_it_is() -> None:
+    given = replace(PROGRAM, cubin="given.cubin")
+    assert cubin_linker.build_cubin(given) is given
+
+
+def test_the_room_has_the_names_of_its_modules() -> None:
+    assert toolchain.build_cubin is cubin_linker.build_cubin
+    assert toolchain.inputs is programs.inputs
+    with pytest.raises(AttributeError, match="has no attribute 'other'"):
+        toolchain.other  # type: ignore[attr-defined] # noqa: B018
+
+
+def test_a_worker_loads_no_compiler() -> None:
+    code = (
+        "import sys, gpuregress.execution.runner, gpuregress.jobs.inputs.fills\n"
+        "print([name for name in sys.modules if name.startswith('gpuregress.toolchain.')])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert "programs" not in done.stdout
+    assert "include_scanner" not in done.stdout
