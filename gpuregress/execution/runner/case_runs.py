@@ -112,6 +112,11 @@ class CaseRuns:
         is_usual = self.schedule == schedules.FORWARD
         return RunLabel(schedule="" if is_usual else self.case.settings.main_schedule)
 
+    def vary(self, number: int) -> str:
+        """Choose the order of a repeat, from 0; all are the same under a schedule other than the usual one."""
+        chosen = self.launcher.device.vary(number)
+        return chosen if self.schedule == schedules.FORWARD else self.case.settings.main_schedule
+
     def fill(self, buffer: Buffer) -> Array:
         """Compute the contents of a buffer; a function of the user has its own time limit."""
         if buffer.fill is None or buffer.fill.kind != "python":

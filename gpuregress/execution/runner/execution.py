@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.execution.runner import feasibility, timing
-from gpuregress.execution.runner.axes import AXES, repeats, schedules
+from gpuregress.execution.runner.axes import AXES
 from gpuregress.execution.runner.buffer_reader import BufferReader, changes
 from gpuregress.execution.runner.case_runs import CaseRuns, FurtherRuns, RunPlan
 from gpuregress.execution.runner.dumps import DumpFolder, digest_of
@@ -167,14 +167,15 @@ class _CaseRun:
         feasibility.check_registers(self._device.info, case, self._launcher.task.programs)
         runs.filled = self._filled()
         runs.inputs = {name: self._digest(name, array) for name, array in runs.filled.items()}
-        if self._device.follow(case.settings.main_schedule):
+        if case.settings.main_schedule != FORWARD and self._device.follow(case.settings.main_schedule):
+            from gpuregress.execution.runner.axes import schedules  # noqa: PLC0415 - few cases have another schedule
+
             runs.schedule = schedules.spelled(runs, case.settings.main_schedule)
-            if runs.schedule != FORWARD:
-                self.observed = replace(self.observed, schedule=case.settings.main_schedule)
+            self.observed = replace(self.observed, schedule=case.settings.main_schedule)
         self._device.free_all()
         self._device.follow(runs.schedule)
         self._launcher.label = runs.label
-        order = repeats.order_of(runs, 0)
+        order = runs.vary(0)
         if case.repeat > 1:
             self.observed = replace(self.observed, order=order)
         self._device.instrument(case.settings.instruments)
@@ -189,8 +190,9 @@ class _CaseRun:
         if case.settings.timing is not None and self.observed.timing is None:
             self._time_apart()
         runs.elapsed_s = sum(launch.elapsed_ms for launch in self.reports.times[: len(case.launches)]) / 1e3
-        for axis in AXES:
-            self.further.along(axis)
+        for row in AXES:
+            if row.is_asked_for(case):
+                self.further.along(row.axis())
 
     # --- the first run ------------------------------------------------------------------------------------------------
 
@@ -293,6 +295,8 @@ class _CaseRun:
         self, loaded: Sequence[LoadedSource], prepared: Mapping[str, Memory], contents: Mapping[str, Array]
     ) -> None:
         """Time the launches; the last run of the loop is compared as a repeat is."""
+        from gpuregress.execution.runner.axes import repeats  # noqa: PLC0415 - few cases are timed or repeated
+
         number = 2 if self._case.dump else 0
         with self._device.timed_exactly():
             timed, memory = timing.sample(self._launcher, loaded, prepared, contents, number)

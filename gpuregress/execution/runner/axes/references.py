@@ -235,8 +235,7 @@ def _is_same_run(one: ReferenceKernel, other: ReferenceKernel) -> bool:
 
 
 def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:
-    if runs.case.references:
-        yield PlannedRun("", _References(runs).run)
+    yield PlannedRun("", _References(runs).run)
 
 
 AXIS = RunAxis("reference", _runs)

@@ -107,10 +107,9 @@ def _plan(schedule: str, label: str) -> RunPlan:
 
 
 def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:
-    names = runs.case.settings.schedules[1:]
-    if not names or not runs.launcher.device.follow(schedules.FORWARD):
+    if not runs.launcher.device.follow(schedules.FORWARD):
         return
-    for name in names:
+    for name in runs.case.settings.schedules[1:]:
         if name == schedules.ADVERSARIAL and _is_slow(runs):
             yield PlannedRun(name, None, left_out=_TOO_SLOW.format(runs.elapsed_s))
         else:

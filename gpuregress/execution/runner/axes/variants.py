@@ -16,8 +16,7 @@ from gpuregress.foundation.records import Case, FurtherRun, InstructionChange, P
 def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:
     """Plan every variant whose program is another one."""
     variants, task = runs.case.variants, runs.launcher.task
-    if variants is None:
-        return
+    assert variants is not None
     builds = {_computed(task.programs): variants.first}
     for name in variants.sources:
         programs = task.variants[name]
