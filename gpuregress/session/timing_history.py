@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from gpuregress.foundation.records import PastResult, TimingStep
-from gpuregress.judge.timing import comparison, false_alarms
+from gpuregress.judge.timing import comparison
 from gpuregress.report import morning
 from gpuregress.store.history import steps
 from gpuregress.store.history.series import device_kind
@@ -27,9 +27,9 @@ def lines(results: Iterable[PastResult], is_gone: Callable[[str], bool] = lambda
         for step in steps.find(past)[-_MOST_STEPS:]:
             yield f"{case} on {kind}: {_text(step, past[0].started, is_gone)}"
     gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
-    measured = false_alarms.of_samples((one.case, one.samples) for one in gpu if one.samples)
+    measured = comparison.false_alarms_among((one.case, one.samples) for one in gpu if one.samples)
     if measured is not None:
-        yield false_alarms.text(measured, "run")
+        yield comparison.text(measured, "run")
 
 
 def _text(step: TimingStep, newest: str, is_gone: Callable[[str], bool]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Verdict
-from gpuregress.judge import drift_and_determinism, rejections, write_coverage
+from gpuregress.judge import case_comparisons, rejections, write_coverage
 from gpuregress.judge.accepted import nearest
 from gpuregress.session import missing_cases
 from gpuregress.session.accepting.case_selection import select_cases
@@ -250,7 +250,7 @@ class _Acceptance:
                 f"nothing of {', '.join(empty)} was written: it still holds the poison that outputs are filled with; "
                 "where that is right, say why: --unwritten-ok REASON"
             )
-        watched = [name for name, rule in one.case.compare.items() if drift_and_determinism.has_tolerance(rule)]
+        watched = [name for name, rule in one.case.compare.items() if case_comparisons.has_tolerance(rule)]
         kind = self._kind(one)
         batch.add(
             one.case,

@@ -11,7 +11,7 @@ from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.jobs import plan
 from gpuregress.judge import parameter_spaces, verdict
-from gpuregress.judge.timing import false_alarms
+from gpuregress.judge.timing import comparison
 from gpuregress.session import missing_cases
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.steps.checking import CheckedRun
@@ -54,8 +54,8 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         orphans,
         infeasible,
     )
-    measured = false_alarms.measure(ordered)
-    measured_text = [false_alarms.text(measured)] if measured is not None and measured.cases else []
+    measured = comparison.false_alarms_of(ordered)
+    measured_text = [comparison.text(measured)] if measured is not None and measured.cases else []
     return RunSummary(
         run=folder.name,
         folder=str(folder),

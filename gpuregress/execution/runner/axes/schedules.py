@@ -11,13 +11,11 @@ from dataclasses import replace
 from functools import partial
 
 from gpuregress.execution.runner.axes.schedule_search import ScheduleSearch, Smallest, adversary
-from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
+from gpuregress.execution.runner.case_runs import Adversary, CaseRuns, PlannedRun, RunAxis, RunPlan
 from gpuregress.execution.runner.dumps import digest_of
 from gpuregress.execution.runner.launcher import WATCHING, RunLabel
 from gpuregress.foundation.errors import KernelFault
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
-    Conflict,
     ConflictSurvey,
     Finding,
     FurtherRun,
@@ -36,21 +34,6 @@ _FAULT = ""
 """Stands for a fault among the buffers."""
 _NO_CONFLICT = "no two accesses that were watched conflict"
 _CUT = "further pairs of accesses conflict, which are not kept"
-
-
-@dataclass(frozen=True, slots=True)
-class Adversary:
-    """The adversarial schedule of a case.
-
-    Attributes:
-        name: of the schedule that exchanges all conflicting accesses.
-        conflicts: those.
-        survey: what is told of them.
-    """
-
-    name: str
-    conflicts: tuple[Conflict, ...]
-    survey: ConflictSurvey
 
 
 _TOO_SLOW = "to watch all accesses of launches that take {:.1f} s may take minutes; --schedule adversarial does it"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
+from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.foundation.records import FurtherRun, Seeded
 
 

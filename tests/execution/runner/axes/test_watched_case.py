@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.execution.runner import watched_case
+from gpuregress.execution.runner.axes import shared_references
 from gpuregress.foundation.records import Case
 from tests import fakes
 
@@ -19,7 +19,7 @@ CASE = fakes.case("double", parameters={"n": 8, "tile": 4})
 
 def noted(use: Callable[[Case], object]) -> set[str]:
     seen: set[str] = set()
-    use(watched_case.watched(CASE, seen.add))
+    use(shared_references.watched(CASE, seen.add))
     return seen
 
 
@@ -80,7 +80,7 @@ def test_what_reads_the_whole_case_notes_every_field(use: Callable[[Any], object
 
 
 def test_a_function_gets_the_values_of_its_case() -> None:
-    case = watched_case.watched(CASE, lambda _name: None)
+    case = shared_references.watched(CASE, lambda _name: None)
     assert isinstance(case, Case)
     assert isinstance(case.parameters, dict)
     assert case.parameters == {"n": 8, "tile": 4}
@@ -94,14 +94,14 @@ def test_cases_of_equal_facts_have_one_digest(parameters: dict[str, Any]) -> Non
     case = fakes.case("double", parameters=parameters)
     other = fakes.case("double", parameters={**parameters, "other": 1}, name="fake/other")
     seen = [*(f"parameters.{name}" for name in "abc"), "seed"]
-    assert watched_case.facts(case, seen) == watched_case.facts(other, reversed(seen))
-    assert watched_case.facts(case, [*seen, "name"]) != watched_case.facts(other, [*seen, "name"])
-    assert watched_case.facts(case, ["parameters.other"]) != watched_case.facts(other, ["parameters.other"])
+    assert shared_references.facts(case, seen) == shared_references.facts(other, reversed(seen))
+    assert shared_references.facts(case, [*seen, "name"]) != shared_references.facts(other, [*seen, "name"])
+    assert shared_references.facts(case, ["parameters.other"]) != shared_references.facts(other, ["parameters.other"])
 
 
 def test_a_truth_value_is_no_number_and_no_text() -> None:
     digests = {
-        watched_case.facts(fakes.case("double", parameters={"a": value}), ["parameters.a"])
+        shared_references.facts(fakes.case("double", parameters={"a": value}), ["parameters.a"])
         for value in (1, 1.0, True, "1")
     }
     assert len(digests) == 4

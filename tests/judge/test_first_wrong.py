@@ -20,9 +20,9 @@ from gpuregress.foundation.records import (
     Rule,
     RunFacts,
 )
-from gpuregress.judge.launches import first_wrong
-from gpuregress.judge.launches.launch_slice import Timeline
-from tests.judge.launches.test_launch_slice import chain
+from gpuregress.judge import first_wrong
+from gpuregress.judge.launch_slice import Timeline
+from tests.judge.test_launch_slice import chain
 
 CHAIN = chain(("t", "x"), ("y", "t"), ("y", "x"))
 Rows = Mapping[str, Mapping[str, str]]

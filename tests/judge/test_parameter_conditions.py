@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.judge.parameter_spaces import conditions
-from gpuregress.judge.parameter_spaces.conditions import Conditions
+from gpuregress.judge import parameter_spaces
+from gpuregress.judge.parameter_spaces import Conditions
 
 Bug = Callable[[Mapping[str, Any]], bool]
 SPACE: dict[str, list[Any]] = {
@@ -28,7 +28,7 @@ def cases(space: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 def found(bug: Bug, space: Mapping[str, Sequence[Any]] = SPACE) -> Conditions | None:
     fails = [(case, bug(case)) for case in cases(space)]
     failing, passing = ([case for case, fail in fails if fail == wanted] for wanted in (True, False))
-    return conditions.find(failing, passing)
+    return parameter_spaces.find(failing, passing)
 
 
 def texts(conditions: Conditions | None) -> list[list[str]]:
@@ -112,7 +112,7 @@ def test_a_few_cases_of_one_value_are_no_evidence(count: int) -> None:
 def test_without_failing_or_passing_cases_nothing_is_known() -> None:
     assert found(lambda _case: True) is None
     assert found(lambda _case: False) is None
-    assert conditions.find([], []) is None
+    assert parameter_spaces.find([], []) is None
 
 
 @given(
@@ -130,8 +130,8 @@ def test_what_is_said_is_true(space: dict[str, list[Any]], chance: random.Random
     names = chance.sample(sorted(space), chance.randint(1, len(space)))
     failing = [case for case in every if all(case[name] == picked[name] for name in names) or chance.random() < 0.02]
     passing = [case for case in every if case not in failing]
-    known = conditions.find(failing, passing)
-    assert known == conditions.find(failing, passing)
+    known = parameter_spaces.find(failing, passing)
+    assert known == parameter_spaces.find(failing, passing)
     if known is None:
         return
 
@@ -144,13 +144,13 @@ def test_what_is_said_is_true(space: dict[str, list[Any]], chance: random.Random
 
 
 def test_numbers_are_in_order_and_texts_as_they_come() -> None:
-    assert conditions.ordered([16, 4, 8, 4]) == [4, 8, 16]
-    assert conditions.ordered(["half", "float", "half"]) == ["half", "float"]
-    assert conditions.ordered([True, False]) == [True, False]
+    assert parameter_spaces.ordered([16, 4, 8, 4]) == [4, 8, 16]
+    assert parameter_spaces.ordered(["half", "float", "half"]) == ["half", "float"]
+    assert parameter_spaces.ordered([True, False]) == [True, False]
 
 
 def test_values_are_written_as_in_a_job() -> None:
-    assert [conditions.value_text(value) for value in (True, 4, 0.5, "float")] == [
+    assert [parameter_spaces.value_text(value) for value in (True, 4, 0.5, "float")] == [
         "true",
         "4",
         "0.5",

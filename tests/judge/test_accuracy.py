@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.records import Accuracy, Baseline, MadeOf, ReferenceKernel
-from gpuregress.judge.precision import accuracy
+from gpuregress.judge import accuracy
 from tests import fakes
 from tests.judge.dumps import dump
 

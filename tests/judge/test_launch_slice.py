@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuregress.foundation.records import Argument, Buffer, Case, Launch
-from gpuregress.judge.launches.launch_slice import LaunchEvidence, Origin, Timeline, onset, origins
+from gpuregress.judge.launch_slice import LaunchEvidence, Origin, Timeline, onset, origins
 from tests import fakes
 
 

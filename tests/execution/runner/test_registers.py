@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.execution.runner import feasibility
+from gpuregress.execution.runner import execution
 from gpuregress.foundation.errors import HarnessError, InfeasibleSource, LaunchRefused
 from gpuregress.foundation.records import SM_90, Case, CaseSettings, DeviceInfo, Program
 from gpuregress.gpu import limits
@@ -32,16 +32,16 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 def test_too_many_registers_are_refused(registers: dict[str, int]) -> None:
     with pytest.raises(LaunchRefused, match="128 registers for each thread of 32 warps are 131072"):
-        feasibility.check_registers(DEVICE, case(1024), [fakes.program()])
+        execution.check_registers(DEVICE, case(1024), [fakes.program()])
     registers["registers"] = 64
-    feasibility.check_registers(DEVICE, case(1024), [fakes.program()])
+    execution.check_registers(DEVICE, case(1024), [fakes.program()])
 
 
 def test_only_cases_that_may_be_skipped_and_large_blocks_are_looked_at(registers: dict[str, int]) -> None:
-    feasibility.check_registers(DEVICE, case(1024, skips=False), [fakes.program()])
+    execution.check_registers(DEVICE, case(1024, skips=False), [fakes.program()])
     registers["registers"] = 255
-    feasibility.check_registers(DEVICE, case(256), [fakes.program()])
-    feasibility.check_registers(dataclasses.replace(DEVICE, name="cuda:0"), case(1024), [fakes.program()])
+    execution.check_registers(DEVICE, case(256), [fakes.program()])
+    execution.check_registers(dataclasses.replace(DEVICE, name="cuda:0"), case(1024), [fakes.program()])
 
 
 def test_without_an_assembler_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_without_an_assembler_nothing_is_checked(monkeypatch: pytest.MonkeyPatch
         raise HarnessError("no assembler for GPU code here")
 
     monkeypatch.setattr(toolchain, "build_cubin", missing)
-    feasibility.check_registers(DEVICE, case(1024), [fakes.program()])
+    execution.check_registers(DEVICE, case(1024), [fakes.program()])
 
 
 def test_what_the_assembler_refuses_for_its_memory_is_infeasible(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,4 +58,4 @@ def test_what_the_assembler_refuses_for_its_memory_is_infeasible(monkeypatch: py
 
     monkeypatch.setattr(toolchain, "build_cubin", refuse)
     with pytest.raises(InfeasibleSource):
-        feasibility.check_registers(DEVICE, case(1024), [fakes.program()])
+        execution.check_registers(DEVICE, case(1024), [fakes.program()])

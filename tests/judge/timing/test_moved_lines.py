@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import LineCost
-from gpuregress.judge.timing.line_pairs import pairs
+from gpuregress.judge.timing.costs import pairs
 
 
 def _lines(*texts: str, file: str = "a.cu") -> list[LineCost]:

@@ -23,8 +23,8 @@ from gpuregress.foundation.records import (
     Rule,
 )
 from gpuregress.foundation.records.launch_digests import DIGITS
-from gpuregress.judge.launches import launch_slice
-from gpuregress.judge.launches.launch_slice import LaunchEvidence, Origin, Timeline, UnknownState
+from gpuregress.judge import launch_slice
+from gpuregress.judge.launch_slice import LaunchEvidence, Origin, Timeline, UnknownState
 from gpuregress.store import launch_log
 
 
