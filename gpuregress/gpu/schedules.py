@@ -7,11 +7,11 @@ import graphlib
 import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.dumps import Dump
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 FORWARD, REVERSE, LOCKSTEP, ADVERSARIAL = _NAMED = ("forward", "reverse", "lockstep", "adversarial")
 BY_WARP = "by-warp"
@@ -34,8 +34,7 @@ _SWITCH = re.compile(r"(blocks|warps|threads):(\d{1,9}(?:,\d{1,9})+)")
 _ARRIVAL = re.compile(rf"{COPIES}:({AT_ISSUE}|{AT_ANY_WAIT})")
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Record):
     """An exception from the order `by-warp`.
 
     Attributes:
@@ -133,7 +132,6 @@ def alone(name: str) -> tuple[str, ...]:
     return (name, BY_WARP) if name == ADVERSARIAL else (name,)
 
 
-@dataclass(frozen=True, slots=True)
 class Conflict(Sparse):
     """Two accesses to the same bytes that nothing orders but the schedule, one of them a write.
 
@@ -154,7 +152,6 @@ class Conflict(Sparse):
     memory: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class ConflictSurvey(Sparse):
     """The conflicting accesses of a case's launches, in the order `by-warp`.
 
@@ -173,7 +170,6 @@ class ConflictSurvey(Sparse):
     exchanged: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class ScheduleRun(Sparse):
     """The results of a case under a further schedule.
 
