@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     class OneOf:
-        """`OneOf[A | B]`, the type of a field: the first of these that fits. msgspec tells records apart by tags only."""
+        """`OneOf[A | B]`, the type of a field: the first that fits. msgspec itself tells records apart by tags only."""
 
         def __class_getitem__(cls, union: Any) -> type:
             return _Union("OneOf", (), {"members": get_args(union)})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -245,8 +244,7 @@ class ModuleFacts(Record):
     stretches: tuple[Stretch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledModule:
+class CompiledModule(Record):
     """A compiled PTX module: object code, and the facts that launches and messages need.
 
     Attributes:

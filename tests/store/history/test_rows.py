@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from gpuregress.foundation.records import (
     BufferVerdict,
@@ -61,7 +62,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         buffers=(BufferVerdict("y", "differ", comparisons=(comparison,)),),
     )
     result = stored(tmp_path, one)
-    assert to_json(result) == {
+    assert structs.asdict(result) == {
         "run": "R01",
         "kind": "run",
         "started": "2026-11-01T02:00:00Z",
