@@ -7,6 +7,7 @@ register, so that a name is unique within its function.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import ClassVar, Literal, TypeAlias
 
@@ -18,7 +19,8 @@ from gpuregress.gpu.records import Record
 Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
 
 
-class SourceLine(Record):
+@dataclass(frozen=True, slots=True)
+class SourceLine:
     """A line of the CUDA source, from `.loc` and `.file`, with the calls that inlined code comes from.
 
     Lines of libraries are left out where a line of the user's own is behind them: a message about `half` arithmetic or
@@ -151,7 +153,8 @@ class Guard(Record):
     negated: bool
 
 
-class Instruction(Record):
+@dataclass(frozen=True, slots=True)
+class Instruction:
     """One instruction.
 
     Attributes:

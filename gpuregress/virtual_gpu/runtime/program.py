@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -244,7 +245,8 @@ class ModuleFacts(Record):
     stretches: tuple[Stretch, ...] = ()
 
 
-class CompiledModule(Record):
+@dataclass(frozen=True, slots=True)
+class CompiledModule:
     """A compiled PTX module: object code, and the facts that launches and messages need.
 
     Attributes:
