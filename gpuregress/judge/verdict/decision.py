@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout
+from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, public_name
 from gpuregress.foundation.records import (
     Baseline,
     BufferVerdict,
@@ -122,10 +122,11 @@ def decide(
 def failed(case: Case, error: GpuregressError) -> Verdict:
     """The verdict on a case that could not be run or compared: a compile error, a damaged baseline."""
     first, *rest = str(error).splitlines() or [""]
+    kind = public_name(error)
     if isinstance(error, KernelTimeout):
-        return _without_buffers(case, "timeout", first, exit_code=3)
+        return _without_buffers(case, "timeout", first, exit_code=3, error=kind)
     code = error.exit_code if error.exit_code == CompileError.exit_code else EXIT_CODES["error"]
-    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code)
+    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code, error=kind)
 
 
 def _without_buffers(case: Case, status: Status, reason: str, **facts: Any) -> Verdict:

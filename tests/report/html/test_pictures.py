@@ -1,4 +1,4 @@
-"""The page's pictures of matrices: a cell's colour is its error's, on one labelled scale."""
+"""The page's pictures: a cell's colour is its error's, on one labelled scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.records import BufferImage, Launch
 from gpuregress.judge import diagnose
-from gpuregress.report.html.drawing import colours, pictures
+from gpuregress.report.html import pictures, scales
 
 
 def image(expected: Any, actual: Any, launch: Launch | None = None) -> BufferImage:
@@ -31,7 +31,7 @@ def image(expected: Any, actual: Any, launch: Launch | None = None) -> BufferIma
 
 
 def drawn(of: BufferImage) -> ET.Element:
-    return ET.fromstring("".join(pictures.figure(of, "out of <case>", "2 of 4 differ")))
+    return ET.fromstring(pictures.figure(of, "out of <case>", "2 of 4 differ"))
 
 
 def panels(of: BufferImage) -> dict[str, ET.Element]:
@@ -69,13 +69,13 @@ def lightness(colour: str) -> float:
 def test_a_larger_error_is_darker_and_equal_elements_are_white() -> None:
     of = image([[0, 0], [0, 0]], [[0, 1e-6], [1e-3, 1]])
     colours_ = pixels(panels(of)["error"])
-    assert colours_[0][0] == colours.SAME
+    assert colours_[0][0] == scales.SAME
     assert lightness(colours_[0][1]) > lightness(colours_[1][0]) > lightness(colours_[1][1])
 
 
 def test_equal_errors_have_one_colour_and_the_scale_a_decade() -> None:
     of = image(np.zeros((2, 3)), np.full((2, 3), 0.25))
-    assert {colour for row in pixels(panels(of)["error"]) for colour in row} == {colours.error(1.0)}
+    assert {colour for row in pixels(panels(of)["error"]) for colour in row} == {scales.error(1.0)}
     assert "0.025, 0.25" in "".join(drawn(of).itertext())
 
 
@@ -90,7 +90,7 @@ def test_half_of_a_buffer_is_no_solid_slab_but_a_share() -> None:
     actual[::2] = 1
     shares = pixels(panels(image(np.zeros((128, 128)), actual))["share that differs"])
     assert len(shares) == 64
-    assert {colour for row in shares for colour in row} == {colours.grey(0.1 + 0.9 * 128 / 255)}
+    assert {colour for row in shares for colour in row} == {scales.grey(0.1 + 0.9 * 128 / 255)}
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (100, 200), (8, 60), (16, 4, 32)])
@@ -130,7 +130,7 @@ def test_nan_is_hatched_and_named() -> None:
 
 def test_the_worst_element_has_a_ring_in_the_error_alone() -> None:
     of = image(np.zeros((128, 128)), np.eye(128))
-    root = ET.fromstring("".join(pictures.figure(of, "x", "y", worst=128 * 64 + 100)))
+    root = ET.fromstring(pictures.figure(of, "x", "y", worst=128 * 64 + 100))
     ((ring, panel),) = [
         (circle, svg) for svg in root.iter("svg") for circle in svg.iter("circle") if circle.get("class") == "worst"
     ]
@@ -144,7 +144,7 @@ def test_both_sides_have_one_scale_and_values_far_outside_are_marked() -> None:
     expected, actual = (pixels(panels(of)[side]) for side in ("expected", "actual"))
     assert expected[0][0] == actual[0][0]
     assert expected[1][0] == actual[1][0]
-    assert (actual[0][1], actual[1][1]) == (colours.ABOVE, colours.BELOW)
+    assert (actual[0][1], actual[1][1]) == (scales.ABOVE, scales.BELOW)
     text = "".join(drawn(of).itertext())
     assert "blue: a value above the scale" in text
     assert "orange: a value below the scale" in text
@@ -161,7 +161,7 @@ def test_a_panel_has_a_title_a_description_and_its_indices() -> None:
 
 
 def test_no_style_attribute_that_the_policy_would_refuse() -> None:
-    assert not re.search(r"\bstyle=", "".join(pictures.figure(image([[0, 1]] * 2, [[1, 1]] * 2), "x", "y")))
+    assert not re.search(r"\bstyle=", (pictures.figure(image([[0, 1]] * 2, [[1, 1]] * 2), "x", "y")))
 
 
 @given(st.integers(1, 70), st.integers(1, 70), st.integers(0, 2**32))
@@ -170,3 +170,49 @@ def test_every_matrix_can_be_drawn(rows: int, columns: int, seed: int) -> None:
     expected = rng.normal(size=(rows, columns)) * 10.0 ** rng.integers(-300, 300)
     actual = np.where(rng.random((rows, columns)) < 0.3, rng.choice([math.nan, math.inf, 0.0, 1e300]), expected)
     drawn(image(expected, actual))
+
+
+def drawn_line(of: BufferImage) -> ET.Element:
+    return ET.fromstring(pictures.figure(of, "out of line", "1 of 10 differs"))
+
+
+def path(of: BufferImage, name: str) -> str:
+    (found,) = [one for one in drawn_line(of).iter("path") if one.get("class") == name]
+    return str(found.get("d"))
+
+
+def test_a_larger_error_has_a_higher_bar_and_equal_elements_none() -> None:
+    of = image(np.zeros(10), [0, 1e-6, 1e-3, 0, 1, 0, 0, 0, 0, 0])
+    bars = [float(height) for height in re.findall(r"v-([\d.]+)", path(of, "bars"))]
+    assert len(bars) == 3
+    assert bars == sorted(bars)
+    assert [text.text for text in drawn_line(of).iter("text")].count("1e-6") == 1
+
+
+def test_both_sides_are_lines_on_one_axis_broken_at_nan() -> None:
+    of = image([0, 1, 2, 3], [0, math.nan, 2, 3])
+    assert path(of, "expected").count("M") == 1
+    assert path(of, "actual").count("M") == 2
+    assert path(of, "expected").split("L")[-1] == path(of, "actual").split("L")[-1]
+    assert "hatched" in "".join(drawn_line(of).itertext())
+
+
+def test_a_large_buffer_has_a_strip_of_shares_and_its_own_indices() -> None:
+    actual = np.zeros(5000)
+    actual[::10] = 1
+    of = image(np.zeros(5000), actual)
+    text = "".join(drawn_line(of).itertext())
+    assert len(list(drawn_line(of).iter("image"))) == 1
+    assert "[4999]" in text
+    assert "each step 20 elements" in text
+
+
+def test_blocks_are_lines_unless_they_are_many() -> None:
+    few = image(np.zeros(256), np.ones(256), Launch("k", (4, 1, 1), (64, 1, 1), 0, ()))
+    borders = [one.get("d") for one in drawn_line(few).iter("path") if one.get("class") == "border"]
+    assert [str(one).count("M") for one in borders] == [3, 3]
+    assert "thread blocks of 64 elements (lines), as the launch (grid 4, block 64) suggests" in "".join(
+        drawn_line(few).itertext()
+    )
+    many = image(np.zeros(8192), np.ones(8192), Launch("k", (256, 1, 1), (32, 1, 1), 0, ()))
+    assert "(not drawn, for they are many)" in "".join(drawn_line(many).itertext())
