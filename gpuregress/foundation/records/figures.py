@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 
 from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records.further_runs import Determinism
 from gpuregress.foundation.records.maps.images import BufferImage
-from gpuregress.foundation.records.observations import Determinism
 from gpuregress.foundation.records.serialization import Sparse
 
 
