@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
 from gpuregress.foundation.storage import split_name
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import accuracy, compare, further_runs, user_code
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.further_runs import JudgedBuffer
@@ -92,7 +91,7 @@ def drift(case: Case, actual: Dump, accepted: Baseline) -> list[Comparison]:
     named = split_name(Path(first.path).name)
     revision = named[1] if named else Path(first.path).name
     message = f"{compared.difference} from the first one accepted, revision {revision}: small changes have added up"
-    return [dataclasses.replace(compared, message=message)]
+    return [replace(compared, message=message)]
 
 
 def determinism_of(case: Case, actual: Dump, accepted: Baseline, outcome: Outcome) -> list[Comparison]:
@@ -115,8 +114,7 @@ def determinism_of(case: Case, actual: Dump, accepted: Baseline, outcome: Outcom
     return [determinism.compare(actual.buffer, expected, observed, case.repeat, math.prod(actual.shape))]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseComparisons:
+class CaseComparisons(Record):
     """The comparisons of one case that ran to its end.
 
     Attributes:
@@ -192,7 +190,7 @@ class CaseComparisons:
             return [compared]
         widest = reference.facts.unrounded.get(name, reference.dumps[name])
         measured = accuracy.report(self.case, widest, actual, self.accepted)
-        return [dataclasses.replace(compared, accuracy=measured)]
+        return [replace(compared, accuracy=measured)]
 
     def _compare_reference(self, actual: Dump, baseline: Dump | None, with_baseline: Comparison | None) -> Comparison:
         name, computed = actual.buffer, self.outcome.observations.reference
@@ -207,23 +205,23 @@ class CaseComparisons:
             return self._with_unrounded(pair, unrounded, known)
         if known is None or pair.is_identical:
             return self._compare(pair)
-        return dataclasses.replace(known, against="reference")
+        return replace(known, against="reference")
 
     def _with_unrounded(self, rounded: BufferPair, unrounded: Dump, known: Comparison | None) -> Comparison:
         """Compare with a reference in float64; the rounded one gives the findings of a difference."""
-        pair = dataclasses.replace(rounded, expected=unrounded)
+        pair = replace(rounded, expected=unrounded)
         if self.user is not None and pair.request.rule.verify:
             return self.user.compare(pair)
         compared = pair.compare()
         if compared.same or rounded.is_identical:
             return compared
         diagnosed = known if known is not None else self._compare(rounded)
-        figures = dataclasses.replace(
+        figures = replace(
             compared.figures,
             error_maps=diagnosed.figures.error_maps,
             worst_thread=diagnosed.figures.worst_thread,
         )
-        return dataclasses.replace(compared, findings=diagnosed.findings, figures=figures)
+        return replace(compared, findings=diagnosed.findings, figures=figures)
 
     def _check(self, wanted: Check, case: Case, actual: Dump) -> Comparison:
         if self.user is not None and user_code.needs(case, wanted):

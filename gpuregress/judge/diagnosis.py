@@ -5,7 +5,6 @@ Evidence is gathered only once something differs: the elements, their launch, th
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import BufferImage, Case, Comparison, ErrorMaps, Outcome
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.judge import diagnose
 from gpuregress.judge.buffer_pairs import BufferPair
@@ -71,7 +71,7 @@ class ErrorMap:
             return comparison
         heat_map = None if self._heat_map is None else self._heat_map.profile
         maps = ErrorMaps(self._strip.profile, heat_map, self._drawn(comparison))
-        return dataclasses.replace(comparison, figures=dataclasses.replace(comparison.figures, error_maps=maps))
+        return replace(comparison, figures=replace(comparison.figures, error_maps=maps))
 
     def _drawn(self, comparison: Comparison) -> BufferImage | None:
         """The image, with the values of a buffer that is not too large."""
@@ -156,8 +156,8 @@ class Diagnosis:
         has_thread = not (is_guess and any(finding.pattern == "never written" for finding in findings))
         if comparison.worst is not None and evidence.launch is not None and has_thread:
             thread = diagnose.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
-            figures = dataclasses.replace(figures, worst_thread=thread)
-        return dataclasses.replace(comparison, findings=findings, figures=figures)
+            figures = replace(figures, worst_thread=thread)
+        return replace(comparison, findings=findings, figures=figures)
 
 
 _CPU_SHARED = b"\xff"

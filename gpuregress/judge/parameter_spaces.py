@@ -10,10 +10,8 @@ import math
 import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     FailureGroup,
     ParameterCondition,
@@ -22,6 +20,7 @@ from gpuregress.foundation.records import (
     Status,
     Verdict,
 )
+from gpuregress.gpu.records import Record, replace
 
 Parameters = Mapping[str, Any]
 
@@ -40,8 +39,7 @@ _MOST_CHARACTERS = 400
 """Of a condition; a longer list of values tells a reader nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Record):
     """What failing cases share.
 
     Attributes:
@@ -96,8 +94,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Record):
     """A condition, the set of cases that fulfil it (a bit each), and the logarithm of the number of its form."""
 
     condition: ParameterCondition
@@ -105,16 +102,14 @@ class _Test:
     log_forms: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(Record):
     """A conjunction of tests and the set of cases that fulfil it."""
 
     tests: tuple[_Test, ...]
     cases: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Record):
     """The cases as sets of bits.
 
     Attributes:

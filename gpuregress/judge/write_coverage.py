@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +14,13 @@ from gpuregress.foundation.records import (
     Case,
     Comparison,
     Dump,
+    Figures,
     Outcome,
     UnwrittenElements,
     Verdict,
     WriteSurvey,
 )
+from gpuregress.gpu.records import replace
 
 if TYPE_CHECKING:
     from gpuregress.foundation.numeric.ordinals import Mask
@@ -74,7 +75,7 @@ def reported(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
         is_confirmed = has_passed and "reference" in sides[dump.buffer]
         told += _of_buffer(was[dump.buffer], dump, counted, is_confirmed=is_confirmed)
     reason = "; ".join(filter(None, (decided.reason, *told)))
-    return dataclasses.replace(decided, reason=reason) if told else decided
+    return replace(decided, reason=reason) if told else decided
 
 
 def without_poison(comparisons: Mapping[str, Sequence[Comparison]], outcome: Outcome) -> dict[str, list[Comparison]]:
@@ -108,12 +109,8 @@ def nothing_written(dump: Dump, against: str) -> Comparison:
         of=dump.count,
         differing=dump.count,
         message=_NOTHING_WRITTEN,
+        figures=Figures(nothing_written=True),
     )
-
-
-def is_nothing_written(compared: Comparison) -> bool:
-    """Whether a comparison failed only because both sides were left as they were; see `nothing_written`."""
-    return compared.message == _NOTHING_WRITTEN
 
 
 def is_empty(outcome: Outcome, dump: Dump) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from gpuregress.foundation.records import (
     StatisticLimits,
     Timing,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge import case_comparisons, diagnosis
 from gpuregress.judge.case_comparisons import CaseComparisons
 from gpuregress.session.accepting import accept
@@ -142,8 +142,8 @@ def test_a_dump_is_checked(tmp_path: Path) -> None:
 
 def test_inputs_are_filled_when_a_check_needs_them(tmp_path: Path) -> None:
     case = fakes.case("double")
-    x = dataclasses.replace(case.buffers["x"], fill=Fill("ones", NoOptions(), 1))
-    case = dataclasses.replace(case, buffers={**case.buffers, "x": x})
+    x = replace(case.buffers["x"], fill=Fill("ones", NoOptions(), 1))
+    case = replace(case, buffers={**case.buffers, "x": x})
     ones = dump(tmp_path, "out.1", [1] * 8)
     assert case_comparisons.check(case, ones, Check("equals", "x")).same
     assert "there is no input 'out'" in case_comparisons.check(case, ones, Check("equals", "out")).message
@@ -195,8 +195,8 @@ def test_what_can_drift(rule: Rule, *, watched: bool) -> None:
 def test_small_changes_add_up_under_every_tolerance(bench: Bench, rule: Rule, step: float) -> None:
     def scaled(factor: float) -> Case:
         case = fakes.case("double", name="fake/x", compare={"out": rule})
-        x = dataclasses.replace(case.buffers["x"], fill=Fill("arange", Progression(0, factor), 1))
-        return dataclasses.replace(case, buffers={**case.buffers, "x": x})
+        x = replace(case.buffers["x"], fill=Fill("arange", Progression(0, factor), 1))
+        return replace(case, buffers={**case.buffers, "x": x})
 
     assert words(bench.run(scaled(1.0))) == {"fake/x": "new"}
     accept.accept(bench.project)

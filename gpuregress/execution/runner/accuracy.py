@@ -21,6 +21,7 @@ from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy
 from gpuregress.gpu.accuracy import Cancellation, InaccurateElement, LineError, Place, Restart, RoundingSite
 from gpuregress.gpu.base import Bytes, Device, LaunchReport, Shadow
+from gpuregress.gpu.records import Record
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -31,8 +32,7 @@ _DECIMALS = {"float64": 17, "float32": 9, "float16": 5, "bfloat16": 4}
 """Scalar → decimal digits that distinguish its numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class FloatParts:
+class FloatParts(Record):
     """The parts of an element that are of one floating-point type.
 
     A scalar has one part, a float4 has four. A record has some for each of its floating-point types.
@@ -73,8 +73,7 @@ def float_parts(element: ElementType) -> tuple[FloatParts, ...]:
     return tuple(FloatParts(element, scalar) for scalar in scalars)
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
+class Errors(Record):
     """The errors of parts of a buffer's elements.
 
     Attributes:

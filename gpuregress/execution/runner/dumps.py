@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -13,10 +12,10 @@ import numpy.typing as npt
 from gpuregress.execution.runner.poison import POISON, as_bytes, poison
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Buffer, Case, Dump, OverwrittenInput
 from gpuregress.gpu.base import Bytes, Memory
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store.dumps import contents, digest, paths, writer
 from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.dumps.header import Header
@@ -38,8 +37,7 @@ class _Pieced(Protocol):
         """Pieces of whole units; each is valid until the next is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class BufferReader:
+class BufferReader(Record):
     """A buffer and its memory on the device.
 
     Attributes:
@@ -114,8 +112,7 @@ def changes(readout: BufferReader, before: Array) -> OverwrittenInput:
     return changed
 
 
-@dataclass(frozen=True, slots=True)
-class DumpFolder:
+class DumpFolder(Record):
     """The folder of a case's dumps; the end of the run flushes them to disk.
 
     Attributes:

@@ -9,7 +9,6 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +48,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import limits
 from gpuregress.gpu.base import Device, KernelInfo, LaunchReport, Memory
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import ADVERSARIAL, FORWARD
 from gpuregress.jobs import inputs
 from gpuregress.store.dumps import digest

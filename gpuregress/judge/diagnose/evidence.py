@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Part
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Finding, Launch
+from gpuregress.gpu.records import Record
 
 MOST = 1 << 22
 """Rows up to which all are kept."""
@@ -80,8 +81,7 @@ Indices = npt.NDArray[np.int64]
 WARP = 32
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadMapping:
+class ThreadMapping(Record):
     """Mapping of elements to blocks and threads.
 
     Attributes:
@@ -168,8 +168,7 @@ DENSE = 0.95
 """The share of differing elements from which on a whole area counts as differing."""
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Record, dict=True):
     """The rows of a buffer that break its rule.
 
     Attributes:
@@ -253,8 +252,7 @@ def _differs(expected: Array, actual: Array, part: Part) -> Mask:
     return np.asarray(different & ~both_nan)
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Record, dict=True):
     """One part of the rows that differ in it.
 
     Attributes:

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 _INTERVAL_LEVEL = 0.95
 _RESAMPLES = 2000
@@ -23,8 +23,7 @@ _SEED = 20261122
 """Any number: the same samples give the same interval in every run."""
 
 
-@dataclass(frozen=True, slots=True)
-class RatioInterval:
+class RatioInterval(Record):
     """The ratio of the medians, actual to expected, and its interval at the level `_INTERVAL_LEVEL`."""
 
     ratio: float
@@ -62,8 +61,7 @@ EXACT_SIZE = 30
 _Counts = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class RankTest:
+class RankTest(Record):
     """The result of the test.
 
     Attributes:

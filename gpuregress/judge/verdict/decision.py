@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation import errors
-from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, public_name
 from gpuregress.foundation.records import (
     Baseline,
     BufferVerdict,
@@ -27,6 +25,7 @@ from gpuregress.foundation.records import (
     Verdict,
     side_text,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.verdict.provenance import changed_inputs, changed_resources, changes, without_reference_inputs
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
@@ -203,7 +202,7 @@ def decide(
     buffers = buffer_verdicts(case, outcome, baseline, comparisons)
     if baseline is not None and made_of is not None:
         accepted, made_of = (without_reference_inputs(case, facts) for facts in (baseline.made_of, made_of))
-        baseline = dataclasses.replace(baseline, made_of=accepted)
+        baseline = replace(baseline, made_of=accepted)
     ruling, others = _decisive(
         [
             _ruling_of_buffers(case, buffers, baseline, made_of),
@@ -224,10 +223,10 @@ def decide(
         notes=(*_notes(baseline), *(other.reason for other in others), *_twin_notes(outcome)),
     )
     if costs:
-        decided = dataclasses.replace(decided, costs=tuple(costs))
+        decided = replace(decided, costs=tuple(costs))
     is_told = baseline is not None or ruling.status != "new"  # a new case says already that nothing was compared
     if timing is not None and is_told:
-        decided = dataclasses.replace(decided, timing=timing)
+        decided = replace(decided, timing=timing)
     return decided
 
 
@@ -251,8 +250,7 @@ def _ended_early(case: Case, outcome: Outcome, baseline: Baseline | None) -> Ver
 # --- rulings ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Record):
     """What one side of a case says of its verdict.
 
     Attributes:
@@ -320,10 +318,11 @@ def _changes(baseline: Baseline | None, made_of: MadeOf | None, *, is_pass: bool
 def failed(case: Case, error: GpuregressError) -> Verdict:
     """The verdict on a case that could not be run or compared: a compile error, a damaged baseline."""
     first, *rest = str(error).splitlines() or [""]
+    kind = public_name(error)
     if isinstance(error, KernelTimeout):
-        return _without_buffers(case, "timeout", first, exit_code=3)
+        return _without_buffers(case, "timeout", first, exit_code=3, error=kind)
     code = error.exit_code if error.exit_code == CompileError.exit_code else EXIT_CODES["error"]
-    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code)
+    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code, error=kind)
 
 
 def _without_buffers(case: Case, status: Status, reason: str, **facts: Any) -> Verdict:

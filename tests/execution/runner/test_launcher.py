@@ -3,7 +3,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from gpuregress.execution.runner.launcher import EncodedMap, Launcher, LoadedSource, pack, thread_count
 from gpuregress.foundation.errors import DeviceError, KernelFault
 from gpuregress.foundation.records import Argument, Buffer, Case, TensorMap
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchLog
 from tests import fakes

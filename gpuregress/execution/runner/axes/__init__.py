@@ -6,12 +6,11 @@ import importlib
 from collections.abc import Callable
 
 from gpuregress.execution.runner.case_runs import RunAxis
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class AxisRow:
+class AxisRow(Record):
     """A row of the table.
 
     Attributes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from gpuregress.execution.runner.axes.schedule_search import ScheduleSearch, Smallest, adversary
@@ -26,6 +25,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 
 _MOST_ACCESSES = 3

@@ -12,38 +12,34 @@ results of a key. The folder belongs to one run and is removed with its end.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import fcntl
 import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from msgspec import field
 
 from gpuregress.foundation import storage, usermodules
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer, Case, DeviceInfo, Dump, Launch, Program, to_json
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import kernel_text
 
 _PARAMETERS = "parameters"
-_FIELDS = frozenset(field.name for field in dataclasses.fields(Case))
 
 
 def watched(case: Case, note: Callable[[str], None]) -> Case:
-    """A copy of a case that notes what is read of it: the name of a field, or `parameters.NAME`.
+    """A stand-in for a case that notes what is read of it: the name of a field, or `parameters.NAME`.
 
     Args:
         case: the case.
         note: is told each fact, as often as it is read.
     """
-    values = {name: getattr(case, name) for name in _FIELDS}
-    made = _WatchedCase(**{**values, _PARAMETERS: _WatchedParameters(values[_PARAMETERS], note)})
-    object.__setattr__(made, "note", note)
-    return made
+    return cast("Case", _WatchedCase(case, note))
 
 
 def facts(case: Case, names: Iterable[str]) -> str:
@@ -59,20 +55,51 @@ def _value(case: Case, name: str) -> Any:
     return [case.parameters[parameter]] if parameter in case.parameters else []
 
 
-class _WatchedCase(Case):
-    """A case that notes which of its fields are read."""
+class _WatchedCase:
+    """A stand-in for a case that notes which of its fields are read.
 
-    __slots__ = ("note",)
-    note: Callable[[str], None]
+    It is no `Case` itself, because msgspec copies a structure without asking its attributes.
+    """
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _FIELDS and name != _PARAMETERS:
-            try:
-                note = object.__getattribute__(self, "note")
-            except AttributeError:  # a copy, whose original noted every field
-                return object.__getattribute__(self, name)
-            note(name)
-        return object.__getattribute__(self, name)
+    __slots__ = ("_case", "_note", "_parameters")
+
+    def __init__(self, case: Case, note: Callable[[str], None]) -> None:
+        self._case = case
+        self._note = note
+        self._parameters = _WatchedParameters(case.parameters, note)
+
+    @property
+    def __class__(self) -> type[Case]:  # type: ignore[misc] # an instance of Case for `isinstance`
+        return Case
+
+    def __getattr__(self, name: str) -> Any:
+        if name == _PARAMETERS:
+            return self._parameters
+        if name in Case.__struct_fields__:
+            self._note(name)
+            return getattr(self._case, name)
+        attribute = getattr(Case, name)
+        if isinstance(attribute, property):
+            return attribute.__get__(self)
+        return getattr(self._whole(), name)
+
+    def _whole(self) -> Case:
+        """The case, all of whose fields may be read."""
+        for name in Case.__struct_fields__:
+            self._note(name)
+        return self._case
+
+    def __eq__(self, other: object) -> bool:
+        return self._whole() == other
+
+    def __hash__(self) -> int:
+        return hash(self._whole())
+
+    def __repr__(self) -> str:
+        return repr(self._whole())
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return replace, (self._whole(),)
 
 
 class _WatchedParameters(dict[str, Any]):  # noqa: PLW1641 - a dict has no hash
@@ -163,8 +190,7 @@ PATIENCE_S = 600.0
 _POLL_S = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class SharedResult:
+class SharedResult(Record):
     """A reference that was computed.
 
     Attributes:
@@ -184,8 +210,7 @@ class SharedResult:
     is_final: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class SharedReferences:
+class SharedReferences(Record):
     """The references of a run.
 
     Attributes:

@@ -11,12 +11,12 @@ import resource
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress import toolchain
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis
@@ -29,6 +29,7 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError, KernelFa
 from gpuregress.foundation.interrupts import FROM_OUTSIDE
 from gpuregress.foundation.records import Case, Dump, Finding, FurtherRun, Program, RunFacts
 from gpuregress.gpu.base import Device
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store.dumps import reader
 from gpuregress.toolchain.functions import host
 from gpuregress.toolchain.functions.host import HostCompiler
@@ -42,8 +43,7 @@ class HostFailed(Exception):
     """The host's program crashed or did not end in time; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostTwin:
+class HostTwin(Record):
     """The host's version of a case's function.
 
     Attributes:
@@ -294,8 +294,7 @@ def _recompiled(runs: CaseRuns, options: tuple[str, ...]) -> dict[str, Array]:
 # --- causes -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CauseTrial:
+class CauseTrial(Record):
     """A run without one possible cause.
 
     Attributes:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath
 
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
 from gpuregress.foundation import storage
 from gpuregress.foundation.records import HARNESS_FILE, Case, FurtherRun, InstructionChange, Program, RunFacts
+from gpuregress.gpu.records import replace
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _FUNCTION = re.compile(r"^[ \t]*(?:\.(?:visible|weak|extern)[ \t]+)*\.(entry|func)\b.*?([\w$]+)[ \t]*(?:\(|$)")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Finding
+from gpuregress.gpu.records import Record
 from gpuregress.judge.diagnose.evidence import DENSE, WARP, Evidence, Indices, Mask, listed, share
 
 
@@ -122,8 +122,7 @@ def _nth(number: int) -> str:
     return f"{number}{ending}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
+class _Matrix(Record):
     """The differing elements of a buffer as a matrix, all axes but the last as its rows."""
 
     evidence: Evidence

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from gpuregress.execution.runner.axes import schedule_search
 from gpuregress.execution.runner.axes.schedule_search import ScheduleSearch, Smallest, adversary, smallest
 from gpuregress.foundation.records import Case, Conflict
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 from tests import fakes
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -27,6 +26,7 @@ from gpuregress.foundation.records import (
     Outcome,
     Source,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain.functions import declarations, host, overloads
 from tests import fakes
 from tests.fakes import FakeDevice
@@ -45,7 +45,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(folder: Path, kernel: str) -> Outcome:
-    case = dataclasses.replace(fakes.case(kernel), settings=CaseSettings(twins=("cuda",)))
+    case = replace(fakes.case(kernel), settings=CaseSettings(twins=("cuda",)))
     return runner.run_case(fakes.open_device("fake"), fakes.task(case, folder))
 
 
@@ -165,7 +165,7 @@ def twin(folder: Path, *values: int, timeout: float = 30) -> HostTwin:
     path.write_text(SOURCE)
     instance = overloads.FunctionInstance(declarations.device_functions([SOURCE])[0])
     call = FunctionCall("f", "f(int)", (X,), len(values), result="result", host=host.program_text(instance, [X]))
-    case: Case = dataclasses.replace(
+    case: Case = replace(
         fakes.case("scale"),
         source=Source(str(path)),
         function=call,

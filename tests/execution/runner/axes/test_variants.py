@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from gpuregress.execution.runner.axes import variants
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import HARNESS_FILE, Dump, InstructionChange, Outcome, Program, Variants
 from gpuregress.gpu.base import DeviceModule, LaunchReport
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from tests import fakes
 
