@@ -14,11 +14,11 @@ from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, UsageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Outcome, Rule, Verdict
-from gpuregress.lab import rule_fitting
+from gpuregress.lab import experiment, rule_fitting
 from gpuregress.lab.rule_fitting import RuleFit
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import RunRequest
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.dumps import reader
@@ -179,7 +179,6 @@ def calibrate(
     *,
     repeat: int,
     devices: Sequence[str] = (),
-    machinery: Machinery | None = None,
     listen: Listener = ignore,
 ) -> Calibration:
     """Run a case, or all cases of a job, many times, and propose the tightest rules.
@@ -189,7 +188,6 @@ def calibrate(
         selector: a case's name or a job's.
         repeat: runs of each case on each device.
         devices: where; none: all devices of this machine that the job runs on.
-        machinery: for tests.
         listen: receives the events of the runs.
 
     Raises:
@@ -201,9 +199,9 @@ def calibrate(
     evidence = _Evidence()
     with storage.scratch(project.runs) as scratch:
         for number, (device, order) in enumerate(_block_orders(devices or registry.available())):
-            temporary = project.with_runs(scratch / str(number))
-            request = RunRequest((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
-            summary = session.run(temporary, request, listen=listen, machinery=machinery)
+            temporary = experiment.scratch_project(project, scratch / str(number))
+            request = RunRequest(device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
+            summary = session.run(temporary, [selector], request, listen=listen)
             if summary.interrupted:
                 raise Interrupted("interrupted: a rule out of half of the runs would be no rule")
             verdicts = [one for one in summary.verdicts if one.status != "skip"]

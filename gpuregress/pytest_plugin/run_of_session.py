@@ -174,9 +174,13 @@ class SessionRun:
     def _run_project(self, home: Project, cases: Sequence[Case], stop: StopSignal) -> None:
         wanted, names = self.wanted, tuple(case.name for case in cases)
         request = RunRequest(
-            names, device=wanted.device, jobs=wanted.jobs, fail_fast=wanted.fail_fast, others_go_on=True
+            names,
+            plan.Plan(tuple(cases)),
+            device=wanted.device,
+            jobs=wanted.jobs,
+            fail_fast=wanted.fail_fast,
+            others_go_on=True,
         )
-        machinery = sessions.Machinery(planner=plan.of_cases(cases))
         run, told = "", set[str]()
 
         def listen(event: Event) -> None:
@@ -188,7 +192,7 @@ class SessionRun:
                 self._post(root=home.root, run=run, verdict=event.verdict)
 
         try:
-            with sessions.opened(request, machinery, stop) as opened:
+            with sessions.opened(request, stop) as opened:
                 summary = opened.run(home, listen)
             for reached in _accepted(home, summary, wanted) if wanted.accepts else _others(summary, told):
                 self._post(root=home.root, run=run, **reached)

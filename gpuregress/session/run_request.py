@@ -45,6 +45,7 @@ class RunRequest:
 
     Attributes:
         selectors: job files, job names, case names or globs; none: every job.
+        planned: cases that are planned already; None: those that are selected.
         name_glob: only cases whose name matches.
         tags: only jobs with one of these.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
@@ -76,6 +77,7 @@ class RunRequest:
     """
 
     selectors: Sequence[str] = ()
+    planned: Plan | None = None
     name_glob: str | None = None
     tags: Sequence[str] = ()
     device: str = "auto"
@@ -123,9 +125,7 @@ class Machinery:
     Attributes:
         command: starts a worker; None: the usual one.
         crew: compiles the sources; None: processes of the toolchain.
-        planner: None: `plan.make`.
     """
 
     command: Sequence[str] | None = None
     crew: Callable[[StopSignal], Crew] | None = None
-    planner: Callable[..., Plan] | None = None

@@ -6,9 +6,10 @@ Only modules that the start of a worker needs are imported here, because it wait
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,16 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.session import device_slots
-from gpuregress.session.run_request import Machinery as Machinery  # noqa: PLC0414 - named here, too
-from gpuregress.session.run_request import RunRequest
+from gpuregress.session.run_request import Machinery, RunRequest
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import RunSummary
+    from gpuregress.jobs.plan import Plan
     from gpuregress.session.events import Listener
     from gpuregress.store.project import Project
+
+MACHINERY = Machinery()
+"""A test puts another one here."""
 
 
 def _ignore(_event: object) -> None:
@@ -72,14 +76,13 @@ class Session:
 
     Args:
         request: what to run.
-        machinery: parts that a test may replace.
         stop: set when the user asks to stop.
         scratch: a folder for what workers print.
 
     """
 
-    def __init__(self, request: RunRequest, machinery: Machinery, stop: StopSignal, scratch: Path) -> None:
-        self._request, self._machinery, self._stop, self._scratch = request, machinery, stop, scratch
+    def __init__(self, request: RunRequest, stop: StopSignal, scratch: Path) -> None:
+        self._request, self._machinery, self._stop, self._scratch = request, MACHINERY, stop, scratch
         self._first: Worker | None = None
         self._choice: _DeviceChoice | None = None
         if request.cluster:
@@ -152,43 +155,35 @@ class Session:
 
 
 @contextlib.contextmanager
-def opened(
-    request: RunRequest, machinery: Machinery | None = None, stop: StopSignal | None = None
-) -> Iterator[Session]:
+def opened(request: RunRequest, stop: StopSignal | None = None) -> Iterator[Session]:
     """Start the first worker of a run; no worker is left when the block is over.
 
     Args:
         request: what to run, and where.
-        machinery: for tests.
         stop: ends the run when it is set; where none is given, ^C and SIGTERM do.
 
     Raises:
         UsageError: the device has no valid name.
         DeviceError: no such device.
     """
-    machinery = machinery or Machinery()
     with (
         contextlib.nullcontext(stop) if stop is not None else StopSignal() as signalled,
         storage.scratch() as scratch,
-        contextlib.closing(Session(request, machinery, signalled, scratch)) as session,
+        contextlib.closing(Session(request, signalled, scratch)) as session,
     ):
         yield session
 
 
 def run(
-    project: Project | Callable[[], Project],
-    request: RunRequest,
-    *,
-    listen: Listener = _ignore,
-    machinery: Machinery | None = None,
+    project: Project, cases: Plan | Sequence[str], request: RunRequest, *, listen: Listener = _ignore
 ) -> RunSummary:
-    """Run the cases of a request.
+    """Run cases and reach a verdict on each: the one entry for commands, experiments and nights.
 
     Args:
-        project: whose jobs, baselines and runs; or a function that finds it, called while the first worker starts.
-        request: what to run, and where.
+        project: whose jobs, baselines and runs.
+        cases: selectors, as `RunRequest` has them; or cases that are planned already.
+        request: where to run them, and how.
         listen: receives the run's events.
-        machinery: for tests.
 
     Returns:
         Every verdict; after ^C those of the cases that had finished.
@@ -200,5 +195,9 @@ def run(
         DeviceError: no such device.
         StorageError: no space, no permission.
     """
-    with opened(request, machinery) as session:
+    if isinstance(cases, Sequence):
+        request = dataclasses.replace(request, selectors=tuple(cases))
+    else:
+        request = dataclasses.replace(request, planned=cases)
+    with opened(request) as session:
         return session.run(project, listen)

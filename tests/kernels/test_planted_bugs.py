@@ -44,6 +44,5 @@ def test_no_operator_makes_one_of_them(planted: Path) -> None:
 
 def test_the_committed_job_notices_it(planted: Path) -> None:
     bugs = [planted_bugs()[name] for name in QUICK]
-    request = RunRequest(tuple(bug.case for bug in bugs), device="cpu")
-    summary = session.run(project.find(planted), request)
+    summary = session.run(project.find(planted), [bug.case for bug in bugs], RunRequest(device="cpu"))
     assert {one.case: one.status for one in summary.verdicts} == {bug.case: "differ" for bug in bugs}

@@ -7,16 +7,14 @@ from gpuregress.foundation.records import Case
 from gpuregress.lab import calibrate
 from gpuregress.lab.calibrate import Calibration, Proposal
 from gpuregress.session.accepting import accept
-from gpuregress.session.run_request import Machinery
 from tests import fakes
-from tests.session.bench import FAKE, Bench
-from tests.session.compilation.crews import in_process
+from tests.session.bench import Bench
 
 
 def run(bench: Bench, *cases: Case) -> Calibration:
     bench.cases = cases
-    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
-    return calibrate.calibrate(bench.project, "fake", repeat=2, devices=["cpu"], machinery=machinery)
+    with bench.machinery():
+        return calibrate.calibrate(bench.project, "fake", repeat=2, devices=["cpu"])
 
 
 def test_a_deterministic_case_needs_no_rule(bench: Bench) -> None:

@@ -10,17 +10,16 @@ from gpuregress.session import missing_cases
 from gpuregress.session.accepting import accept
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.nights import nightly
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import RunRequest
 from gpuregress.store.baselines import BaselineStore, expected_cases
 from tests import fakes
-from tests.session.bench import FAKE, Bench
-from tests.session.compilation.crews import in_process
+from tests.session.bench import Bench
 
 
 def night(bench: Bench, *cases: Case) -> RunSummary:
     bench.cases = cases
-    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
-    return nightly.run(bench.project, RunRequest(device="cpu", jobs=1), machinery)
+    with bench.machinery():
+        return nightly.run(bench.project, RunRequest(device="cpu", jobs=1))
 
 
 def named(case: Case, *devices: str) -> Case:

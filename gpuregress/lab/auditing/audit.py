@@ -29,7 +29,6 @@ from gpuregress.lab.auditing.examination import NO_TIME, AuditContext, AuditedJo
 from gpuregress.lab.mutating import subject as subjects
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session.events import Listener, ignore
-from gpuregress.session.run_request import Machinery
 from gpuregress.session.steps.planning import error_lines
 from gpuregress.store.project import Project
 
@@ -70,7 +69,6 @@ def audit(
     request: AuditRequest,
     *,
     listen: Listener = ignore,
-    machinery: Machinery | None = None,
     parts: Sequence[AuditPart] = PARTS,
 ) -> AuditReport:
     """Audit jobs on the CPU device. Nothing is left in the project's folders.
@@ -79,7 +77,6 @@ def audit(
         project: whose.
         request: which jobs, how much time.
         listen: receives the events.
-        machinery: for tests.
         parts: of the audit.
 
     Returns:
@@ -95,7 +92,7 @@ def audit(
     jobs = tuple(AuditedJob(name, tuple(some)) for name, some in _by_job(planned.cases).items())
     with storage.scratch() as scratch, StopSignal() as stop:
         end = start + request.budget_s
-        context = AuditContext(project, scratch, end, listen=listen, machinery=machinery)
+        context = AuditContext(project, scratch, end, listen=listen)
         context = dataclasses.replace(context, seed=request.seed, sample=request.sample, fresh=request.fresh)
         done = _with_wrong_jobs(project, planned.broken, _parts(context, jobs, parts, stop))
     wrong = (dataclasses.replace(grades.of_job(one.name, done), why="the job is wrong") for one in planned.broken)

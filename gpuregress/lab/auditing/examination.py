@@ -15,10 +15,11 @@ from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict, write_coverage
+from gpuregress.lab import experiment
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
 NO_TIME = "the budget was spent before its turn"
@@ -82,7 +83,6 @@ class AuditContext:
         sample: the most mutants of a job; None: as many as the time allows.
         fresh: whether results of earlier audits are left alone.
         listen: receives the events of the runs.
-        machinery: for tests.
     """
 
     project: Project
@@ -94,7 +94,6 @@ class AuditContext:
     sample: int | None = None
     fresh: bool = False
     listen: Listener = ignore
-    machinery: Machinery | None = None
 
     @property
     def left_s(self) -> float:
@@ -191,14 +190,10 @@ def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = N
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    machinery = dataclasses.replace(
-        context.machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(tuple(cases))
-    )
     request = RunRequest(device="cpu", others_go_on=True, until=context.until, deadline="the audit", **options)
-    where = context.project.with_runs(context.scratch / f"runs-{time.monotonic_ns()}")
-    if baselines is not None:
-        where = dataclasses.replace(where, baselines=baselines, dumps="")
-    return session.run(where, request, listen=context.listen, machinery=machinery)
+    runs = context.scratch / f"runs-{time.monotonic_ns()}"
+    where = experiment.scratch_project(context.project, runs, baselines)
+    return session.run(where, plan.Plan(tuple(cases)), request, listen=context.listen)
 
 
 def by_job(summary: RunSummary, jobs: Iterable[AuditedJob]) -> dict[str, JobVerdicts]:

@@ -22,7 +22,7 @@ from gpuregress.lab.auditing.examination import (
     AuditPart,
     Examined,
 )
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Space
 from gpuregress.lab.fuzzing.trials import FuzzTrials, PlannedInput, Tried

@@ -8,49 +8,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import Interrupted, JobErrors, NothingToDo, UsageError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.errors import JobErrors, NothingToDo, UsageError
 from gpuregress.foundation.records import Case, RunSummary
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan import selection
 from gpuregress.jobs.spec import job_files
 from gpuregress.lab.commits.checkout import Checkout
 from gpuregress.lab.commits.repository import Repository
-from gpuregress.session import session
-from gpuregress.session.events import Listener, ignore
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.store import project
 from gpuregress.store.project import Project
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """Options of the runs that a command makes.
-
-    Attributes:
-        device: `auto`, `cpu`, `cuda` or `cuda:N`.
-        timeout: seconds for a case, in place of the jobs' own limit.
-        machinery: for tests.
-        listen: receives the events of the runs.
-    """
-
-    device: str = "auto"
-    timeout: float | None = None
-    machinery: Machinery | None = None
-    listen: Listener = ignore
-
-    def run(self, where: Project, names: Sequence[str]) -> RunSummary:
-        """Run cases.
-
-        Raises:
-            Interrupted: the user asked to stop.
-            GpuregressError: the errors of `session.run`.
-        """
-        request = RunRequest(tuple(names), device=self.device, timeout=self.timeout)
-        summary = session.run(where, request, listen=self.listen, machinery=self.machinery)
-        if summary.interrupted:
-            raise Interrupted("interrupted")
-        return summary
 
 
 class CommitUnusable(Exception):

@@ -14,8 +14,9 @@ from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome, Verdict
 from gpuregress.lab.commits import borrowed_job, commit_runs, kept_dumps, repository
-from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
+from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable
 from gpuregress.lab.commits.repository import Repository
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.store.project import Project
 
 WORK_TREE = "worktree"

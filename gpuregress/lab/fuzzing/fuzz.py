@@ -21,7 +21,7 @@ from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
 from gpuregress.lab.fuzzing.confirmation import Confirmation

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import tempfile
 from collections.abc import Sequence
 from dataclasses import field
-from pathlib import Path
 
-from gpuregress.foundation.errors import Interrupted, UsageError
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Instruments, ResultAccuracy, Verdict
 from gpuregress.foundation.records.serialization import Sparse
 from gpuregress.jobs import plan
-from gpuregress.session import session
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.lab import experiment
 from gpuregress.store.project import Project
 
 _SLOWER = 20
@@ -52,13 +50,12 @@ class AccuracyResults(Sparse):
     left: dict[str, str] = field(default_factory=dict)
 
 
-def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | None = None) -> AccuracyResults:
+def accuracy(project: Project, selectors: Sequence[str]) -> AccuracyResults:
     """Find the accuracy of cases; nothing of the project is changed.
 
     Args:
         project: whose.
         selectors: cases, jobs, files or globs.
-        machinery: for tests.
 
     Raises:
         UsageError: none of them runs on the CPU device and has a floating-point result.
@@ -66,13 +63,9 @@ def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | 
         GpuregressError: the errors of `session.run`.
     """
     cases = tuple(map(watched, plan.make(project, list(selectors)).cases))
-    machinery = dataclasses.replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
-    with tempfile.TemporaryDirectory(prefix="gpuregress-accuracy-") as scratch:
-        summary = session.run(
-            project.with_runs(Path(scratch)), RunRequest(device="cpu", kind="nightly"), machinery=machinery
-        )
-    if summary.interrupted:
-        raise Interrupted("interrupted")
+    with storage.scratch() as scratch:
+        where = experiment.scratch_project(project, scratch)
+        summary = experiment.CPU.run(where, plan.Plan(cases), kind="nightly")
     left = {verdict.case: why for verdict in summary.verdicts if (why := _why_left(verdict))}
     found = tuple(_found(verdict) for verdict in summary.verdicts if verdict.case not in left)
     if not found and left:

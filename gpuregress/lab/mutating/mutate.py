@@ -37,7 +37,6 @@ from gpuregress.lab.mutation.ptx.text import idle
 from gpuregress.session import device_slots
 from gpuregress.session.compiler_crew import process_count
 from gpuregress.session.events import Advanced, Listener, ignore
-from gpuregress.session.run_request import Machinery
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 
@@ -147,7 +146,6 @@ def mutate(
     request: MutateRequest,
     *,
     listen: Listener = ignore,
-    machinery: Machinery | None = None,
 ) -> MutationReport:
     """Try the mutants of a job's kernels on the CPU device.
 
@@ -156,7 +154,6 @@ def mutate(
         cases: of one job.
         request: how many mutants.
         listen: receives the events.
-        machinery: for tests.
 
     Raises:
         UsageError: the unchanged kernel does not pass, or one that does nothing does.
@@ -165,7 +162,7 @@ def mutate(
     """
     start = time.monotonic()
     with storage.scratch() as scratch:
-        subject = subjects.prepare(project, cases, scratch, listen, machinery)
+        subject = subjects.prepare(project, cases, scratch, listen)
         found, texts = subjects.mutants(subject)
         chosen = mutants.sample(found, request.limit, request.seed)
         campaign = Campaign(subject, chosen, texts, listen)

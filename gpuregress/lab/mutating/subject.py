@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import toolchain
-from gpuregress.foundation.errors import Interrupted, UsageError
+from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
 from gpuregress.jobs import plan
+from gpuregress.lab import experiment
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.mutation import device_code
 from gpuregress.lab.mutation.cuda import source as cuda_source
 from gpuregress.lab.mutation.mutants import Mutant
 from gpuregress.lab.mutation.ptx import source as ptx_source
-from gpuregress.session import session
 from gpuregress.session.compilation.builder import CasePrograms, source_key, sources_of
 from gpuregress.session.events import Listener
-from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store.project import Project
 from gpuregress.toolchain.include_scanner import SUFFIXES
 from gpuregress.virtual_gpu import slow_programs
@@ -77,9 +77,7 @@ _LEAST_LIMIT_S = 2.0
 _LIMIT_FACTOR = 10.0
 
 
-def prepare(
-    project: Project, planned: Sequence[Case], scratch: Path, listen: Listener, machinery: Machinery | None = None
-) -> Subject:
+def prepare(project: Project, planned: Sequence[Case], scratch: Path, listen: Listener) -> Subject:
     """Run the unchanged cases of a job on the CPU device.
 
     Args:
@@ -87,7 +85,6 @@ def prepare(
         planned: cases of the job.
         scratch: a folder for the run.
         listen: receives the events of the run.
-        machinery: for tests.
 
     Raises:
         NothingNoticed: no case compares its results with anything.
@@ -96,15 +93,8 @@ def prepare(
         GpuregressError: the errors of `session.run`.
     """
     cases = tuple(map(_untimed, planned))
-    machinery = dataclasses.replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
-    summary = session.run(
-        project.with_runs(scratch / "clean"),
-        RunRequest(device="cpu"),
-        listen=listen,
-        machinery=machinery,
-    )
-    if summary.interrupted:
-        raise Interrupted("interrupted")
+    options = RunOptions("cpu", listen=listen)
+    summary = options.run(experiment.scratch_project(project, scratch / "clean"), plan.Plan(cases))
     return of_verdicts(project, cases[0].job, cases, {one.case: one for one in summary.verdicts})
 
 

@@ -45,8 +45,7 @@ def profile(project: Project, cases: Sequence[str], listen: Listener = ignore) -
     Raises:
         NothingToDo: there is no such case.
     """
-    request = RunRequest(selectors=tuple(cases), device="cpu", costs=True)
-    summary = session.run(project, request, listen=listen)
+    summary = session.run(project, cases, RunRequest(device="cpu", costs=True), listen=listen)
     found = {
         verdict.case: verdict.outcome.observations.costs
         for verdict in summary.verdicts

@@ -19,8 +19,9 @@ from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.jobs import plan
 from gpuregress.lab.commits import borrowed_job, commit_runs, repository
-from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
+from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable
 from gpuregress.lab.commits.repository import Commit, Repository
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.session.accepting import accept
 from gpuregress.store.project import Project
 

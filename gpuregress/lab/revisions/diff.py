@@ -15,8 +15,8 @@ from gpuregress.jobs import plan
 from gpuregress.judge import diagnosis, verdict
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.lab.commits import kept_dumps, sides
-from gpuregress.lab.commits.commit_runs import RunOptions
 from gpuregress.lab.commits.sides import Side, SidesRequest
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import launch_history
 from gpuregress.lab.revisions.launch_history import CaseResults
 from gpuregress.session.events import Advanced

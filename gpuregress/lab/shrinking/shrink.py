@@ -26,7 +26,7 @@ from gpuregress.jobs.spec import load, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Parameters
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.lab.commits import accepted_commit, commit_runs, repository
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.shrinking import failure, simplifications
 from gpuregress.lab.shrinking.failure import Failure
 from gpuregress.lab.shrinking.numbers import Job

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from gpuregress.foundation.document import yaml_writer
-from gpuregress.foundation.errors import Interrupted, JobErrors
+from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, RunSummary
 from gpuregress.jobs.plan import CaseOverrides, Plan, case_planning
 from gpuregress.jobs.revision import Labels
 from gpuregress.jobs.spec import load
+from gpuregress.lab import experiment
 from gpuregress.lab.commits import kept_dumps
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.shrinking import failure
 from gpuregress.lab.shrinking.failure import Failure
 from gpuregress.lab.shrinking.numbers import Job
-from gpuregress.session import session
 from gpuregress.session.accepting import accept
-from gpuregress.session.run_request import RunRequest
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.project import Project
 
@@ -91,18 +89,9 @@ class JobFolder:
             Interrupted: the user asked to stop.
             GpuregressError: the errors of `session.run`.
         """
-
-        def planner(*_arguments: Any, **_options: Any) -> Plan:
-            timeout = self.options.timeout
-            return Plan(tuple(cases if timeout is None else (_limited(case, timeout) for case in cases)))
-
-        where = dataclasses.replace(self.project, runs=self.runs, baselines=baselines, dumps="")
-        machinery = dataclasses.replace(self.options.machinery or session.Machinery(), planner=planner)
-        request = RunRequest(device=self.options.device, kind="nightly", coverage=self.coverage, checks=self.checks)
-        summary = session.run(where, request, machinery=machinery)
-        if summary.interrupted:
-            raise Interrupted("interrupted")
-        return summary
+        where = experiment.scratch_project(self.project, self.runs, baselines)
+        planned = Plan(tuple(experiment.limited(case, self.options.timeout) for case in cases))
+        return self.options.run(where, planned, kind="nightly", coverage=self.coverage, checks=self.checks)
 
 
 class Trials:
@@ -161,9 +150,5 @@ class Trials:
         summary = trusted.execute(cases, baselines)
         done = [one.case for one in summary.verdicts if one.status in ("new", "pass") and one.outcome]
         if done:
-            where = dataclasses.replace(trusted.project, runs=trusted.runs, baselines=baselines, dumps="")
+            where = experiment.scratch_project(trusted.project, trusted.runs, baselines)
             accept.accept(where, done, _TERMS)
-
-
-def _limited(case: Case, timeout: float) -> Case:
-    return dataclasses.replace(case, limits=dataclasses.replace(case.limits, timeout=timeout))

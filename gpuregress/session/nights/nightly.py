@@ -6,7 +6,6 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.document import units
@@ -19,7 +18,7 @@ from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.nights import devices as night_devices
 from gpuregress.session.nights import watch as night_watch
 from gpuregress.session.nights.devices import DeviceShare, NightDevices
-from gpuregress.session.run_request import NOTHING_EXPECTED, ExpectedCases, Machinery, RunRequest
+from gpuregress.session.run_request import NOTHING_EXPECTED, ExpectedCases, RunRequest
 from gpuregress.session.runs import journal, results, run_folders
 from gpuregress.session.runs.journal import Journal
 from gpuregress.store.project import Project
@@ -47,9 +46,7 @@ class NightTerms:
 ANY_TERMS = NightTerms()
 
 
-def run(
-    project: Project, request: RunRequest, machinery: Machinery | None = None, terms: NightTerms = ANY_TERMS
-) -> RunSummary:
+def run(project: Project, request: RunRequest, terms: NightTerms = ANY_TERMS) -> RunSummary:
     """Run under the project's lock, and compare the cases with those that are expected.
 
     A job that is wrong is an `error`, and the others run. Each device has a run of its own.
@@ -57,7 +54,6 @@ def run(
     Args:
         project: whose.
         request: what to run.
-        machinery: for tests.
         terms: what is asked beside that.
 
     Returns:
@@ -74,7 +70,7 @@ def run(
         expected = missing_cases.expected(project) if request.takes_all else NOTHING_EXPECTED
         request = dataclasses.replace(request, kind="nightly", expected=expected, until=until, deadline=deadline)
         before = _unfinished_night(project) if terms.resume else {}
-        night = _Night(project, request, machinery, terms, before)
+        night = _Night(project, request, terms, before)
         summary = night.run()
         if summary.interrupted or not request.takes_all:
             return summary
@@ -87,21 +83,12 @@ class _Night:
     Args:
         project: whose.
         request: of the whole night.
-        machinery: for tests.
         terms: what is asked beside that.
         before: kind of device → its run of the night that is continued.
     """
 
-    def __init__(
-        self,
-        project: Project,
-        request: RunRequest,
-        machinery: Machinery | None,
-        terms: NightTerms,
-        before: dict[str, Journal],
-    ) -> None:
+    def __init__(self, project: Project, request: RunRequest, terms: NightTerms, before: dict[str, Journal]) -> None:
         self._project, self._request, self._terms, self._before = project, request, terms, before
-        self._machinery = machinery or session.Machinery()
         self.summaries: list[RunSummary] = []
         self.lost: tuple[str, ...] = ()
         self.lacking: tuple[str, ...] = ()
@@ -125,11 +112,11 @@ class _Night:
         if not self._terms.every_device:
             device = next(iter(self._before), self._request.device) if self._before else self._request.device
             return NightDevices((DeviceShare(device),))
-        planner, request = self._machinery.planner or plan.make, self._request
+        request = self._request
         selection = plan.CaseFilter(request.name_glob, request.tags)
         overrides = plan.CaseOverrides(request.repeat, request.timeout)
         try:
-            planned = planner(self._project, request.selectors, selection, overrides, keep_going=True)
+            planned = plan.make(self._project, request.selectors, selection, overrides, keep_going=True)
         except GpuregressError:
             return NightDevices((DeviceShare(request.device),))
         last = missing_cases.last_night(self._project)
@@ -138,7 +125,7 @@ class _Night:
         self.lost = tuple(kind for kind in self.lacking if kind in last.devices) if request.takes_all else ()
         if not planned.cases:
             return NightDevices((DeviceShare(request.device),))
-        self._machinery = dataclasses.replace(self._machinery, planner=_Planned(planner, planned))
+        self._request = dataclasses.replace(request, planned=planned)
         return divided
 
     def _divided(self, cases: Sequence[Case], known: Sequence[str]) -> NightDevices:
@@ -169,23 +156,7 @@ class _Night:
             return results.summary_of(read)
         if read is not None:
             request = dataclasses.replace(request, resumes=read.path.parent)
-        return session.run(self._project, request, machinery=self._machinery)
-
-
-class _Planned:
-    """A planner that has planned the cases of the night already.
-
-    Args:
-        planner: plans anything else.
-        planned: by the first call.
-    """
-
-    def __init__(self, planner: Callable[..., plan.Plan], planned: plan.Plan) -> None:
-        self._planner, self._planned = planner, planned
-
-    def __call__(self, project: Project, selectors: Any, *more: Any, **options: Any) -> plan.Plan:
-        """Return the plan of the night, or make another one: that of some jobs has no filter."""
-        return self._planned if more else self._planner(project, selectors, **options)
+        return session.run(self._project, request.planned or request.selectors, request)
 
 
 def _lost(kind: str, why: str) -> str:

@@ -104,8 +104,10 @@ def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
 
 def _plan(context: RunContext) -> plan.Plan:
     request = context.request
+    if request.planned is not None:
+        return request.planned
     try:
-        return (context.machinery.planner or plan.make)(
+        return plan.make(
             context.project,
             request.selectors,
             plan.CaseFilter(request.name_glob, request.tags),

@@ -102,6 +102,7 @@ def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
 
 def _not_planned(context: RunContext, jobs: Collection[str], names: Collection[str]) -> list[str]:
     """The names that are no case of these jobs, whatever part of them was selected."""
-    planned = (context.machinery.planner or plan.make)(context.project, sorted(jobs))
+    keep_going = context.request.planned is not None  # then files of the jobs may have changed since
+    planned = plan.make(context.project, sorted(jobs), keep_going=keep_going)
     there = {case.name for case in planned.cases}
     return [name for name in names if name not in there]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from gpuregress.jobs import plan
 from gpuregress.lab.commits import accepted_commit, commit_runs, repository
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.store import project
 from gpuregress.store.baselines import BaselineStore
 from tests.lab.commits.git_projects import commit, start

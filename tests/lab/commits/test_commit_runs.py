@@ -10,7 +10,8 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import RunSummary
 from gpuregress.jobs import plan
 from gpuregress.lab.commits import borrowed_job, commit_runs, repository
-from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
+from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.session.accepting import accept
 from gpuregress.store import project
 from tests.lab.commits.git_projects import commit, everything, factors, start

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.jobs.spec import load
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing.confirmation import Confirmation
 from gpuregress.lab.shrinking.failure import Failure
 from gpuregress.lab.shrinking.trials import JobFolder

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate
 from gpuregress.lab.fuzzing.data import EdgeContents

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.errors import Interrupted, JobErrors, UsageError
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import fuzz
 from gpuregress.lab.fuzzing.fuzz import FuzzReport, FuzzRequest
 from gpuregress.lab.fuzzing.trials import FuzzTrials

@@ -7,7 +7,7 @@ import pytest
 
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
 from gpuregress.lab.fuzzing.trials import FuzzTrials
 from gpuregress.lab.shrinking.trials import JobFolder

@@ -7,7 +7,7 @@ import pytest
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan import Plan
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import diff
 from gpuregress.lab.revisions.diff import Differences
 from gpuregress.session.accepting import accept

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import HarnessError, NothingToDo, UsageError
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.shrinking import shrink
 from gpuregress.lab.shrinking.shrink import ShrinkRequest, Shrunk
 from gpuregress.store import project

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuregress.foundation.document import reader
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.shrinking.trials import JobFolder, Trials
 from gpuregress.store import project
 from tests.lab.commits.git_projects import everything

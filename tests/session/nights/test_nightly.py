@@ -13,18 +13,17 @@ from gpuregress.session import device_slots, missing_cases
 from gpuregress.session.accepting import accept
 from gpuregress.session.nights import nightly
 from gpuregress.session.nights.nightly import NightTerms
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.store.baselines import BaselineStore
 from tests import fakes
-from tests.session.bench import FAKE, Bench
-from tests.session.compilation.crews import in_process
+from tests.session.bench import Bench
 
 
 def night(bench: Bench, *cases: Case, **request: object) -> RunSummary:
     bench.cases = cases
-    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
-    return nightly.run(bench.project, RunRequest(device="cpu", jobs=1, **request), machinery)  # type: ignore[arg-type]
+    with bench.machinery():
+        return nightly.run(bench.project, RunRequest(device="cpu", jobs=1, **request))  # type: ignore[arg-type]
 
 
 def test_a_case_that_vanished_fails_every_night(bench: Bench) -> None:
@@ -70,9 +69,9 @@ def on_devices(bench: Bench, monkeypatch: pytest.MonkeyPatch, here: set[str], *c
 
     monkeypatch.setattr(device_slots, "select", selected)
     bench.cases = cases
-    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
     given = NightTerms(every_device=True, here=lambda: frozenset(here), **terms)
-    return nightly.run(bench.project, RunRequest(device="auto", jobs=1), machinery, given)
+    with bench.machinery():
+        return nightly.run(bench.project, RunRequest(device="auto", jobs=1), given)
 
 
 def named(name: str, *devices: str) -> Case:

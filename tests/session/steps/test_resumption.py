@@ -10,20 +10,19 @@ from gpuregress.foundation.errors import NothingToDo, RunLocked
 from gpuregress.foundation.records import Case, RunSummary
 from gpuregress.session.nights import nightly
 from gpuregress.session.nights.nightly import NightTerms
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import journal, results, run_folders
 from gpuregress.session.steps.resumption import earlier_part
 from tests import fakes
-from tests.session.bench import FAKE, Bench, words
-from tests.session.compilation.crews import in_process
+from tests.session.bench import Bench, words
 
 CASES = tuple(fakes.case("double", name=f"fake/{n}") for n in range(4))
 
 
 def night(bench: Bench, *cases: Case, resume: bool = False) -> RunSummary:
     bench.cases = cases
-    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
-    return nightly.run(bench.project, RunRequest(device="cpu", jobs=1), machinery, NightTerms(resume=resume))
+    with bench.machinery():
+        return nightly.run(bench.project, RunRequest(device="cpu", jobs=1), NightTerms(resume=resume))
 
 
 def cut(folder: Path, verdicts: int, torn: bytes = b"") -> None:
