@@ -19,9 +19,6 @@ from gpuregress.lab.fuzzing.parameters import Number
 from gpuregress.lab.shrinking import simplifications
 from gpuregress.lab.shrinking.numbers import Job
 
-_DROPPED = ("agree", "timing", "resources", "known_failing", "tags", "variants", "revision", "cost", "fuzz")
-"""Keys of a job that judge other things than results, or need more than one case."""
-
 _CHECKS_OF_DATA = {
     "own": None,
     "ordinary": ("finite", "sorted", "equals", "permutation"),
@@ -163,7 +160,7 @@ class Space:
         """The job of one case that a candidate is."""
         case = self.bases[candidate.base]
         job = simplifications.of_one_case(self._document, case, f"{case.job}-fuzz")
-        for key in _DROPPED:
+        for key in simplifications.NOT_OF_RESULTS:
             job.pop(key, None)
         for name, value in candidate.parameters:
             job["parameters"][name] = [value]

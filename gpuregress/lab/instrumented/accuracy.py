@@ -75,11 +75,9 @@ def accuracy(project: Project, selectors: Sequence[str]) -> AccuracyResults:
 
 def watched(case: Case) -> Case:
     """Return a case as it runs beside itself in higher precision, without anything else."""
-    settings = dataclasses.replace(
-        case.settings, timing=None, twins=None, cost={}, schedules=(), instruments=Instruments(accuracy=True)
-    )
-    limits = dataclasses.replace(case.limits, timeout=_SLOWER * case.limits.timeout)
-    return dataclasses.replace(case, settings=settings, limits=limits, repeat=1, seeds=(), variants=None)
+    case = case.alone()
+    settings = dataclasses.replace(case.settings, instruments=Instruments(accuracy=True))
+    return experiment.limited(dataclasses.replace(case, settings=settings), _SLOWER * case.limits.timeout)
 
 
 def _found(verdict: Verdict) -> CaseAccuracy:

@@ -76,7 +76,10 @@ class Reduction:
 
     def _drop_keys(self) -> None:
         needed = {self.failure.sides[0][0]} if self.failure.sides else set()
-        while candidates := list(simplifications.without_keys(self.job, needed)):
+        optional = list(simplifications.OPTIONAL)
+        if self.failure.status == "timeout":  # without the job's own limit, each later candidate would hang for longer
+            optional.remove("limits")
+        while candidates := list(simplifications.without_keys(self.job, needed, optional)):
             hit = self._first_failing([job for _, job in candidates])
             if hit is None:
                 return

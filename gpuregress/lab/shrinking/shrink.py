@@ -22,9 +22,11 @@ from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Verdict
 from gpuregress.jobs import plan
+from gpuregress.jobs.plan import Plan
 from gpuregress.jobs.spec import load, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Parameters
 from gpuregress.judge.accepted import AcceptedDumps
+from gpuregress.lab import experiment
 from gpuregress.lab.commits import accepted_commit, commit_runs, repository
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.shrinking import failure, simplifications
@@ -144,8 +146,13 @@ def _document(path: Path) -> Job:
 
 
 def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -> tuple[Failure, str]:
-    """Run the case as it is; return the kind of its failure, and the kind of device, `cpu` or `cuda`."""
-    summary = options.run(project.with_runs(scratch / "first"), [case.name])
+    """Run the case as it is; return the kind of its failure, and the kind of device, `cpu` or `cuda`.
+
+    A failure that the job knows is one like any other here.
+    """
+    case = dataclasses.replace(case, settings=dataclasses.replace(case.settings, known_failing=None))
+    planned = Plan((experiment.limited(case, options.timeout),))
+    summary = options.run(experiment.scratch_project(project, scratch / "first"), planned)
     verdict: Verdict | None = next((one for one in summary.verdicts if one.case == case.name), None)
     failed = failure.of(case, verdict)
     if failed is not None and (failed.sides or failed.status != "differ"):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Case, Fill, Values
 from gpuregress.lab.shrinking.numbers import Job
 
-_OPTIONAL = ("repeat", "timing", "resources", "inputs", "tags", "revision", "variants", "agree")
+NOT_OF_RESULTS = (
+    *("agree", "timing", "resources", "known_failing", "tags"),
+    *("variants", "revision", "cost", "retries", "fuzz"),
+)
+"""Keys of a job that judge other things than the results of one case, or need more than one."""
+OPTIONAL = (*NOT_OF_RESULTS, "repeat", "schedules", "twins", "inputs", "infeasible", "launch_digests", "limits")
+"""Keys of a job that a failure may not need."""
 _JUDGING = ("compare", "checks", "reference", "verify")
 _PLAIN = ("zeros", "ones", "arange")
 _RANDOM = ("uniform", "normal", "choice", "park_miller", "file", "python")
@@ -18,7 +24,7 @@ _RANDOM = ("uniform", "normal", "choice", "park_miller", "file", "python")
 
 
 def of_one_case(job: Job, case: Case, name: str) -> Job:
-    """Return a job that has one case of another job.
+    """Return a job that has one case of another job; that its failure is known excuses none of the new job's.
 
     Args:
         job: the whole job.
@@ -26,19 +32,21 @@ def of_one_case(job: Job, case: Case, name: str) -> Job:
         name: of the new job.
     """
     alone: Job = {"job": name, **copy.deepcopy({key: value for key, value in job.items() if key != "job"})}
+    alone.pop("known_failing", None)
     if case.parameters:
         alone["parameters"] = {key: [value] for key, value in case.parameters.items()}
     return alone
 
 
-def without_keys(job: Job, needed: Collection[str]) -> Iterator[tuple[str, Job]]:
+def without_keys(job: Job, needed: Collection[str], optional: Sequence[str] = OPTIONAL) -> Iterator[tuple[str, Job]]:
     """Each job without one key that may not matter, with the key's name.
 
     Args:
         job: the job.
         needed: buffers whose judgement must stay.
+        optional: keys that may not matter.
     """
-    for key in _OPTIONAL:
+    for key in optional:
         if key in job:
             yield key, {name: value for name, value in job.items() if name != key}
     for key in _JUDGING:

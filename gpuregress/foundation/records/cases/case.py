@@ -13,6 +13,7 @@ from gpuregress.foundation.records.cases.settings import CaseSettings, Limits
 from gpuregress.foundation.records.fills import PythonFunction
 from gpuregress.foundation.records.programs import FunctionCall, Source
 from gpuregress.foundation.records.rules import Check, Rule
+from gpuregress.gpu.instruments import Instruments
 
 TRIALS = 3
 """Runs on the device that explain a difference from the host, at most."""
@@ -198,6 +199,40 @@ class Case:
         }
         launches = seeded.launches or self.launches
         return replace(self, seed=seeded.seed, buffers=buffers, launches=launches, seeds=(), repeat=1)
+
+    def alone(self) -> Case:
+        """Return the case as it runs once by itself, as under a debugger.
+
+        Left out are its further runs, all that judges its results by other runs, and what is watched, counted or kept
+        beside them.
+        """
+        settings = replace(
+            self.settings,
+            timing=None,
+            poison=None,
+            sanitize=None,
+            agree=(),
+            launch_digests="off",
+            dump_every_launch=None,
+            twins=None,
+            known_failing=None,
+            retries=None,
+            instruments=Instruments(),
+            cost={},
+            schedules=(),
+        )
+        return replace(
+            self,
+            settings=settings,
+            repeat=1,
+            reference={},
+            reference_files={},
+            reference_kernels={},
+            reference_rules={},
+            improves=(),
+            variants=None,
+            seeds=(),
+        )
 
     def writer_of(self, buffer: str) -> Launch | None:
         """Return the last launch that takes the buffer as an argument."""
