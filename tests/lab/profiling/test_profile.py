@@ -19,16 +19,16 @@ COSTS = Costs((InstructionCost("k", "/p/k.cu", 3, 1, "ld", "load.global", {"sect
 
 
 def _profiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, costs: Costs | None) -> profile.ProfileResult:
-    asked: list[RunRequest] = []
+    asked: list[tuple[list[str], RunRequest]] = []
 
-    def run(_project: Project, request: RunRequest, **_more: Any) -> RunSummary:
-        asked.append(request)
+    def run(_project: Project, cases: list[str], request: RunRequest, **_more: Any) -> RunSummary:
+        asked.append((cases, request))
         outcome = Outcome("reduce/pass", "done", observations=Observations(costs=costs))
         return dataclasses.replace(summary(), verdicts=(verdict("pass", outcome=outcome),))
 
     monkeypatch.setattr(session, "run", run)
     done = profile.profile(Project(tmp_path, tmp_path, tmp_path, tmp_path), ["reduce"])
-    assert (asked[0].selectors, asked[0].device, asked[0].costs) == (("reduce",), "cpu", True)
+    assert asked == [(["reduce"], RunRequest(device="cpu", costs=True))]
     return done
 
 
