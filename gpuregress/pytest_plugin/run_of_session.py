@@ -24,8 +24,8 @@ from gpuregress.foundation.records import Case, RunSummary, Verdict, from_json, 
 from gpuregress.jobs import plan
 from gpuregress.pytest_plugin import session_folder
 from gpuregress.report import terminal
+from gpuregress.session import accepting
 from gpuregress.session import session as sessions
-from gpuregress.session.accepting import accept
 from gpuregress.session.events import Event, Judged, Planned
 from gpuregress.session.run_request import RunRequest
 
@@ -256,7 +256,7 @@ def _accepted(home: Project, summary: RunSummary, wanted: Wanted) -> Iterator[di
     refusals: dict[str, str] = {}
     if names:
         try:
-            done = accept.accept(home, names, accept.Terms(wanted.message), run=summary.run)
+            done = accepting.accept(home, names, accepting.Terms(wanted.message), run=summary.run)
             accepted = {one.case for one in done.accepted}
             refusals = {one.case: one.reason for one in (*done.refused, *done.left)}
         except GpuregressError as error:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from gpuregress.foundation.frozen import dataclass
 
 if TYPE_CHECKING:
+    from gpuregress.execution.workers.compiler_pool import Crew
     from gpuregress.foundation.interrupts import StopSignal
     from gpuregress.foundation.records import LackingDevice, RunKind
     from gpuregress.jobs.plan import Plan
-    from gpuregress.session.compiler_crew import Crew
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,16 @@ from gpuregress.foundation.background import Background
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import RunSummary
 from gpuregress.judge.nights import LeftOut
-from gpuregress.session.compilation.builder import open_builder
+from gpuregress.session import earlier_nights
+from gpuregress.session.checking import check_kernels
+from gpuregress.session.compilation import open_builder
 from gpuregress.session.events import Planned
+from gpuregress.session.execution import execute_cases
+from gpuregress.session.planning import PlannedRun, plan_cases
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import disk_space, journal, results
-from gpuregress.session.runs.recording import Recording
-from gpuregress.session.steps import night
-from gpuregress.session.steps.checking import check_kernels
-from gpuregress.session.steps.execution import execute_cases
-from gpuregress.session.steps.planning import PlannedRun, plan_cases
-from gpuregress.session.steps.resumption import EarlierPart, earlier_part
-from gpuregress.session.steps.summary import summarize
+from gpuregress.session.runs.recording import EarlierPart, Recording, earlier_part
+from gpuregress.session.summary import summarize
 
 
 @float_environment.default()
@@ -53,7 +52,7 @@ def execute(context: RunContext) -> RunSummary:
         summary = dataclasses.replace(summary, commit=begun.commit, started=begun.started)
         summary = dataclasses.replace(summary, seconds=seconds, notes=notes)
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
-        return recording.finish(night.compare(context, summary, left_out, executed.unknown))
+        return recording.finish(earlier_nights.with_changes(context, summary, left_out, executed.unknown))
 
 
 def _recording(context: RunContext, start: journal.JournalStart, part: EarlierPart) -> Recording:

@@ -15,8 +15,8 @@ import pytest
 
 from gpuregress.foundation.errors import DeviceError, Interrupted, UsageError
 from gpuregress.foundation.records import Buffer, Case, Fill, InputFile, PythonFunction, RunSummary, Source
+from gpuregress.session import nightly
 from gpuregress.session.events import Event, Started
-from gpuregress.session.nights import nightly
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import launch_log
 from gpuregress.store.project import ClusterSettings, Project, Settings

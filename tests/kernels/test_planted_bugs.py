@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.lab.mutation import device_code, mutants
-from gpuregress.lab.mutation.cuda import source
+from gpuregress.lab.mutating import cuda_mutants, device_code, mutants
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import project
@@ -37,7 +36,7 @@ def test_no_operator_makes_one_of_them(planted: Path) -> None:
         if bug.file.endswith(".py"):
             continue
         every = ["kernel", *(word for word in text.replace("(", " ").split() if word.isidentifier())]
-        found = source.find(device_code.reached({Path(bug.file): text}, every))
+        found = cuda_mutants.find_mutants(device_code.reached({Path(bug.file): text}, every))
         assert found
         assert not any(mutants.apply(text, one.edits) == wrong for one in found), name
 

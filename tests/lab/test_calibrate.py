@@ -6,7 +6,7 @@ from gpuregress.foundation.errors import HarnessError, UsageError
 from gpuregress.foundation.records import Case
 from gpuregress.lab import calibrate
 from gpuregress.lab.calibrate import Calibration, Proposal
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from tests import fakes
 from tests.session.bench import Bench
 
@@ -26,7 +26,7 @@ def test_a_deterministic_case_needs_no_rule(bench: Bench) -> None:
 def test_the_accepted_results_count(bench: Bench) -> None:
     case = fakes.case("double")
     bench.run(fakes.case("twice_and_a_bit", name=case.name))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     actual = run(bench, case)
     assert (actual.baselines, actual.proposals[0].distinct, actual.proposals[0].holds) == (1, 2, False)
 

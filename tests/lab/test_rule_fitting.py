@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Rule
 from gpuregress.judge import compare
-from gpuregress.lab import rule_fitting
+from gpuregress.lab import calibrate
 
 F32, I32 = dtypes.parse("float32"), dtypes.parse("int32")
 X = np.random.default_rng(1).normal(size=100).astype(np.float32)
 
 
-def fitted(*results: object, kind: dtypes.ElementType = F32) -> rule_fitting.RuleFit:
+def fitted(*results: object, kind: dtypes.ElementType = F32) -> calibrate.RuleFit:
     arrays = [np.asarray(result, kind.storage) for result in results]
-    return rule_fitting.fit(kind, arrays[0].shape, arrays)
+    return calibrate.fit_rule(kind, arrays[0].shape, arrays)
 
 
 def test_equal_bits_need_no_rule() -> None:
@@ -82,5 +82,5 @@ def test_the_rule_holds_for_every_pair_both_ways(values: list[float], steps: int
 
 def test_a_rule_that_a_job_may_not_have_is_not_proposed() -> None:
     half = dtypes.parse("float16")
-    actual = rule_fitting.fit(half, (2,), [np.array([1.0, 3.0], "<f2"), np.array([1.0, 5.0], "<f2")])
+    actual = calibrate.fit_rule(half, (2,), [np.array([1.0, 3.0], "<f2"), np.array([1.0, 5.0], "<f2")])
     assert actual.rule is None

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.foundation.records import Case, CaseSettings, Outcome, Status, Task, Verdict
-from gpuregress.session.agreement_groups import AgreementGroups
+from gpuregress.session.execution import AgreementGroups
 from tests import fakes
 
 PLANNED: list[int] = []

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.execution.workers.compiler_pool import Result
 from gpuregress.foundation.errors import CompileError, HarnessError, UsageError
 from gpuregress.foundation.records import Source
-from gpuregress.session import build
-from gpuregress.session.compilation import sources
-from gpuregress.session.compiler_crew import Result
+from gpuregress.session import compilation
 from gpuregress.store.project import find
 from tests import fakes, workshop
 
@@ -28,8 +27,8 @@ def test_each_distinct_source_is_compiled_once(tmp_path: Path, monkeypatch: pyte
     for name in ("third", "fourth"):
         shop.write(f"kernels/{name}.cu", workshop.KERNEL)
         shop.job(("scale.cu", f"{name}.cu"), name=name)
-    monkeypatch.setattr(sources, "compile_sources", compile_sources)
-    built = build.build(find(shop.root), (), arch="sm_80", cubins=False)
+    monkeypatch.setattr(compilation, "compile_sources", compile_sources)
+    built = compilation.build(find(shop.root), (), arch="sm_80", cubins=False)
     assert [(Path(source.path).name, source.arch) for source in compiled] == [
         ("fourth.cu", "sm_80"),
         ("other.cu", "sm_80"),
@@ -45,4 +44,4 @@ def test_each_distinct_source_is_compiled_once(tmp_path: Path, monkeypatch: pyte
 
 def test_an_unknown_architecture_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--arch"):
-        build.build(find(workshop.make(tmp_path).root), (), arch="sm_1x")
+        compilation.build(find(workshop.make(tmp_path).root), (), arch="sm_1x")

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
+from gpuregress.execution.workers.compiler_pool import process_count
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Program, Source
-from gpuregress.session.compilation.builder import ProgramBuilder
-from gpuregress.session.compiler_crew import process_count
+from gpuregress.session.compilation import ProgramBuilder
 from tests import fakes
 from tests.session.compilation.crews import InProcessCrew, case_of
 

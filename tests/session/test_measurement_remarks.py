@@ -15,7 +15,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     UnwrittenElements,
 )
-from gpuregress.session import measurement_remarks
+from gpuregress.session import case_remarks
 from tests import fakes
 
 
@@ -24,7 +24,7 @@ def test_remarks() -> None:
     poison = {"y": PoisonComparison(unwritten, PoisonDependence(2, 100, 3)), "z": PoisonComparison(None, None)}
     timing = Timing("events on the GPU", 0, (1.0, 3.0, 2.0), 2.0, {}, 2, sm_clock="1980 MHz")
     outcome = Outcome("c", "done", observations=Observations(poison_twice=poison, timing=timing))
-    lines = measurement_remarks.remarks(fakes.case("double", settings=CaseSettings(sanitize="memcheck")), outcome)
+    lines = case_remarks.of_measurements(fakes.case("double", settings=CaseSettings(sanitize="memcheck")), outcome)
     assert lines[0] == "y: 17 of 100 elements were never written: [1], [4] to [7], [9], [11] and 1 more stretches"
     assert lines[1].startswith("y: 2 of 100 elements changed with what was there before, the first at [3]")
     assert lines[2] == "z: every element was written"
@@ -34,21 +34,21 @@ def test_remarks() -> None:
 
 def test_exchanges_between_lanes_are_told() -> None:
     outcome = Outcome("c", "done", observations=Observations(exchanges=("k: lanes of a warp exchange values",)))
-    assert measurement_remarks.remarks(fakes.case("double"), outcome) == ("k: lanes of a warp exchange values",)
+    assert case_remarks.of_measurements(fakes.case("double"), outcome) == ("k: lanes of a warp exchange values",)
 
 
 def test_what_the_dynamic_checks_do_not_watch_is_told() -> None:
     outcome = Outcome("c", "done", observations=Observations(unwatched=("k: kernels in clusters are not watched",)))
-    assert measurement_remarks.remarks(fakes.case("double"), outcome) == ("k: kernels in clusters are not watched",)
+    assert case_remarks.of_measurements(fakes.case("double"), outcome) == ("k: kernels in clusters are not watched",)
 
 
 def test_limits_that_nobody_can_judge_are_said() -> None:
     case = fakes.case("double", settings=CaseSettings(resources=ResourceLimits(registers=8)))
     uncounted = Outcome("c", "done", resources={"double": {"registers": 0}})
-    assert measurement_remarks.remarks(case, uncounted) == (
+    assert case_remarks.of_measurements(case, uncounted) == (
         "resources: not judged, for this device counts no registers",
     )
-    assert measurement_remarks.remarks(case, Outcome("c", "done", resources={"double": {"registers": 8}})) == ()
+    assert case_remarks.of_measurements(case, Outcome("c", "done", resources={"double": {"registers": 8}})) == ()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_the_tool_found(problem: str, findings: list[str], lines: list[str]
     report = SanitizerResult("racecheck", problem, reported)
     outcome = Outcome("c", "done", observations=Observations(sanitizer=report))
     assert (
-        list(measurement_remarks.remarks(fakes.case("double", settings=CaseSettings(sanitize="racecheck")), outcome))
+        list(case_remarks.of_measurements(fakes.case("double", settings=CaseSettings(sanitize="racecheck")), outcome))
         == lines
     )
 
@@ -77,13 +77,13 @@ def test_what_the_tool_found(problem: str, findings: list[str], lines: list[str]
 def test_a_comparison_of_times_is_told_where_it_does_not_fail() -> None:
     case, outcome = fakes.case("double"), Outcome("c", "done")
     slower = TimingComparison("slower", "instructions", "k: 1 → 9 instructions", ratio=9.0)
-    assert measurement_remarks.remarks(case, outcome, slower) == ("slower: k: 1 → 9 instructions",)
+    assert case_remarks.of_measurements(case, outcome, slower) == ("slower: k: 1 → 9 instructions",)
     little = TimingComparison("slower", "instructions", "k: 8 → 9 instructions", ratio=1.125)
-    assert measurement_remarks.remarks(case, outcome, little) == (), "nobody asked for its time"
+    assert case_remarks.of_measurements(case, outcome, little) == (), "nobody asked for its time"
     timed = Outcome("c", "done", observations=Observations(timing=Timing("wall time", 0, (1.0,), 1.0, {}, 2)))
     same = TimingComparison("same", "time", "as fast as accepted")
-    assert measurement_remarks.remarks(case, timed, same) == (
+    assert case_remarks.of_measurements(case, timed, same) == (
         "1 ms: the median of 1 samples, 1 to 1 ms, wall time; as fast as accepted",
     )
     fails = TimingComparison("slower", "time", "2 times slower than accepted", fails=True)
-    assert measurement_remarks.remarks(case, outcome, fails) == (), "it is the case's reason"
+    assert case_remarks.of_measurements(case, outcome, fails) == (), "it is the case's reason"

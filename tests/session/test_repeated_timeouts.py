@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpuregress.foundation.records import Case, Fault, Limits, Outcome, Source
-from gpuregress.session.repeated_timeouts import RepeatedTimeouts
+from gpuregress.session.execution import RepeatedTimeouts
 from tests import fakes
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.records import BufferVerdict, Comparison, Status
-from gpuregress.session.tolerance_remarks import ToleranceRemarks
+from gpuregress.session.case_remarks import ToleranceRemarks
 from gpuregress.store.history import History
 from tests.store.history.past import night, verdict
 

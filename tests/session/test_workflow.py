@@ -4,14 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpuregress.foundation.records import Rule
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from tests import fakes
 from tests.session.bench import Bench, words
 
 
 def test_a_difference_names_elements_dump_and_baseline(bench: Bench) -> None:
     bench.run(fakes.case("count"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     changed = bench.run(replace(fakes.case("double", name="fake/count"), revision="1.5"))
     assert changed.exit_code == 1
     (verdict,) = changed.verdicts
@@ -24,7 +24,7 @@ def test_a_difference_names_elements_dump_and_baseline(bench: Bench) -> None:
 
 def test_a_damaged_baseline_is_that_cases_error(bench: Bench) -> None:
     bench.run(fakes.case("double"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     dump = bench.project.baselines / "fake" / "double" / "out.1.4"
     dump.write_text(dump.read_text().replace("2.0", "3.0"))
     summary = bench.run(fakes.case("double"), fakes.case("count"))
@@ -35,6 +35,6 @@ def test_a_damaged_baseline_is_that_cases_error(bench: Bench) -> None:
 
 def test_a_tolerance_passes_what_is_near(bench: Bench) -> None:
     bench.run(fakes.case("double"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     near = replace(fakes.case("double"), compare={"out": Rule(rtol=1e-5, atol=0.0)})
     assert words(bench.run(near)) == {"fake/double": "pass"}

@@ -12,9 +12,9 @@ from gpuregress import toolchain
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import SM_90, Case, Program, Source
+from gpuregress.lab.mutating.ptx_text import code_of
 from gpuregress.lab.mutating.subject import Subject
-from gpuregress.lab.mutation.ptx.text import code_of
-from gpuregress.session.compilation.builder import source_key, sources_of
+from gpuregress.session.compilation import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc
 from gpuregress.virtual_gpu import slow_programs
 

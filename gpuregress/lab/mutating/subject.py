@@ -13,11 +13,11 @@ from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdic
 from gpuregress.jobs import plan
 from gpuregress.lab import experiment
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.lab.mutation import device_code
-from gpuregress.lab.mutation.cuda import source as cuda_source
-from gpuregress.lab.mutation.mutants import Mutant
-from gpuregress.lab.mutation.ptx import source as ptx_source
-from gpuregress.session.compilation.builder import CasePrograms, source_key, sources_of
+from gpuregress.lab.mutating import cuda_mutants as cuda_source
+from gpuregress.lab.mutating import device_code
+from gpuregress.lab.mutating import ptx_mutants as ptx_source
+from gpuregress.lab.mutating.mutants import Mutant
+from gpuregress.session.compilation import CasePrograms, source_key, sources_of
 from gpuregress.session.events import Listener
 from gpuregress.store.project import Project
 from gpuregress.toolchain.include_scanner import SUFFIXES
@@ -197,10 +197,10 @@ def mutants(subject: Subject) -> tuple[list[Mutant], dict[str, str]]:
                 {path: _text(path) for path in local_files(subject.project, source)}, _roots(subject, source)
             )
             texts |= {str(one.file): one.text for one in code}
-            found += cuda_source.find(code)
+            found += cuda_source.find_mutants(code)
     for name, key in ptx_names(subject).items():
         texts[name] = _text(Path(subject.programs[key].ptx))
-        found += ptx_source.find(texts[name], name, _entries(subject, key))
+        found += ptx_source.find_mutants(texts[name], name, _entries(subject, key))
     if not found:
         raise UsageError(f"{subject.job} has no device code that can be changed: it has no source, or only a cubin")
     return list({(one.file, one.operator, one.edits): one for one in found}.values()), texts

@@ -7,21 +7,19 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gpuregress.execution.workers.compiler_pool import CompilerPool
+from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, process_count
 from gpuregress.execution.workers.pool import CaseNotCompiled, WorkerPool
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Outcome, Program, Source, Task
 from gpuregress.judge.user_code import UserCodeProcess
+from gpuregress.lab.mutating import mutants, trials
 from gpuregress.lab.mutating import subject as subjects
-from gpuregress.lab.mutating import trials
 from gpuregress.lab.mutating.mutate import Campaign, MutateRequest, MutationReport
 from gpuregress.lab.mutating.results import ResultCache
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.lab.mutating.trials import MutantTrials
-from gpuregress.lab.mutation import mutants
 from gpuregress.session import device_slots
-from gpuregress.session.compiler_crew import Crew, process_count
 from gpuregress.session.events import Advanced, Listener
 from gpuregress.toolchain import cache
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy, RunSummary
 from gpuregress.gpu.accuracy import Cancellation
-from gpuregress.lab.auditing import accuracy, examination
+from gpuregress.lab.auditing import examination, search_parts
 from gpuregress.lab.auditing.examination import AuditedJob, JobVerdicts
 from tests import fakes
 from tests.lab.auditing.records import FAULTING, SOON, summary, texts, verdict
@@ -38,7 +38,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, found: ResultAccuracy | None) -> l
 def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
     lost = dataclasses.replace(BUFFER, not_finite=3)
     asked = answered(monkeypatch, ResultAccuracy((lost,), cancellations=(Cancellation("/p/k.cu", 7, 2, 17),)))
-    one, other = accuracy.examine(context, (JOB, FAULTING)).jobs
+    one, other = search_parts.examine_accuracy(context, (JOB, FAULTING)).jobs
     assert [(case.name, case.settings.instruments.accuracy) for case in asked] == [("a/2", True)], "the fastest"
     assert texts(one, "proven") == ["a/2: out: errors of at most 2.5 ulp, median 0.5"]
     assert texts(one, "luck") == [
@@ -50,8 +50,8 @@ def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, context: exam
 
 def test_without_floats_or_time(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
     answered(monkeypatch, None)
-    assert not accuracy.examine(context, (JOB,)).jobs[0].applies
+    assert not search_parts.examine_accuracy(context, (JOB,)).jobs[0].applies
     left = dataclasses.replace(context, clean={})
-    assert accuracy.examine(left, (JOB,)).jobs[0].why == "the budget was spent before its turn"
+    assert search_parts.examine_accuracy(left, (JOB,)).jobs[0].why == "the budget was spent before its turn"
     failed = dataclasses.replace(context, clean={"a": JobVerdicts((verdict("a/1", "differ"), verdict("a/2")))})
-    assert accuracy.examine(failed, (JOB,)).jobs[0].why == "a case of it fails as it is"
+    assert search_parts.examine_accuracy(failed, (JOB,)).jobs[0].why == "a case of it fails as it is"

@@ -12,7 +12,7 @@ import pytest
 
 from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.foundation.records.audits import AuditReport
-from gpuregress.lab.auditing import audit, cases, examination, kept
+from gpuregress.lab.auditing import audit, case_parts, examination
 from gpuregress.lab.auditing.audit import AuditRequest
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
 from gpuregress.lab.mutating import results
@@ -80,7 +80,7 @@ def test_a_complete_examination_is_kept_until_the_job_changes(shop: Workshop, mo
     known, digests, asked = SimpleNamespace(cases=(SimpleNamespace(path=path),)), ["first"], list[str]()
     monkeypatch.setattr(audit, "_subjects", lambda *_arguments: {"scale": known})
     monkeypatch.setattr(results, "subject_digest", lambda one: digests[-1] if one is known else "")
-    monkeypatch.setattr(kept, "Subject", SimpleNamespace)
+    monkeypatch.setattr(audit, "Subject", SimpleNamespace)
 
     def examine(jobs: Sequence[AuditedJob]) -> Examined:
         asked.extend(job.name for job in jobs)
@@ -107,10 +107,10 @@ def test_the_subjects_are_the_jobs_whose_cases_pass(shop: Workshop) -> None:
         return Examined(tuple(found(job.name, 1.0) for job in jobs))
 
     assert shop.call(*RUN).exit_code == 1
-    audited(shop, cases.PART, AuditPart("look", 50, 1.0, "", look))
+    audited(shop, case_parts.CASES, AuditPart("look", 50, 1.0, "", look))
     assert "nothing would notice a mutant" in str(seen[0].subjects["scale"]), "it has no baseline yet"
     assert shop.call("accept").exit_code == 0
-    audited(shop, cases.PART, AuditPart("look", 50, 1.0, "", look))
+    audited(shop, case_parts.CASES, AuditPart("look", 50, 1.0, "", look))
     subject = seen[1].subjects["scale"]
     assert isinstance(subject, Subject)
     assert [case.name for case in subject.cases] == [one.case for one in seen[1].clean["scale"].examined]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.records import Coverage, FileCoverage
-from gpuregress.lab.auditing import coverage
+from gpuregress.lab.auditing import case_parts
 from gpuregress.store.project import Project
 from tests.lab.auditing.records import FAULTING, JOBS, SOON, answer, summary, texts, verdict
 
@@ -21,7 +21,7 @@ def test_lines_that_no_case_executes(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     )
     asked = answer(monkeypatch, run)
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
-    one, other = coverage.examine(dataclasses.replace(SOON, project=project), JOBS).jobs
+    one, other = case_parts.examine_coverage(dataclasses.replace(SOON, project=project), JOBS).jobs
     assert asked == [{"coverage": True}]
     assert (one.share, one.done) == (0.5, "1 of 2 lines")
     assert texts(one, "unnoticed") == ["k.cu:2: never executed: b;"]
@@ -30,6 +30,6 @@ def test_lines_that_no_case_executes(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_a_job_of_which_nothing_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, summary(verdict("a/1"), verdict("b/1")))
-    one, other = coverage.examine(SOON, (JOBS[0], FAULTING)).jobs
+    one, other = case_parts.examine_coverage(SOON, (JOBS[0], FAULTING)).jobs
     assert (one.why, one.applies) == ("no case of it could be counted", True)
     assert (other.why, other.applies) == ("it expects a fault", False)

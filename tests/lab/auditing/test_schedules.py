@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import BufferVerdict, Comparison, ScheduleRun
-from gpuregress.lab.auditing import schedules
+from gpuregress.lab.auditing import case_parts
 from tests.lab.auditing.records import FAULTING, JOBS, SOON, answer, nothing_written, summary, texts, verdict
 
 
@@ -22,7 +22,7 @@ def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPa
         nothing_written("a/4", "pass", schedules=seen["schedules"]),
     )
     asked = answer(monkeypatch, run)
-    one, none = schedules.examine(SOON, JOBS).jobs
+    one, none = case_parts.examine_schedules(SOON, JOBS).jobs
     assert len(asked[0]["schedules"]) == 8 + 1  # `by-warp`
     assert one.share == 0.25
     assert texts(one, "luck") == [f"a/2: out: {message}"]
@@ -33,6 +33,6 @@ def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPa
 
 def test_a_job_that_expects_a_fault_has_no_result_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, summary(verdict("a/1", observations={"schedules": (ScheduleRun("reverse"),)})))
-    one, other = schedules.examine(SOON, (JOBS[0], FAULTING)).jobs
+    one, other = case_parts.examine_schedules(SOON, (JOBS[0], FAULTING)).jobs
     assert (one.share, one.applies) == (1.0, True)
     assert (other.share, other.applies, other.why) == (None, False, "it expects a fault")

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from gpuregress.jobs import plan
-from gpuregress.lab.commits import accepted_commit, commit_runs, repository
 from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.revisions import commit_runs, repository
 from gpuregress.store import project
 from gpuregress.store.baselines import BaselineStore
 from tests.lab.commits.git_projects import commit, start
@@ -23,11 +23,11 @@ def test_the_commit_with_the_accepted_source(fake_shop: Workshop) -> None:
     assert baseline is not None
     found = repository.require(fake_shop.root)
     with commit_runs.opened(found, here, RunOptions("cpu")) as runs:
-        assert accepted_commit.find(found, runs, case, baseline) == wanted
+        assert commit_runs.find_accepted(found, runs, case, baseline) == wanted
     fake_shop.write("kernels/scale.cu", KERNEL + "// never committed\n")
     fake_shop.call("run", "--device", "cpu")
     assert fake_shop.call("accept", "scale").exit_code == 0
     baseline = BaselineStore(here.baselines).load(case.name)
     assert baseline is not None
     with commit_runs.opened(found, here, RunOptions("cpu")) as runs:
-        assert accepted_commit.find(found, runs, case, baseline) is None
+        assert commit_runs.find_accepted(found, runs, case, baseline) is None

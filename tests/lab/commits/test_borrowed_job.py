@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gpuregress.jobs import plan
-from gpuregress.lab.commits import borrowed_job, repository
+from gpuregress.lab.revisions import commit_runs, repository
 from gpuregress.store import project
 from tests.lab.commits.git_projects import start
 from tests.workshop import Workshop
@@ -20,6 +20,6 @@ def test_all_that_a_job_names_but_its_own_kernels(shop: Workshop) -> None:
     shop.write("configs/other.yaml", f"{text}reference: {{out: {trusted}}}\n")
     found = repository.require(shop.root)
     cases = plan.make(project.find(shop.root), []).cases
-    assert set(borrowed_job.files(found, cases)) == {
+    assert set(commit_runs.borrowed_files(found, cases)) == {
         *("configs/scale.yaml", "configs/other.yaml", "configs/reference.py", "configs/x.bin", "kernels/trusted.cu")
     }

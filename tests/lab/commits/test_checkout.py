@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import HarnessError
-from gpuregress.lab.commits import checkout, repository
-from gpuregress.lab.commits.checkout import Checkout
+from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.revisions.commit_runs import Checkout
 from tests.lab.commits.git_projects import commit, everything, git, start
 
 Tree = dict[str, str]
@@ -151,4 +151,4 @@ def test_nothing_is_written_through_a_link_of_the_commit(root: Path, tmp_path: P
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", ".git/config", "a/.GIT/config", "a//b", "./a"])
 def test_paths_that_a_tree_should_not_hold(path: str) -> None:
-    assert not checkout._is_safe(path)
+    assert not commit_runs._is_safe(path)

@@ -9,10 +9,10 @@ import pytest
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import RunSummary
 from gpuregress.jobs import plan
-from gpuregress.lab.commits import borrowed_job, commit_runs, repository
-from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.session.accepting import accept
+from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.revisions.commit_runs import CommitRuns, CommitUnusable
+from gpuregress.session import accepting
 from gpuregress.store import project
 from tests.lab.commits.git_projects import commit, everything, factors, start
 from tests.workshop import RUN, Workshop
@@ -57,7 +57,7 @@ def test_inputs_of_earlier_runs_are_those_of_the_work_tree(
 
 def test_a_borrowed_job_runs_in_every_commit(fake_shop: Workshop, commits: list[str], runs: CommitRuns) -> None:
     fake_shop.job(("{float32: 2.0}", "{float32: 5.0}"))
-    runs.borrowed = borrowed_job.files(
+    runs.borrowed = commit_runs.borrowed_files(
         repository.require(fake_shop.root), plan.make(project.find(fake_shop.root), []).cases
     )
     assert [first_value(runs.run(name, [CASE])) for name in commits] == ["5.0", "5.0"]
@@ -70,7 +70,7 @@ def test_results_are_judged_against_the_given_baselines(commits: list[str], runs
     assert [one.status for one in first.verdicts] == ["new"]
     there = runs.switch(commits[0])
     accepted = there.runs.with_name("accepted")
-    accept.accept(dataclasses.replace(there, baselines=accepted))
+    accepting.accept(dataclasses.replace(there, baselines=accepted))
     statuses = [runs.run(name, [CASE], accepted).verdicts[0].status for name in commits]
     assert statuses == ["pass", "differ"]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import HarnessError, UsageError
-from gpuregress.lab.commits import repository
-from gpuregress.lab.commits.repository import Repository
+from gpuregress.lab.revisions import repository
+from gpuregress.lab.revisions.repository import Repository
 from tests.lab.commits.git_projects import commit, git, start
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.jobs import plan
-from gpuregress.lab.commits import sides
-from gpuregress.lab.commits.sides import SidesRequest
 from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.revisions import sides
+from gpuregress.lab.revisions.sides import SidesRequest
 from gpuregress.store import project
 from tests.lab.commits.git_projects import commit, factors, faulting, git
 from tests.workshop import Workshop, accepted

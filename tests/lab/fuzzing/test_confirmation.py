@@ -7,9 +7,8 @@ from typing import Any
 
 from gpuregress.jobs.spec import load
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.lab.fuzzing.confirmation import Confirmation
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.trials import JobFolder
+from gpuregress.lab.fuzzing.findings import Confirmation
+from gpuregress.lab.shrinking.trials import Failure, JobFolder
 from gpuregress.store.project import find
 from tests.workshop import Workshop
 

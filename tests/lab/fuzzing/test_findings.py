@@ -9,10 +9,8 @@ from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate
 from gpuregress.lab.fuzzing.data import EdgeContents
-from gpuregress.lab.fuzzing.findings import FindingWriter
-from gpuregress.lab.fuzzing.trials import PlannedInput, Tried
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.trials import JobFolder
+from gpuregress.lab.fuzzing.findings import FindingWriter, PlannedInput, Tried
+from gpuregress.lab.shrinking.trials import Failure, JobFolder
 from gpuregress.store.project import find
 from tests import fakes
 from tests.workshop import Workshop

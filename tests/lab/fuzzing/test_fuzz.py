@@ -10,8 +10,8 @@ import pytest
 from gpuregress.foundation.errors import Interrupted, JobErrors, UsageError
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import fuzz
+from gpuregress.lab.fuzzing.findings import FuzzTrials
 from gpuregress.lab.fuzzing.fuzz import FuzzReport, FuzzRequest
-from gpuregress.lab.fuzzing.trials import FuzzTrials
 from gpuregress.store import project
 from tests.lab.commits.git_projects import everything
 from tests.workshop import RUN, Workshop

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from gpuregress.foundation.records import BoundCount, BranchCount, Coverage, FileCoverage, LoopCount
 from gpuregress.lab.fuzzing.candidates import Candidate
-from gpuregress.lab.fuzzing.guidance import Corpus, features
+from gpuregress.lab.fuzzing.fuzz import Corpus, features
 
 
 def coverage(*lines: tuple[int, int], taken: int = 0) -> Coverage:

@@ -9,7 +9,7 @@ from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
-from gpuregress.lab.fuzzing.trials import FuzzTrials
+from gpuregress.lab.fuzzing.findings import FuzzTrials
 from gpuregress.lab.shrinking.trials import JobFolder
 from gpuregress.store import project
 from tests.workshop import Workshop

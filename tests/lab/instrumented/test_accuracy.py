@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import BufferAccuracy, ResultAccuracy
-from gpuregress.lab.instrumented.accuracy import accuracy
+from gpuregress.lab.accuracy import accuracy
 from gpuregress.store import project
 from tests.workshop import Workshop, make
 

@@ -11,7 +11,7 @@ import pytest
 
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case
-from gpuregress.lab.mutating import jobs, mutate
+from gpuregress.lab.mutating import mutate
 from gpuregress.lab.mutating.mutate import MutateRequest
 from gpuregress.session.events import ignore
 from gpuregress.store import project
@@ -23,7 +23,7 @@ def test_an_interrupted_job_is_the_last_one(shop: Workshop, monkeypatch: pytest.
     shop.job(name="other")
     where, told = project.find(shop.root), dataclasses.replace(REPORT, interrupted=True)
     monkeypatch.setattr(mutate, "mutate", lambda *_arguments, **_more: told)
-    assert list(jobs.each(where, ["*"], MutateRequest(), lambda: nullcontext(ignore))) == [told]
+    assert list(mutate.mutate_each(where, ["*"], MutateRequest(), lambda: nullcontext(ignore))) == [told]
 
     def stopped(_project: Any, cases: Sequence[Case], _request: Any, **_more: Any) -> Any:
         if cases[0].job == "scale":
@@ -31,7 +31,7 @@ def test_an_interrupted_job_is_the_last_one(shop: Workshop, monkeypatch: pytest.
         return REPORT
 
     monkeypatch.setattr(mutate, "mutate", stopped)
-    going = jobs.each(where, ["*"], MutateRequest(), lambda: nullcontext(ignore))
+    going = mutate.mutate_each(where, ["*"], MutateRequest(), lambda: nullcontext(ignore))
     assert next(going) == REPORT
     with pytest.raises(Interrupted):
         next(going)

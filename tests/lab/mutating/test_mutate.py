@@ -16,13 +16,12 @@ from gpuregress.judge import verdict
 from gpuregress.lab import calibrate
 from gpuregress.lab.calibrate import Calibration, Proposal
 from gpuregress.lab.mutating import mutate
+from gpuregress.lab.mutating.mutants import Edit, Mutant
 from gpuregress.lab.mutating.mutate import Campaign, MutateRequest, MutationReport
 from gpuregress.lab.mutating.programs import Variation
-from gpuregress.lab.mutating.race_checks import RACE
-from gpuregress.lab.mutating.states import ONLY_CHECKED, TrialState
 from gpuregress.lab.mutating.subject import NothingNoticed
-from gpuregress.lab.mutating.trials import TrialResult
-from gpuregress.lab.mutation.mutants import Edit, Mutant
+from gpuregress.lab.mutating.survivors import RACE
+from gpuregress.lab.mutating.trials import ONLY_CHECKED, TrialResult, TrialState
 from gpuregress.session.events import Advanced, Event
 from gpuregress.store import project
 from gpuregress.store.project import Project

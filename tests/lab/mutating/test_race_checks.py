@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gpuregress.foundation.records import Case
 from gpuregress.lab.mutating.programs import Variation
-from gpuregress.lab.mutating.race_checks import RaceChecks
+from gpuregress.lab.mutating.survivors import RaceChecks
 from gpuregress.lab.mutating.trials import TrialResult
 from tests import fakes
 

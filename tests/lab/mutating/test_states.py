@@ -10,8 +10,8 @@ import pytest
 from gpuregress.foundation.errors import CompileError, CompilerStopped, GpuregressError, HarnessError, UnsupportedError
 from gpuregress.foundation.records import Fault, Outcome, Status
 from gpuregress.judge import verdict
-from gpuregress.lab.mutating import states
-from gpuregress.lab.mutating.states import TrialState
+from gpuregress.lab.mutating import trials
+from gpuregress.lab.mutating.trials import TrialState
 from tests import fakes
 
 
@@ -25,7 +25,7 @@ from tests import fakes
     ],
 )
 def test_a_program_that_is_not_there(error: GpuregressError, state: str) -> None:
-    assert states.of_error(error) == state
+    assert trials.state_of_error(error) == state
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_a_case_that_does_not_pass(status: Status, kind: str, state: str) -> Non
     case = fakes.case("double")
     reached = dataclasses.replace(verdict.skipped(case, ""), status=status)
     fault = Fault(kind, "") if kind else None
-    assert states.of_verdict(reached, Outcome(case.name, "done", fault)) == state
+    assert trials.state_of_verdict(reached, Outcome(case.name, "done", fault)) == state
 
 
 def test_every_state_has_its_list() -> None:
-    assert set(states.LISTS) == set(get_args(TrialState))
-    assert set(states.LISTS.values()) == set(get_args(states.Listed))
-    assert set(states.NOTICED) | {*states.ALIVE, *states.SAME} | set(states.UNUSABLE) == set(get_args(TrialState))
+    assert set(trials.LISTS) == set(get_args(TrialState))
+    assert set(trials.LISTS.values()) == set(get_args(trials.Listed))
+    assert set(trials.NOTICED) | {*trials.ALIVE, *trials.SAME} | set(trials.UNUSABLE) == set(get_args(TrialState))

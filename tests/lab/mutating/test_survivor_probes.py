@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from gpuregress.lab.mutating.states import TrialState
-from gpuregress.lab.mutating.survivor_probes import SurvivorProbes
-from gpuregress.lab.mutating.trials import TrialResult
-from gpuregress.lab.mutation.mutants import Edit, Mutant
+from gpuregress.lab.mutating.mutants import Edit, Mutant
+from gpuregress.lab.mutating.survivors import SurvivorProbes
+from gpuregress.lab.mutating.trials import TrialResult, TrialState
 
 INFECTION, EXACT, ROUGH = ((Edit(0, 0, text),) for text in ("infection", "exact", "rough"))
 

@@ -32,10 +32,9 @@ from gpuregress.judge.agreement import GroupMember
 from gpuregress.judge.judge import Judge
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
-from gpuregress.lab.mutating.states import TrialState
 from gpuregress.lab.mutating.subject import Subject
-from gpuregress.lab.mutating.trials import MutantTrials, TrialResult
-from gpuregress.session.compilation.builder import CasePrograms, source_key
+from gpuregress.lab.mutating.trials import MutantTrials, TrialResult, TrialState
+from gpuregress.session.compilation import CasePrograms, source_key
 from gpuregress.store.project import Project
 from gpuregress.virtual_gpu import slow_programs
 from tests import fakes

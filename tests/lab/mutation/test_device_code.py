@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.lab.mutation import device_code
+from gpuregress.lab.mutating import device_code
 
 HEADER = Path("/include/h.cuh")
 SOURCE = Path("/k.cu")

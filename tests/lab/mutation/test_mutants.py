@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.lab.mutation import mutants
-from gpuregress.lab.mutation.mutants import Edit, Mutant
+from gpuregress.lab.mutating import mutants
+from gpuregress.lab.mutating.mutants import Edit, Mutant
 
 
 def mutant(number: int = 0) -> Mutant:

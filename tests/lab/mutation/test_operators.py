@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.lab.mutation.operators import OPERATORS, by_name
+from gpuregress.lab.mutating.mutants import OPERATORS, by_name
 
 
 def plus_minus() -> None: ...

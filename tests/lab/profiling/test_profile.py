@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.records import Costs, InstructionCost, Observations, Outcome, RunSummary
-from gpuregress.lab.profiling import profile
+from gpuregress.lab import profile
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project

@@ -3,8 +3,8 @@ from __future__ import annotations
 import dataclasses
 
 from gpuregress.foundation.records import BufferVerdict, Comparison, Fault, Outcome, Verdict
-from gpuregress.lab.shrinking import failure
-from gpuregress.lab.shrinking.failure import Failure
+from gpuregress.lab.shrinking import trials
+from gpuregress.lab.shrinking.trials import Failure
 from tests import fakes
 
 CASE = fakes.case("double", "fault")
@@ -24,39 +24,39 @@ def compared(*failing: tuple[str, str]) -> Verdict:
 
 
 def test_what_is_no_failure() -> None:
-    assert failure.of(CASE, None) is None
+    assert trials.failure_of(CASE, None) is None
     for status in ("pass", "new", "error", "skip"):
-        assert failure.of(CASE, dataclasses.replace(compared(), status=status)) is None
+        assert trials.failure_of(CASE, dataclasses.replace(compared(), status=status)) is None
 
 
 def test_a_fault_is_of_a_kind_in_a_kernel_at_a_buffer() -> None:
-    one = failure.of(CASE, faulted("out-of-bounds", "write to out[8]"))
+    one = trials.failure_of(CASE, faulted("out-of-bounds", "write to out[8]"))
     assert one == Failure(
         "fault", "out-of-bounds", "fault", frozenset({"out"}), message="out-of-bounds: write to out[8]"
     )
-    assert one.is_same(failure.of(CASE, faulted("out-of-bounds", "write to out[3]")))
-    assert not one.is_same(failure.of(CASE, faulted("out-of-bounds", "write to x[3]")))
-    assert not one.is_same(failure.of(CASE, faulted("out-of-bounds", "write to out[3]", position=0)))
-    assert not one.is_same(failure.of(CASE, faulted("misaligned", "write to out[3]")))
-    assert not one.is_same(failure.of(CASE, compared(("out", "reference"))))
+    assert one.is_same(trials.failure_of(CASE, faulted("out-of-bounds", "write to out[3]")))
+    assert not one.is_same(trials.failure_of(CASE, faulted("out-of-bounds", "write to x[3]")))
+    assert not one.is_same(trials.failure_of(CASE, faulted("out-of-bounds", "write to out[3]", position=0)))
+    assert not one.is_same(trials.failure_of(CASE, faulted("misaligned", "write to out[3]")))
+    assert not one.is_same(trials.failure_of(CASE, compared(("out", "reference"))))
     assert not one.is_same(None)
     assert one.without_baseline() == one
 
 
 def test_a_difference_is_of_a_buffer_against_something() -> None:
-    one = failure.of(CASE, compared(("out", "reference"), ("x", "check")))
+    one = trials.failure_of(CASE, compared(("out", "reference"), ("x", "check")))
     assert one is not None
-    assert one.is_same(failure.of(CASE, compared(("x", "check"), ("out", "reference"))))
-    assert not one.is_same(failure.of(CASE, compared(("x", "check"))))
-    assert not one.is_same(failure.of(CASE, compared(("out", "baseline"))))
+    assert one.is_same(trials.failure_of(CASE, compared(("x", "check"), ("out", "reference"))))
+    assert not one.is_same(trials.failure_of(CASE, compared(("x", "check"))))
+    assert not one.is_same(trials.failure_of(CASE, compared(("out", "baseline"))))
 
 
 def test_without_the_baseline_the_other_comparisons_are_left() -> None:
-    one = failure.of(CASE, compared(("out", "baseline"), ("x", "check")))
+    one = trials.failure_of(CASE, compared(("out", "baseline"), ("x", "check")))
     assert one is not None
     left = one.without_baseline()
     assert left is not None
     assert left.sides == (("x", "check"),)
-    only = failure.of(CASE, compared(("out", "baseline"), ("out", "first"), ("out", "agree")))
+    only = trials.failure_of(CASE, compared(("out", "baseline"), ("out", "first"), ("out", "agree")))
     assert only is not None
     assert only.without_baseline() is None

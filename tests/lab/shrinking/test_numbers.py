@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.lab.shrinking.numbers import JobNumber, between, numbers
+from gpuregress.lab.shrinking.simpler_jobs import JobNumber, between, numbers
 from tests import fakes
 
 JOB: dict[str, Any] = {

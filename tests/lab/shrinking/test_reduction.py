@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Buffer, Case, Fill, NoOptions
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.numbers import Job
 from gpuregress.lab.shrinking.reduction import Reduction, elements
-from gpuregress.lab.shrinking.trials import Trial
+from gpuregress.lab.shrinking.simpler_jobs import Job
+from gpuregress.lab.shrinking.trials import Failure, Trial
 from tests import fakes
 
 KIND = Failure("differ", sides=(("out", "reference"),))

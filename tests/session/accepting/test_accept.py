@@ -7,7 +7,7 @@ import pytest
 
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError
 from gpuregress.foundation.records import Observations
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from gpuregress.session.runs import results
 from gpuregress.session.runs.results import FinishedCase
 from gpuregress.store.baselines import AcceptBatch, BaselineStore
@@ -18,12 +18,12 @@ from tests.session.bench import Bench, words
 def test_new_then_accepted_then_pass(bench: Bench) -> None:
     first = bench.run(fakes.case("double"))
     assert (words(first), first.exit_code) == ({"fake/double": "new"}, 1)
-    accepted = accept.accept(bench.project, (), accept.Terms("first"))
+    accepted = accepting.accept(bench.project, (), accepting.Terms("first"))
     assert [one.case for one in accepted.accepted] == ["fake/double"]
     second = bench.run(fakes.case("double"))
     assert (words(second), second.exit_code) == ({"fake/double": "pass"}, 0)
     with pytest.raises(NothingToDo, match="nothing to accept"):
-        accept.accept(bench.project)
+        accepting.accept(bench.project)
 
 
 def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
@@ -38,10 +38,10 @@ def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
         done.append(len(batch))
         real(batch)
 
-    monkeypatch.setattr(accept, "_BATCH", 1)
+    monkeypatch.setattr(accepting, "_BATCH", 1)
     monkeypatch.setattr(AcceptBatch, "commit", filling)
     with pytest.raises(StorageError, match=r"no space is left; fake/.* and 1 more had been accepted"):
-        accept.accept(bench.project)
+        accepting.accept(bench.project)
     monkeypatch.undo()
     assert len(BaselineStore(bench.project.baselines).case_names()) == 2
     assert not list(bench.project.baselines.rglob(".gpuregress-tmp-*"))
@@ -49,7 +49,7 @@ def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
 
 def test_a_case_that_faulted_is_not_accepted_and_the_others_are(bench: Bench) -> None:
     bench.run(fakes.case("fault"), fakes.case("double"))
-    done = accept.accept(bench.project)
+    done = accepting.accept(bench.project)
     assert [one.case for one in done.accepted] == ["fake/double"]
     assert [one.case for one in done.refused] == ["fake/fault"]
 
@@ -66,10 +66,10 @@ def test_an_interrupt_after_a_batch_says_how_many_cases_are_accepted(
         if len(done) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(accept, "_BATCH", 1)
+    monkeypatch.setattr(accepting, "_BATCH", 1)
     monkeypatch.setattr(AcceptBatch, "commit", interrupting)
     with pytest.raises(Interrupted, match=r"interrupted; fake/double and 1 more had been accepted .*\(2 of 3 cases\)"):
-        accept.accept(bench.project)
+        accepting.accept(bench.project)
     monkeypatch.undo()
     assert BaselineStore(bench.project.baselines).case_names() == ("fake/count", "fake/double")
 
@@ -78,7 +78,7 @@ def test_an_interrupt_before_the_first_batch_stays_one(bench: Bench, monkeypatch
     bench.run(fakes.case("double"))
     monkeypatch.setattr(AcceptBatch, "commit", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        accept.accept(bench.project)
+        accepting.accept(bench.project)
 
 
 def interrupt(_batch: AcceptBatch) -> None:
@@ -90,7 +90,7 @@ def test_results_that_were_edited_are_not_accepted(bench: Bench) -> None:
     path = Path(summary.folder) / "results.json"
     path.write_text(path.read_text().replace("new", "pass"))
     with pytest.raises(StorageError, match="edited or cut short"):
-        accept.accept(bench.project)
+        accepting.accept(bench.project)
 
 
 def test_results_of_another_schedule_are_not_accepted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,4 +107,4 @@ def test_results_of_another_schedule_are_not_accepted(bench: Bench, monkeypatch:
     monkeypatch.setattr(results, "read_cases", reversed_cases)
     for selectors in ((), ("fake/double",)):
         with pytest.raises(BaselineError, match="fake/double is not accepted: it ran with --schedule reverse"):
-            accept.accept(bench.project, selectors)
+            accepting.accept(bench.project, selectors)

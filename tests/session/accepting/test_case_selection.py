@@ -4,7 +4,7 @@ import pytest
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import MadeOf, Outcome, Verdict
-from gpuregress.session.accepting.case_selection import select_cases
+from gpuregress.session.accepting import select_cases
 from gpuregress.session.runs.results import FinishedCase
 from tests import fakes
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from gpuregress.execution.workers.compiler_pool import Result
 from gpuregress.foundation.errors import CompileError, GpuregressError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Argument, Case, Program, Source
-from gpuregress.session.compiler_crew import Result
 from tests import fakes
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gpuregress.foundation.records import Case, Program, Source, Variants
-from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
+from gpuregress.session.compilation import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.events import Compiling, Event
 from tests import fakes
 from tests.session.compilation.crews import InProcessCrew, SlowCrew, case_of, compiler

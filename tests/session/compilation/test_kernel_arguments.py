@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gpuregress.foundation.errors import HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Case
-from gpuregress.session.compilation import kernel_arguments
-from gpuregress.session.compilation.builder import Built
+from gpuregress.session import checking
+from gpuregress.session.compilation import Built
 from tests.session.compilation.crews import case_of
 
 
@@ -17,7 +17,7 @@ def names(cases: Sequence[Case], infeasible: Collection[str] = ()) -> list[str]:
     def compile_cases(wanted: Sequence[Case]) -> dict[str, Built]:
         return {case.name: error if case.name in infeasible else HarnessError("no compiler") for case in wanted}
 
-    return [case.name for case in kernel_arguments.compiled_samples(cases, compile_cases)[0]]
+    return [case.name for case in checking.compiled_samples(cases, compile_cases)[0]]
 
 
 def test_a_job_is_held_against_its_kernels_by_one_case() -> None:

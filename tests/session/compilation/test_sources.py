@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Program, Source
-from gpuregress.session.compilation import sources
+from gpuregress.session import compilation
 
 
 def source(folder: Path, name: str, text: str) -> Source:
@@ -18,11 +18,11 @@ def source(folder: Path, name: str, text: str) -> Source:
 def test_each_source_gets_its_program_or_its_error(tmp_path: Path) -> None:
     well = source(tmp_path, "well.cu", 'extern "C" __global__ void k(int *x) { *x = 1; }\n')
     broken = source(tmp_path, "broken.cu", 'extern "C" __global__ void k(int *x) { *x = }\n')
-    first, second, third = sources.compile_sources([well, broken, well])
+    first, second, third = compilation.compile_sources([well, broken, well])
     assert isinstance(first, Program)
     assert isinstance(second, CompileError)
     assert "broken.cu" in str(second)
     assert first == third
-    assert sources.compile_source(well) == first
+    assert compilation.compile_source(well) == first
     with pytest.raises(CompileError):
-        sources.compile_source(broken)
+        compilation.compile_source(broken)

@@ -3,12 +3,12 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from gpuregress.execution.workers.compiler_pool import Crew
 from gpuregress.execution.workers.pool import CaseNotCompiled
 from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.records import Case, Task
-from gpuregress.session.compilation.builder import CasePrograms, ProgramBuilder
-from gpuregress.session.compilation.task_stream import TaskStream
-from gpuregress.session.compiler_crew import Crew
+from gpuregress.session.compilation import CasePrograms, ProgramBuilder
+from gpuregress.session.tasks import TaskStream
 from tests.session.compilation.crews import InProcessCrew, SlowCrew, case_of, compiler, wrong
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.records import Case, LackingDevice, NightChanges, NightFailure
-from gpuregress.session.nights import devices as night_devices
+from gpuregress.session import night_devices
 from tests import fakes
 from tests.judge.nights.nights import case, night
 

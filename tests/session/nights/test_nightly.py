@@ -9,10 +9,8 @@ from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import RunLocked
 from gpuregress.foundation.records import Case, RunSummary
-from gpuregress.session import device_slots, missing_cases
-from gpuregress.session.accepting import accept
-from gpuregress.session.nights import nightly
-from gpuregress.session.nights.nightly import NightTerms
+from gpuregress.session import accepting, device_slots, missing_cases, nightly
+from gpuregress.session.nightly import NightTerms
 from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.store.baselines import BaselineStore
@@ -94,7 +92,7 @@ def test_a_device_that_was_never_there_is_counted_and_one_that_is_lost_fails(
 ) -> None:
     cases = (named("fake/both", "cpu", "cuda"), named("fake/gpu", "cuda"))
     bench.run(cases[0])
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     for is_new in (True, False):
         never = on_devices(bench, monkeypatch, {"cpu"}, *cases)
         assert never.exit_code == 0

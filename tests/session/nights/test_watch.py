@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gpuregress.session.nights import watch as night_watch
+from gpuregress.session import nightly as night_watch
 from tests.waiting import wait_until
 
 

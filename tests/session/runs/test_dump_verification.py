@@ -8,7 +8,7 @@ import pytest
 
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.records import Fill, InputFile
-from gpuregress.session.runs import dump_verification
+from gpuregress.session.runs import results
 from tests import fakes
 from tests.session.bench import Bench
 
@@ -24,7 +24,7 @@ def test_only_dumps_inside_the_folder_of_runs_are_verified(bench: Bench) -> None
 
     def taking(path: object) -> None:
         filled = replace(buffer, fill=Fill("file", InputFile(str(path)), 0))
-        dump_verification.verify_inputs(replace(case, buffers={**case.buffers, name: filled}), runs)
+        results.verify_inputs(replace(case, buffers={**case.buffers, name: filled}), runs)
 
     taking(dump)
     for path in (dump, outside):

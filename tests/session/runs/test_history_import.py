@@ -11,7 +11,7 @@ import pytest
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
-from gpuregress.session.runs import history_import, journal
+from gpuregress.session.runs import journal, past_runs
 from gpuregress.store.history import History
 from gpuregress.store.project import Project
 from tests.workshop import RUN, Workshop
@@ -31,7 +31,7 @@ def other(tmp_path: Path) -> Project:
 
 
 def imported(project: Project, *folders: Path) -> list[tuple[bool, str]]:
-    return [(one.is_new, one.problem) for one in history_import.import_runs(project, folders)]
+    return [(one.is_new, one.problem) for one in past_runs.import_runs(project, folders)]
 
 
 def test_a_run_is_imported_once(run: Path, other: Project) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.foundation.records import Status
-from gpuregress.session.runs import history_queries
-from gpuregress.session.runs.history_queries import HistoryQuery, WantedCases
+from gpuregress.session.runs import past_runs
+from gpuregress.session.runs.past_runs import HistoryQuery, WantedCases
 from gpuregress.store.history import History
 from gpuregress.store.project import Project
 from tests.store.history.past import night, verdict
@@ -40,16 +40,16 @@ def wanted(project: Project, history: History, query: HistoryQuery = ALL) -> Wan
 
 def test_a_period_has_the_newest_runs(history: History) -> None:
     add(history, {"a": "pass"}, {"a": "pass"}, {"a": "pass"})
-    assert [run.run for run in history_queries.period(history, HistoryQuery(since="2026-11-02"))] == ["R03", "R02"]
-    assert [run.run for run in history_queries.period(history, HistoryQuery(last=1))] == ["R03"]
+    assert [run.run for run in past_runs.period(history, HistoryQuery(since="2026-11-02"))] == ["R03", "R02"]
+    assert [run.run for run in past_runs.period(history, HistoryQuery(last=1))] == ["R03"]
     with pytest.raises(NothingToDo, match="since 2030-01-01"):
-        history_queries.period(history, HistoryQuery(since="2030-01-01"))
+        past_runs.period(history, HistoryQuery(since="2030-01-01"))
 
 
 def test_an_overview_is_in_natural_order(project: Project, history: History) -> None:
     add(history, {"j/n=10": "pass", "j/n=2": "differ"}, {"j/n=10": "fault"})
-    runs = history_queries.period(history, ALL)
-    overview = history_queries.overview(history, runs, wanted(project, history))
+    runs = past_runs.period(history, ALL)
+    overview = past_runs.overview(history, runs, wanted(project, history))
     assert [run.counts for run in overview.runs] == [{"fault": 1}, {"pass": 1, "differ": 1}]
     assert [
         (one.case, one.device, {at: short.verdict for at, short in one.results.items()}) for one in overview.trends
@@ -72,8 +72,8 @@ def test_a_case_that_fails_and_since_when(
 ) -> None:
     words: dict[str, Status] = {"p": "pass", "d": "differ", "s": "skip"}
     add(history, *({"a": words[letter], "b": "pass"} for letter in letters))
-    runs = history_queries.period(history, HistoryQuery(last=2))  # the series may begin before
-    found = history_queries.failing(history, runs, wanted(project, history))
+    runs = past_runs.period(history, HistoryQuery(last=2))  # the series may begin before
+    found = past_runs.failing(history, runs, wanted(project, history))
     assert [(one.newest.case, (one.since.run, one.failures)) for one in found] == (
         [("a", expected)] if expected else []
     )
@@ -82,7 +82,7 @@ def test_a_case_that_fails_and_since_when(
 def test_a_case_on_two_devices_fails_on_one(project: Project, history: History) -> None:
     both = (verdict("a", "pass"), verdict("a", "differ", "cuda:1"))
     history.add(night(1, {}, verdicts=both), "nightly")
-    found = history_queries.failing(history, history.all_runs(), wanted(project, history))
+    found = past_runs.failing(history, history.all_runs(), wanted(project, history))
     assert [(one.newest.device, one.newest.verdict) for one in found] == [("cuda:1", "differ")]
 
 
@@ -108,11 +108,11 @@ def test_cases_that_no_job_has_are_hidden(project: Project, history: History) ->
 def test_results_of_cases_and_of_runs(project: Project, history: History) -> None:
     add(history, {"j/n=10": "pass", "j/n=2": "differ"}, {"j/n=10": "fault"})
     runs, names = history.all_runs(), frozenset(history.case_names())
-    by_case = [(one.case, one.run) for one in history_queries.case_results(history, runs, None, names)]
+    by_case = [(one.case, one.run) for one in past_runs.case_results(history, runs, None, names)]
     assert by_case == [("j/n=2", "R01"), ("j/n=10", "R01"), ("j/n=10", "R02")]
-    assert len(list(history_queries.case_results(history, runs, 1, names))) == 2
-    assert len(list(history_queries.case_results(history, runs[:1], None, names))) == 1
-    by_run = [(one.case, one.run) for one in history_queries.results(history, runs, names)]
+    assert len(list(past_runs.case_results(history, runs, 1, names))) == 2
+    assert len(list(past_runs.case_results(history, runs[:1], None, names))) == 1
+    by_run = [(one.case, one.run) for one in past_runs.all_results(history, runs, names)]
     assert by_run == [("j/n=2", "R01"), ("j/n=10", "R01"), ("j/n=10", "R02")]
 
 
@@ -123,13 +123,13 @@ def test_an_imported_pass_hides_no_failure_of_this_host_nor_another_way_round(
         history.add(night(2 * number - 1, {"a": "differ", "b": "pass"}), "nightly")
         theirs = night(2 * number, {"a": "pass", "b": "fault"}, host="there")
         history.add_new(theirs, "nightly", is_imported=True)
-    runs = history_queries.period(history, ALL)
-    found = history_queries.failing(history, runs, wanted(project, history))
+    runs = past_runs.period(history, ALL)
+    found = past_runs.failing(history, runs, wanted(project, history))
     assert [(one.newest.case, one.newest.host, one.since.run, one.failures) for one in found] == [
         ("a", "here", "R01", 4),
         ("b", "there", "R02", 4),
     ]
-    overview = history_queries.overview(history, runs, wanted(project, history))
+    overview = past_runs.overview(history, runs, wanted(project, history))
     assert [
         (one.case, one.source, "".join(result.verdict[0] for result in one.results.values())) for one in overview.trends
     ] == [("a", "", "dddd"), ("a", "there", "pppp"), ("b", "", "pppp"), ("b", "there", "ffff")]
@@ -138,6 +138,6 @@ def test_an_imported_pass_hides_no_failure_of_this_host_nor_another_way_round(
 def test_older_runs_of_this_host_in_another_folder_go_on_in_its_series(project: Project, history: History) -> None:
     history.add_new(night(1, {"a": "differ"}), "nightly", is_imported=True)
     history.add(night(2, {"a": "differ"}), "nightly")
-    runs = history_queries.period(history, ALL)
-    (found,) = history_queries.failing(history, runs, wanted(project, history))
+    runs = past_runs.period(history, ALL)
+    (found,) = past_runs.failing(history, runs, wanted(project, history))
     assert (found.since.run, found.failures) == ("R01", 2)

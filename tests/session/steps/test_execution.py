@@ -11,7 +11,7 @@ from gpuregress.foundation import clock
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.foundation.records import CaseSettings, KnownFailing, Limits, Source
 from gpuregress.report import morning
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from tests import fakes
 from tests.session.bench import Bench, words
 
@@ -68,7 +68,7 @@ def test_a_kernel_that_did_not_come_back_names_its_launch_once(bench: Bench, ker
 def test_a_refused_case_is_skipped_unless_it_has_a_baseline(bench: Bench) -> None:
     case = fakes.case("double", settings=CaseSettings(infeasible="skip"))
     bench.run(case)
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     refused = replace(case, settings=CaseSettings(infeasible="skip", refused="2048 threads"))
     other = replace(refused, name="fake/other")
     summary = bench.run(refused, other)
@@ -105,7 +105,7 @@ def test_cases_held_back_after_known_timeouts_are_no_pass(bench: Bench) -> None:
 def test_the_deadline_names_the_cases_without_a_turn_and_is_no_pass(bench: Bench) -> None:
     cases = [fakes.case("nap", name=f"fake/{n}") for n in range(3)] + [fakes.case("sleep", name="fake/3")]
     bench.run(*cases[:3])
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     began = time.monotonic()
     summary = bench.run(*cases, kind="nightly", until=began + 1.2, deadline="1.2 s")
     assert time.monotonic() - began < 20
@@ -149,7 +149,7 @@ def test_what_the_kernel_did_is_never_tried_again(bench: Bench, kernel: str) -> 
     settings = CaseSettings(retries=3)
     good = fakes.case("twice", name="fake/a", settings=settings)
     bench.run(good)
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     summary = bench.run(fakes.case(kernel, name="fake/a", timeout=0.2, settings=settings))
     assert summary.verdicts[0].status in ("fault", "timeout", "differ")
     assert summary.verdicts[0].retried == ()
@@ -162,7 +162,7 @@ KNOWN = CaseSettings(known_failing=KnownFailing("2026-12-24", "the new driver"))
 
 def test_a_known_failure_does_not_fail_the_run_until_its_day(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.run(fakes.case("twice", name="fake/a"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     failing = fakes.case("twice_and_a_bit", name="fake/a", settings=KNOWN)
     monkeypatch.setenv(clock.VARIABLE, "2026-12-23T12:00:00+00:00")
     summary = bench.run(failing, kind="nightly")
@@ -172,7 +172,7 @@ def test_a_known_failure_does_not_fail_the_run_until_its_day(bench: Bench, monke
     assert summary.changes is not None
     assert [one.case for one in summary.changes.known] == ["fake/a"]
     with pytest.raises(NothingToDo):
-        accept.accept(bench.project)
+        accepting.accept(bench.project)
     monkeypatch.setenv(clock.VARIABLE, "2026-12-24T12:00:00+00:00")
     over = bench.run(failing, kind="nightly")
     assert (words(over), over.exit_code) == ({"fake/a": "differ"}, 1)
@@ -183,7 +183,7 @@ def test_a_known_failure_does_not_fail_the_run_until_its_day(bench: Bench, monke
 
 def test_a_known_failure_that_passes_fails(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.run(fakes.case("twice", name="fake/a"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     monkeypatch.setenv(clock.VARIABLE, "2026-11-22T12:00:00+00:00")
     summary = bench.run(fakes.case("twice", name="fake/a", settings=KNOWN), kind="nightly")
     assert (words(summary), summary.exit_code) == ({"fake/a": "differ"}, 1)

@@ -6,8 +6,8 @@ import pytest
 
 from gpuregress.foundation import clock
 from gpuregress.foundation.records import Case, NightChanges
-from gpuregress.lab.commits import repository
-from gpuregress.session.accepting import accept
+from gpuregress.lab.revisions import repository
+from gpuregress.session import accepting
 from gpuregress.session.events import Event, Started
 from gpuregress.session.runs import history_entry
 from tests import fakes
@@ -33,7 +33,7 @@ def test_a_bug_comes_goes_on_and_is_fixed(bench: Bench, monkeypatch: pytest.Monk
     good, other = fakes.case("double", name="fake/a"), fakes.case("double", name="fake/b")
     bad = fakes.case("twice_and_a_bit", name="fake/b")
     bench.run(good, other)
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     first, _ = night(bench, monkeypatch, 18, good, other)
     assert (first.new, first.unknown) == ((), "no earlier night on cpu is known")
     second, started = night(bench, monkeypatch, 19, good, bad)
@@ -54,7 +54,7 @@ def test_a_bug_comes_goes_on_and_is_fixed(bench: Bench, monkeypatch: pytest.Monk
 def test_a_night_of_the_future_hides_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     good, bad = fakes.case("double", name="fake/a"), fakes.case("twice_and_a_bit", name="fake/a")
     bench.run(good)
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     for day, case in ((18, good), (29, good), (19, bad)):
         changes, _ = night(bench, monkeypatch, day, case)
     assert [one.case for one in changes.new] == ["fake/a"]

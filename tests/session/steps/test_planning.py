@@ -6,14 +6,14 @@ import pytest
 
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.foundation.records import CaseSettings
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from tests import fakes
 from tests.session.bench import Bench, words
 
 
 def test_rerun_failed_takes_only_what_did_not_pass(bench: Bench) -> None:
     bench.run(fakes.case("double"), fakes.case("count"))
-    accept.accept(bench.project, ["fake/double"])
+    accepting.accept(bench.project, ["fake/double"])
     bench.run(fakes.case("double"), fakes.case("count"))
     assert words(bench.run(fakes.case("double"), fakes.case("count"), rerun_failed=True)) == {"fake/count": "new"}
 
@@ -28,7 +28,7 @@ def test_rerun_failed_runs_what_fail_fast_left_out(bench: Bench) -> None:
 def test_rerun_failed_keeps_what_a_narrower_one_did_not_run(bench: Bench) -> None:
     cases = [fakes.case("fault"), fakes.case("double"), fakes.case("twice")]
     bench.run(*cases)
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     bench.run(cases[1], rerun_failed=True, selectors=("fake/double",))
     assert set(words(bench.run(*cases, rerun_failed=True))) == {"fake/fault", "fake/twice"}
     gone = bench.run(cases[0], rerun_failed=True)
@@ -44,7 +44,7 @@ def test_a_case_that_failed_stays_due_where_a_rerun_leaves_it_out_for_its_device
 
 def test_rerun_failed_with_nothing_failed_is_nothing_to_do(bench: Bench) -> None:
     bench.run(fakes.case("double"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     bench.run(fakes.case("double"))
     with pytest.raises(NothingToDo, match="passed"):
         bench.run(fakes.case("double"), rerun_failed=True)
@@ -60,7 +60,7 @@ def test_rerun_failed_takes_the_group_of_a_case_as_far_as_the_last_run_had_it(be
     agreeing = CaseSettings(agree=("block",))
     cases = [fakes.case(kernel, settings=agreeing) for kernel in ("double", "twice", "idle", "fault")]
     bench.run(cases[0], cases[1], fakes.case("count"))
-    accept.accept(bench.project, ["fake/double", "fake/count"])
+    accepting.accept(bench.project, ["fake/double", "fake/count"])
     bench.run(cases[0], cases[1], fakes.case("count"))
     again = bench.run(*cases, fakes.case("count"), rerun_failed=True)
     assert set(words(again)) == {"fake/double", "fake/twice"}

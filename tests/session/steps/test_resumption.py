@@ -8,11 +8,11 @@ import pytest
 from gpuregress.foundation import git
 from gpuregress.foundation.errors import NothingToDo, RunLocked
 from gpuregress.foundation.records import Case, RunSummary
-from gpuregress.session.nights import nightly
-from gpuregress.session.nights.nightly import NightTerms
+from gpuregress.session import nightly
+from gpuregress.session.nightly import NightTerms
 from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import journal, results, run_folders
-from gpuregress.session.steps.resumption import earlier_part
+from gpuregress.session.runs.recording import earlier_part
 from tests import fakes
 from tests.session.bench import Bench, words
 

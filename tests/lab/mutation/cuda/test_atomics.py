@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.lab.mutation.cuda.atomics import plain
+from gpuregress.lab.mutating.cuda_mutants import plain
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.lab.mutation import device_code, mutants
-from gpuregress.lab.mutation.cuda import source
-from gpuregress.lab.mutation.cuda.atomics import plain
-from gpuregress.lab.mutation.cuda.operators import TABLE, other_number
-from gpuregress.lab.mutation.operators import OPERATORS
+from gpuregress.lab.mutating import cuda_mutants, device_code, mutants
+from gpuregress.lab.mutating.cuda_mutants import TABLE, other_number, plain
+from gpuregress.lab.mutating.mutants import OPERATORS
 
 FILE = Path("/k.cu")
 
@@ -19,7 +17,7 @@ def changed(operator: str, body: str) -> list[str]:
     """The bodies of a kernel after each change of one operator."""
     head, tail = "__global__ void k(int n, int w, float *a, double *b, unsigned *c)\n{", "}\n"
     text = f"{head}{body}{tail}"
-    found = source.find(device_code.reached({FILE: text}, ["k"]))
+    found = cuda_mutants.find_mutants(device_code.reached({FILE: text}, ["k"]))
     texts = [mutants.apply(text, one.edits) for one in found if one.operator == operator]
     return [one.removeprefix(head).removesuffix(tail) for one in texts]
 
@@ -126,7 +124,7 @@ __global__ void k(int n)
 
 
 def test_macros_and_names_of_types_that_are_used() -> None:
-    found = source.find(device_code.reached({FILE: MACROS}, ["k"]))
+    found = cuda_mutants.find_mutants(device_code.reached({FILE: MACROS}, ["k"]))
     changes = {(one.operator, one.line): mutants.apply(MACROS, one.edits) for one in found}
     assert sorted(changes) == [
         ("barrier-removed", 3),

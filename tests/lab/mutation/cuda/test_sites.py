@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.lab.mutation import device_code, mutants
-from gpuregress.lab.mutation.cuda import source
+from gpuregress.lab.mutating import cuda_mutants, device_code, mutants
 
 
 def probes(body: str, operator: str) -> list[str]:
     text = f"__global__ void k(int n, float *a) {{ {body} }}"
-    found = source.find(device_code.reached({Path("/k.cu"): text}, ["k"]))
+    found = cuda_mutants.find_mutants(device_code.reached({Path("/k.cu"): text}, ["k"]))
     (one,) = [one for one in found if one.operator == operator]
     texts = [mutants.apply(text, edits) for edits in one.probes]
     return [text.partition("{ ")[2][:-2] for text in texts]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.lab.mutation import device_code
-from gpuregress.lab.mutation.cuda import source
+from gpuregress.lab.mutating import cuda_mutants, device_code
 
 TEXT = """\
 // a < b in a comment, "a < b" in a string, µ
@@ -26,7 +25,7 @@ int host(int n) { return n < 6; }
 
 
 def test_lines_and_order() -> None:
-    found = source.find(device_code.reached({Path("/k.cu"): TEXT}, ["kernel"]))
+    found = cuda_mutants.find_mutants(device_code.reached({Path("/k.cu"): TEXT}, ["kernel"]))
     boundaries = [(one.line, one.what) for one in found if one.operator == "boundary"]
     assert boundaries == [
         (5, "`a < T(1)` → `a <= T(1)`"),

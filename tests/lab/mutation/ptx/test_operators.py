@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.lab.mutation import mutants
-from gpuregress.lab.mutation.operators import OPERATORS
-from gpuregress.lab.mutation.ptx import source
-from gpuregress.lab.mutation.ptx.operators import TABLE
+from gpuregress.lab.mutating import mutants, ptx_mutants
+from gpuregress.lab.mutating.mutants import OPERATORS
+from gpuregress.lab.mutating.ptx_mutants import TABLE
 
 HEAD, TAIL = ".visible .entry k()\n{\n", "\n}\n"
 
 
 def changed(operator: str, body: str) -> list[str]:
     text = HEAD + body + TAIL
-    found = [one for one in source.find(text, "k.ptx", ["k"]) if one.operator == operator]
+    found = [one for one in ptx_mutants.find_mutants(text, "k.ptx", ["k"]) if one.operator == operator]
     return [mutants.apply(text, one.edits).removeprefix(HEAD).removesuffix(TAIL) for one in found]
 
 

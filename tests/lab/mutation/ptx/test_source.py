@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.lab.mutation import mutants
-from gpuregress.lab.mutation.ptx import source
+from gpuregress.lab.mutating import mutants, ptx_mutants
 
 TEXT = """\
 .version 8.0
@@ -22,7 +21,7 @@ $L__BB0_2:
 
 
 def test_the_lines_of_launched_kernels() -> None:
-    found = source.find(TEXT, "k.ptx", ["first"])
+    found = ptx_mutants.find_mutants(TEXT, "k.ptx", ["first"])
     assert [(one.operator, one.line) for one in found] == [
         ("plus-minus", 2),
         ("constant", 2),
@@ -32,7 +31,7 @@ def test_the_lines_of_launched_kernels() -> None:
 
 
 def test_a_probe_traps_under_the_guard_of_the_instruction() -> None:
-    (one,) = [one for one in source.find(TEXT, "k.ptx", ["first"]) if one.operator == "guard-dropped"]
+    (one,) = [one for one in ptx_mutants.find_mutants(TEXT, "k.ptx", ["first"]) if one.operator == "guard-dropped"]
     assert "@%p1 trap;\n\t@%p1 bra $L__BB0_2;" in mutants.apply(TEXT, one.probes[0])
 
 
@@ -60,13 +59,17 @@ UNROLLED = """\
 
 def changed(operator: str) -> list[tuple[int, int, int]]:
     """Line, copies and edits of each mutant."""
-    found = source.find(UNROLLED, "k.ptx", ["k"])
+    found = ptx_mutants.find_mutants(UNROLLED, "k.ptx", ["k"])
     return [(one.line, one.copies, len(one.edits)) for one in found if one.operator == operator]
 
 
 def test_copies_of_an_expression_are_changed_together() -> None:
     assert changed("boundary") == [(4, 3, 3), (6, 1, 1), (12, 1, 1)]
-    (three,) = [one for one in source.find(UNROLLED, "k.ptx", ["k"]) if one.operator == "boundary" and one.copies == 3]
+    (three,) = [
+        one
+        for one in ptx_mutants.find_mutants(UNROLLED, "k.ptx", ["k"])
+        if one.operator == "boundary" and one.copies == 3
+    ]
     assert three.what == "`setp.lt.s32 %p1, %r1, 64;` → `setp.le.s32 %p1, %r1, 64;` (3 copies)"
     text = mutants.apply(UNROLLED, three.edits)
     assert (text.count("setp.le.s32"), text.count("setp.lt.s32")) == (3, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.lab.mutation.ptx.text import PtxText, code_of, idle
+from gpuregress.lab.mutating.ptx_text import PtxText, code_of, idle
 
 TEXT = """\
 .visible .entry k(

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.errors import KernelFault
-from gpuregress.lab.mutation import mutants
-from gpuregress.lab.mutation.mutants import Mutant
-from gpuregress.lab.mutation.ptx import source
+from gpuregress.lab.mutating import mutants, ptx_mutants
+from gpuregress.lab.mutating.mutants import Mutant
 from tests.virtual_gpu.running import Running, ints
 
 PTX = """\
@@ -50,7 +49,9 @@ $L_end:
 
 def found(operator: str, text: str) -> Mutant:
     """The mutant of this operator whose instruction has this text."""
-    (one,) = [one for one in source.find(PTX, "k.ptx", ["k"]) if one.operator == operator and text in one.before]
+    (one,) = [
+        one for one in ptx_mutants.find_mutants(PTX, "k.ptx", ["k"]) if one.operator == operator and text in one.before
+    ]
     return one
 
 
@@ -102,7 +103,9 @@ def test_an_effect_on_memory_the_carry_or_order_is_not_compared(operator: str, t
 def test_a_register_of_an_unknown_type_is_not_compared() -> None:
     text = PTX.replace(".reg .b32 %r<9>;", ".reg .b32 %r<9>; { .reg .f32 %r7; }")
     compared = {
-        one.before: bool(one.infection) for one in source.find(text, "k.ptx", ["k"]) if one.operator == "plus-minus"
+        one.before: bool(one.infection)
+        for one in ptx_mutants.find_mutants(text, "k.ptx", ["k"])
+        if one.operator == "plus-minus"
     }
     assert compared == {"add.s32 %r3, %r3, 1;": False, "add.s64 %rd3, %rd1, %rd2;": True}
 
