@@ -37,7 +37,7 @@ _MOST_PROCESSES = 8
 
 
 class Crew(Protocol):
-    """Crew of compilers: sources go in, programs or errors come out as they are ready; `CompilerPool`, except in tests."""
+    """Crew of compilers: sources go in, programs or errors come out as they are ready. `CompilerPool` is one."""
 
     count: int
 
