@@ -87,7 +87,7 @@ def _judge_checks(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
 
 
 def _has_findings(one: Verdict) -> bool:
-    return one.outcome is not None and bool(one.outcome.observations.findings)
+    return one.outcome is not None and bool(one.outcome.observations.instruments.findings)
 
 
 def _check_evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[AuditEvidence]:
@@ -96,15 +96,12 @@ def _check_evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Itera
         yield AuditEvidence("proven", f"no finding of the dynamic checks in {plural}")
     for one in found:
         assert one.outcome is not None
-        for finding in one.outcome.observations.findings:
+        for finding in one.outcome.observations.instruments.findings:
             yield AuditEvidence("luck", f"{one.case}: {finding.kind}: {one_line(finding.message)}", finding.details)
-    for text in dict.fromkeys(
-        text for one in (*clean, *found) if one.outcome is not None for text in one.outcome.observations.exchanges
-    ):
+    reports = [one.outcome.observations.instruments for one in (*clean, *found) if one.outcome is not None]
+    for text in dict.fromkeys(text for report in reports for text in report.exchanges):
         yield AuditEvidence("luck", one_line(text))
-    for text in dict.fromkeys(
-        text for one in (*clean, *found) if one.outcome is not None for text in one.outcome.observations.unwatched
-    ):
+    for text in dict.fromkeys(text for report in reports for text in report.unwatched):
         yield AuditEvidence("unnoticed", one_line(text))
 
 
@@ -139,7 +136,7 @@ def examine_schedules(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exam
 
 def _judge_schedules(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     """A case that has no results of other schedules, as one that faults under the first, is not examined."""
-    ran = tuple(one for one in verdicts.examined if one.outcome is not None and one.outcome.observations.schedules)
+    ran = tuple(one for one in verdicts.examined if one.outcome and one.outcome.observations.along("schedule"))
     told = dataclasses.replace(
         verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran))
     )
