@@ -19,7 +19,7 @@ from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store import launch_log
 from gpuregress.store.project import Project, Settings
 from tests import fakes
-from tests.session.compilation.crews import in_process
+from tests.session.crews import in_process
 
 UNINITIALIZED = """\
 ========= COMPUTE-SANITIZER

@@ -18,7 +18,7 @@ from gpuregress.session.events import Event
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store.project import Project
 from tests import fakes
-from tests.session.compilation.crews import in_process
+from tests.session.crews import in_process
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")
 

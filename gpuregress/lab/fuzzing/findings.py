@@ -120,8 +120,7 @@ def _lacks_reference(verdict: Verdict) -> bool:
     """
     wrong = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
     return bool(wrong) and all(
-        one.figures.nothing_written or (one.against == "reference" and not one.of and one.message)
-        for one in wrong
+        one.figures.nothing_written or (one.against == "reference" and not one.of and one.message) for one in wrong
     )
 
 

@@ -13,7 +13,7 @@ from gpuregress.lab.revisions.diff import Differences
 from gpuregress.session import accepting
 from gpuregress.store import project
 from tests import fakes
-from tests.lab.commits.git_projects import commit, everything, factors, faulting
+from tests.lab.revisions.git_projects import commit, everything, factors, faulting
 from tests.session.bench import Bench
 from tests.workshop import Workshop
 

@@ -11,7 +11,7 @@ from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.shrinking import shrink
 from gpuregress.lab.shrinking.shrink import ShrinkRequest, Shrunk
 from gpuregress.store import project
-from tests.lab.commits.git_projects import everything, faulting
+from tests.lab.revisions.git_projects import everything, faulting
 from tests.workshop import Workshop, accepted
 
 CPU = RunOptions("cpu")
