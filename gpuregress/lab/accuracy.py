@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Instruments, ResultAccuracy, Verdict
+from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.foundation.records.serialization import Sparse
 from gpuregress.jobs import plan
 from gpuregress.lab import experiment
@@ -67,7 +70,9 @@ def accuracy(project: Project, selectors: Sequence[str]) -> AccuracyResults:
         where = experiment.scratch_project(project, scratch)
         summary = experiment.CPU.run(where, plan.Plan(cases), kind="nightly")
     left = {verdict.case: why for verdict in summary.verdicts if (why := _why_left(verdict))}
-    found = tuple(_found(verdict) for verdict in summary.verdicts if verdict.case not in left)
+    found = tuple(
+        CaseAccuracy(one.case, of(one) or ResultAccuracy()) for one in summary.verdicts if one.case not in left
+    )
     if not found and left:
         raise UsageError("; ".join(f"{case} {why}" for case, why in itertools.islice(left.items(), _MOST_LEFT)))
     return AccuracyResults(1, found, left)
@@ -80,9 +85,33 @@ def watched(case: Case) -> Case:
     return experiment.limited(dataclasses.replace(case, settings=settings), _SLOWER * case.limits.timeout)
 
 
-def _found(verdict: Verdict) -> CaseAccuracy:
-    found = verdict.outcome.observations.instruments.accuracy if verdict.outcome is not None else None
-    return CaseAccuracy(verdict.case, found or ResultAccuracy())
+def of(verdict: Verdict) -> ResultAccuracy | None:
+    """Return what the run of a watched case found; None where it found nothing."""
+    return verdict.outcome.observations.instruments.accuracy if verdict.outcome is not None else None
+
+
+def evidence(verdicts: Iterable[Verdict], root: Path) -> Iterator[AuditEvidence]:
+    """Yield what runs of watched cases prove.
+
+    Args:
+        verdicts: on the cases.
+        root: of the project, to which the names of files are relative.
+    """
+    for verdict in verdicts:
+        found = of(verdict) or ResultAccuracy()
+        for buffer in found.buffers:
+            name = f"{verdict.case}: {buffer.buffer}"
+            if buffer.not_finite:
+                text = f"{name}: {buffer.not_finite} elements are finite on one side only"
+                yield AuditEvidence("luck", f"{text}, in {buffer.dtype} or in {buffer.precision}")
+            if buffer.compared and (buffer.largest or not found.restarts):
+                text = f"{name}: errors of at most {buffer.largest:.3g} ulp, median {buffer.median:.3g}"
+                left = f"; {buffer.never_finite} results are NaN or infinite" if buffer.never_finite else ""
+                yield AuditEvidence("proven", text + left)
+        for place in found.cancellations:
+            where = f"{os.path.relpath(place.path, root)}:{place.line}" if place.path else "an unknown line"
+            text = f"{verdict.case}: looks like catastrophic cancellation at {where}: up to {place.bits} bits lost"
+            yield AuditEvidence("luck", text)
 
 
 def _why_left(verdict: Verdict) -> str:
@@ -90,7 +119,7 @@ def _why_left(verdict: Verdict) -> str:
     outcome = verdict.outcome
     if outcome is None or outcome.state != "done":
         return f"has no results to compare: {verdict.headline}"
-    found = outcome.observations.instruments.accuracy
+    found = of(verdict)
     if found is None or not found.buffers:
         return "has no result of a floating-point type (float16, bfloat16, float32, float64)"
     return ""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records import Case, ResultAccuracy, RunSummary
+from gpuregress.foundation.records import RunSummary
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
 from gpuregress.jobs.spec import load
 from gpuregress.lab import accuracy
@@ -30,11 +28,10 @@ from gpuregress.lab.auditing.examination import (
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Space
-from gpuregress.lab.fuzzing.findings import FuzzTrials, PlannedInput, Tried
-from gpuregress.lab.mutating import turns
-from gpuregress.lab.mutating.mutate import MutationReport, TriedMutant
+from gpuregress.lab.fuzzing.findings import FuzzTrials, PlannedInput
+from gpuregress.lab.mutating import mutate, turns
+from gpuregress.lab.mutating.mutate import MutationReport
 from gpuregress.lab.mutating.subject import NothingNoticed, Subject
-from gpuregress.lab.mutating.trials import EQUIVALENT
 from gpuregress.lab.mutating.turns import JobTurns
 from gpuregress.lab.shrinking.trials import JobFolder
 
@@ -84,52 +81,24 @@ def judge_mutants(job: str, report: MutationReport) -> JobExamination:
     text = f"{report.tried} of {report.mutants} mutants tried"
     is_sample = report.tried < report.mutants
     why = "interrupted" if is_sample and report.interrupted else NO_TIME if not report.tried else ""
-    noticed, alive = _counts(report)
-    counted = noticed + alive
+    counted = report.noticed + len(report.alive)
     if not counted:
         why = why or "no mutant counts: all that were tried are the same program, or not valid"
         return JobExamination(job, None, done=text, why=why, applies=is_sample)
-    one = JobExamination(job, noticed / counted, 1.0, text, why)
+    interval, examined = None, 1.0
     if is_sample:
         left = report.mutants - report.tried
-        one = dataclasses.replace(
-            one,
-            examined=min(1.0, counted / min(turns.SAMPLE, counted + left)),
-            interval=examination.interval(noticed, counted),
-        )
-    return dataclasses.replace(one, evidence=tuple(_mutant_evidence(report, one)))
-
-
-def _counts(report: MutationReport) -> tuple[int, int]:
-    """The mutants that were noticed, and those that were not."""
-    return len(report.killed) + len(report.timed_out), len(_alive(report))
-
-
-def _alive(report: MutationReport) -> list[TriedMutant]:
-    return [one for one in report.survived if one.reason not in EQUIVALENT]
-
-
-def _mutant_evidence(report: MutationReport, examined: JobExamination) -> Iterator[AuditEvidence]:
-    noticed, alive = _counts(report)
-    text = f"{noticed} of {noticed + alive} mutants are noticed"
-    if examined.interval is not None:
-        low, high = examined.interval
-        text = (
-            f"{noticed} of {noticed + alive} sampled mutants are noticed; "
-            f"with 95 % confidence {low:.0%} to {high:.0%} of all {report.mutants}"
-        )
-    yield AuditEvidence("proven", text)
-    for one in _alive(report):
-        text = f"{one.reason}: {one.operator} in {one.file}:{one.line}: {one.change}"
-        hint = (one.hint,) if one.hint else ()
-        yield AuditEvidence("unnoticed", text, (*one.diff.splitlines()[2:], *hint))
-    tolerated = sum(one.reason == "within the tolerance" for one in _alive(report))
-    if 2 * tolerated > alive:
-        yield AuditEvidence(
-            "unnoticed",
-            f"the tolerance lets {tolerated} of {alive} survivors live; "
-            f"`gpuregress mutate {report.job}` names the tightest one that holds",
-        )
+        examined = min(1.0, counted / min(turns.SAMPLE, counted + left))
+        interval = examination.interval(report.noticed, counted)
+    return JobExamination(
+        job=job,
+        share=report.noticed / counted,
+        examined=examined,
+        done=text,
+        why=why,
+        evidence=tuple(mutate.evidence(report, interval)),
+        interval=interval,
+    )
 
 
 MUTANTS = AuditPart(
@@ -208,30 +177,11 @@ def _examine_inputs(job: str, inputs: _JobInputs, summary: RunSummary | None) ->
     why = (INTERRUPTED if summary.interrupted else NO_TIME) if left else ""
     if not ran:
         return JobExamination(job, None, why=why or "no input could be run")
-    evidence = [_failure(job, *one) for one in findings.grouped([one for one in tried if one.state == "failed"])]
-    if states["passed"]:
-        evidence.append(AuditEvidence("proven", _passed(states["passed"], inputs.planned[0].case)))
+    evidence = tuple(findings.evidence(job, tried, _SCHEDULES))
     done = f"{ran} of {ran + left} inputs" if left else f"{ran} inputs"
     if states["failed"]:
-        return JobExamination(job, 0.0, 1.0, done, why, tuple(evidence))
-    return JobExamination(job, 1.0, ran / (ran + left), done, why, tuple(evidence))
-
-
-def _passed(count: int, case: Case) -> str:
-    """What inputs without a failure prove: wrong numbers show only where something follows the inputs."""
-    words = f"{count} other inputs give" if count != 1 else "1 other input gives"
-    follows = [name for name in case.references if name not in case.reference_files]
-    if follows or case.settings.twins:
-        return f"{words} no wrong result"
-    checks = ", no failed check" if case.checks else ""
-    return f"{words} no fault{checks} and one result under {_SCHEDULES} schedules; no reference judges the numbers"
-
-
-def _failure(job: str, tried: Tried, also: int) -> AuditEvidence:
-    others = f" (and {also} other inputs)" if also else ""
-    text = f"with {tried.planned.candidate.words}{others}: {tried.reason}"
-    hint = f"`gpuregress fuzz {job}` makes it small and writes a job of it, where the job's own cases do not fail"
-    return AuditEvidence("unnoticed", text, (hint,))
+        return JobExamination(job, 0.0, 1.0, done, why, evidence)
+    return JobExamination(job, 1.0, ran / (ran + left), done, why, evidence)
 
 
 FUZZ = AuditPart(
@@ -268,25 +218,10 @@ def _judge_accuracy(context: AuditContext, job: str, verdicts: JobVerdicts) -> J
     one = next(iter(verdicts.examined), None)
     if one is None or one.outcome is None or one.outcome.state != "done":
         return JobExamination(job, None, why=verdicts.why_left or (one.headline if one is not None else NO_TIME))
-    found = one.outcome.observations.instruments.accuracy
+    found = accuracy.of(one)
     if found is None or not any(buffer.tracked for buffer in found.buffers):
         return examination.does_not_apply(job, "it has no floating-point result that can be followed")
-    return JobExamination(job, 1.0, 1.0, one.case, "", tuple(_accuracy_evidence(context, one.case, found)))
-
-
-def _accuracy_evidence(context: AuditContext, case: str, found: ResultAccuracy) -> Iterator[AuditEvidence]:
-    for buffer in found.buffers:
-        if buffer.not_finite:
-            text = f"{case}: {buffer.buffer}: {buffer.not_finite} elements are finite on one side only"
-            yield AuditEvidence("luck", f"{text}, in {buffer.dtype} or in {buffer.precision}")
-        if buffer.compared and (buffer.largest or not found.restarts):
-            text = f"{case}: {buffer.buffer}: errors of at most {buffer.largest:.3g} ulp, median {buffer.median:.3g}"
-            left = f"; {buffer.never_finite} results are NaN or infinite" if buffer.never_finite else ""
-            yield AuditEvidence("proven", text + left)
-    for place in found.cancellations:
-        where = f"{os.path.relpath(place.path, context.project.root)}:{place.line}" if place.path else "an unknown line"
-        text = f"{case}: looks like catastrophic cancellation at {where}: up to {place.bits} bits lost"
-        yield AuditEvidence("luck", text)
+    return JobExamination(job, 1.0, 1.0, one.case, "", tuple(accuracy.evidence([one], context.project.root)))
 
 
 ACCURACY = AuditPart(

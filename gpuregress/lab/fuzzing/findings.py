@@ -16,6 +16,7 @@ from gpuregress.foundation.escapes import one_line, visible
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Verdict
+from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.foundation.records.statuses import headline
 from gpuregress.gpu.coverage import Coverage
 from gpuregress.jobs.spec import load
@@ -320,3 +321,30 @@ def grouped(failures: list[Tried]) -> Iterator[tuple[Tried, int]]:
         kinds.setdefault(kind(tried), []).append(tried)
     for some in kinds.values():
         yield some[0], len(some) - 1
+
+
+def evidence(job: str, tried: list[Tried], schedules: int) -> Iterator[AuditEvidence]:
+    """Yield what the inputs of a job prove. Wrong numbers show only where something follows the inputs.
+
+    Args:
+        job: its name.
+        tried: the inputs, at least one.
+        schedules: the number of schedules that each ran under.
+    """
+    for failed, also in grouped([one for one in tried if one.state == "failed"]):
+        others = f" (and {also} other inputs)" if also else ""
+        text = f"with {failed.planned.candidate.words}{others}: {failed.reason}"
+        hint = f"`gpuregress fuzz {job}` makes it small and writes a job of it, where the job's own cases do not fail"
+        yield AuditEvidence("unnoticed", text, (hint,))
+    count = sum(one.state == "passed" for one in tried)
+    if not count:
+        return
+    case = tried[0].planned.case
+    words = f"{count} other inputs give" if count != 1 else "1 other input gives"
+    follows = any(name not in case.reference_files for name in case.references)
+    if follows or case.settings.twins:
+        yield AuditEvidence("proven", f"{words} no wrong result")
+        return
+    checks = ", no failed check" if case.checks else ""
+    result = f"one result under {schedules} schedules; no reference judges the numbers"
+    yield AuditEvidence("proven", f"{words} no fault{checks} and {result}")

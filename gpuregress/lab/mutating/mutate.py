@@ -21,6 +21,7 @@ from gpuregress.foundation.errors import GpuregressError, Interrupted, JobErrors
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome
+from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.jobs import plan
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.lab import calibrate
@@ -32,7 +33,7 @@ from gpuregress.lab.mutating.ptx_text import idle
 from gpuregress.lab.mutating.results import ResultCache
 from gpuregress.lab.mutating.subject import NothingNoticed, Subject
 from gpuregress.lab.mutating.survivors import RACE, RaceChecks, SurvivorProbes
-from gpuregress.lab.mutating.trials import Listed, MutantTrials, Reason, TrialResult
+from gpuregress.lab.mutating.trials import EQUIVALENT, Listed, MutantTrials, Reason, TrialResult
 from gpuregress.session import device_slots
 from gpuregress.session.events import Advanced, Listener, ignore
 from gpuregress.session.planning import error_lines
@@ -137,6 +138,42 @@ class MutationReport:
     interrupted: bool = False
     racing: int = 0
     score_with_races: float | None = None
+
+    @property
+    def noticed(self) -> int:
+        """The number of mutants that a case noticed."""
+        return len(self.killed) + len(self.timed_out)
+
+    @property
+    def alive(self) -> list[TriedMutant]:
+        """The mutants that no case noticed, without those that are the same program."""
+        return [mutant for mutant in self.survived if mutant.reason not in EQUIVALENT]
+
+
+def evidence(report: MutationReport, interval: tuple[float, float] | None = None) -> Iterator[AuditEvidence]:
+    """Yield what the mutants of a job prove.
+
+    Args:
+        report: of the job.
+        interval: of a sample, the shares between which that of all mutants lies.
+    """
+    alive = report.alive
+    text = f"{report.noticed} of {report.noticed + len(alive)} mutants are noticed"
+    if interval is not None:
+        low, high = interval
+        text = (
+            f"{report.noticed} of {report.noticed + len(alive)} sampled mutants are noticed; "
+            f"with 95 % confidence {low:.0%} to {high:.0%} of all {report.mutants}"
+        )
+    yield AuditEvidence("proven", text)
+    for mutant in alive:
+        text = f"{mutant.reason}: {mutant.operator} in {mutant.file}:{mutant.line}: {mutant.change}"
+        hint = (mutant.hint,) if mutant.hint else ()
+        yield AuditEvidence("unnoticed", text, (*mutant.diff.splitlines()[2:], *hint))
+    tolerated = sum(mutant.reason == "within the tolerance" for mutant in alive)
+    if 2 * tolerated > len(alive):
+        text = f"the tolerance lets {tolerated} of {len(alive)} survivors live; "
+        yield AuditEvidence("unnoticed", f"{text}`gpuregress mutate {report.job}` names the tightest one that holds")
 
 
 def mutate(

@@ -52,8 +52,8 @@ def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPa
         verdict("a/1", observations=seen),
         verdict("a/2", "differ", observations=seen, buffers=(luck,)),
         verdict("b/1", "fault", "trap"),
-        nothing_written("a/3", "pass", schedules=seen["schedules"]),
-        nothing_written("a/4", "pass", schedules=seen["schedules"]),
+        nothing_written("a/3", "pass", runs=seen["runs"]),
+        nothing_written("a/4", "pass", runs=seen["runs"]),
     )
     asked = answer(monkeypatch, run)
     one, none = case_parts.examine_schedules(SOON, JOBS).jobs

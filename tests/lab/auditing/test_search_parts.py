@@ -139,7 +139,7 @@ class FakeTrials:
 
 
 @pytest.fixture
-def context_fuzz(monkeypatch: pytest.MonkeyPatch) -> examination.AuditContext:
+def inputs_context(monkeypatch: pytest.MonkeyPatch) -> examination.AuditContext:
     space = SimpleNamespace(edges=lambda: (Candidate(0, (("n", n),)) for n in range(1, FakeTrials.count + 1)))
     monkeypatch.setattr(search_parts, "Space", lambda *_arguments, **_options: space)
     monkeypatch.setattr(search_parts, "FuzzTrials", lambda *_arguments: FakeTrials())
@@ -156,10 +156,12 @@ def answered_fuzz(monkeypatch: pytest.MonkeyPatch, given: RunSummary) -> None:
     monkeypatch.setattr(examination, "run", run)
 
 
-def test_failures_of_one_kind_are_one(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
+def test_failures_of_one_kind_are_one(
+    monkeypatch: pytest.MonkeyPatch, inputs_context: examination.AuditContext
+) -> None:
     monkeypatch.setattr(FakeTrials, "failing", ("a-1", "a-3"))
     answered_fuzz(monkeypatch, summary(*(verdict(f"a-{n}") for n in (1, 2, 3))))
-    one, other = search_parts.examine_fuzz(context, (JOB, FAULTING)).jobs
+    one, other = search_parts.examine_fuzz(inputs_context, (JOB, FAULTING)).jobs
     assert (one.share, one.done) == (0.0, "3 inputs")
     assert texts(one, "unnoticed") == ["with n=1 (and 1 other inputs): out: 1 of 8 differ"]
     assert texts(one, "proven") == [
@@ -168,22 +170,22 @@ def test_failures_of_one_kind_are_one(monkeypatch: pytest.MonkeyPatch, context: 
     assert (other.applies, other.why) == (False, "it expects a fault")
 
 
-def test_inputs_without_a_turn(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
+def test_inputs_without_a_turn(monkeypatch: pytest.MonkeyPatch, inputs_context: examination.AuditContext) -> None:
     monkeypatch.setattr(FakeTrials, "count", 2)
     answered_fuzz(monkeypatch, summary(verdict("a-1"), verdict("a-2"), unfinished=("a-2",)))
-    one, other = search_parts.examine_fuzz(context, (JOB, AuditedJob("b", JOB.cases))).jobs
+    one, other = search_parts.examine_fuzz(inputs_context, (JOB, AuditedJob("b", JOB.cases))).jobs
     assert (one.share, one.examined, one.done) == (1.0, 0.5, "1 of 2 inputs")
     assert one.why == "the budget was spent before its turn"
     assert other.why == "a case of it fails as it is"
     answered_fuzz(monkeypatch, summary(unfinished=("a-1", "a-2"), state="interrupted"))
-    assert search_parts.examine_fuzz(context, (JOB,)).jobs[0].why == "interrupted"
+    assert search_parts.examine_fuzz(inputs_context, (JOB,)).jobs[0].why == "interrupted"
     answered_fuzz(monkeypatch, summary(verdict("a-1"), unfinished=("a-1",)))
-    assert search_parts.examine_fuzz(context, (JOB,)).jobs[0].why == "the budget was spent before its turn"
+    assert search_parts.examine_fuzz(inputs_context, (JOB,)).jobs[0].why == "the budget was spent before its turn"
 
 
-def test_a_job_without_inputs(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
+def test_a_job_without_inputs(monkeypatch: pytest.MonkeyPatch, inputs_context: examination.AuditContext) -> None:
     monkeypatch.setattr(FakeTrials, "count", 0)
-    assert not search_parts.examine_fuzz(context, (JOB,)).jobs[0].applies
+    assert not search_parts.examine_fuzz(inputs_context, (JOB,)).jobs[0].applies
 
 
 CASES = tuple(dataclasses.replace(fakes.case("k", name=f"a/{n}"), job="a") for n in (1, 2))
@@ -192,7 +194,7 @@ BUFFER = BufferAccuracy("out", "float32", "float64", 8, 8, largest=2.5, median=0
 
 
 @pytest.fixture
-def context_accuracy() -> examination.AuditContext:
+def watched_context() -> examination.AuditContext:
     clean = {"a": JobVerdicts((verdict("a/1", seconds=2.0), verdict("a/2", seconds=1.0)))}
     return dataclasses.replace(SOON, clean=clean)
 
@@ -208,10 +210,10 @@ def answered_accuracy(monkeypatch: pytest.MonkeyPatch, found: ResultAccuracy | N
     return asked
 
 
-def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
+def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, watched_context: examination.AuditContext) -> None:
     lost = dataclasses.replace(BUFFER, not_finite=3)
     asked = answered_accuracy(monkeypatch, ResultAccuracy((lost,), cancellations=(Cancellation("/p/k.cu", 7, 2, 17),)))
-    one, other = search_parts.examine_accuracy(context, (JOB_ACCURACY, FAULTING)).jobs
+    one, other = search_parts.examine_accuracy(watched_context, (JOB_ACCURACY, FAULTING)).jobs
     assert [(case.name, case.settings.instruments.accuracy) for case in asked] == [("a/2", True)], "the fastest"
     assert texts(one, "proven") == ["a/2: out: errors of at most 2.5 ulp, median 0.5"]
     assert texts(one, "luck") == [
@@ -221,10 +223,10 @@ def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, context: exam
     assert not other.applies
 
 
-def test_without_floats_or_time(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
+def test_without_floats_or_time(monkeypatch: pytest.MonkeyPatch, watched_context: examination.AuditContext) -> None:
     answered_accuracy(monkeypatch, None)
-    assert not search_parts.examine_accuracy(context, (JOB_ACCURACY,)).jobs[0].applies
-    left = dataclasses.replace(context, clean={})
+    assert not search_parts.examine_accuracy(watched_context, (JOB_ACCURACY,)).jobs[0].applies
+    left = dataclasses.replace(watched_context, clean={})
     assert search_parts.examine_accuracy(left, (JOB_ACCURACY,)).jobs[0].why == "the budget was spent before its turn"
-    failed = dataclasses.replace(context, clean={"a": JobVerdicts((verdict("a/1", "differ"), verdict("a/2")))})
+    failed = dataclasses.replace(watched_context, clean={"a": JobVerdicts((verdict("a/1", "differ"), verdict("a/2")))})
     assert search_parts.examine_accuracy(failed, (JOB_ACCURACY,)).jobs[0].why == "a case of it fails as it is"
