@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import field
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Instruments, ResultAccuracy, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Sparse, replace
 from gpuregress.jobs import plan
 from gpuregress.lab import experiment
 from gpuregress.store.project import Project
@@ -25,7 +24,6 @@ _MOST_LEFT = 5
 """Cases without an accuracy that a message names."""
 
 
-@dataclass(frozen=True, slots=True)
 class CaseAccuracy(Sparse):
     """The accuracy of a case.
 
@@ -38,7 +36,6 @@ class CaseAccuracy(Sparse):
     accuracy: ResultAccuracy
 
 
-@dataclass(frozen=True, slots=True)
 class AccuracyResults(Sparse):
     """The accuracy of the cases that were asked for.
 
@@ -81,8 +78,8 @@ def accuracy(project: Project, selectors: Sequence[str]) -> AccuracyResults:
 def watched(case: Case) -> Case:
     """Return a case as it runs beside itself in higher precision, without anything else."""
     case = case.alone()
-    settings = dataclasses.replace(case.settings, instruments=Instruments(accuracy=True))
-    return experiment.limited(dataclasses.replace(case, settings=settings), _SLOWER * case.limits.timeout)
+    settings = replace(case.settings, instruments=Instruments(accuracy=True))
+    return experiment.limited(replace(case, settings=settings), _SLOWER * case.limits.timeout)
 
 
 def of(verdict: Verdict) -> ResultAccuracy | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
 from typing import Literal
@@ -16,9 +16,9 @@ from gpuregress.execution import device_registry as registry
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import determinism, ordinals
 from gpuregress.foundation.records import Outcome, Rule, Verdict
+from gpuregress.gpu.records import Record
 from gpuregress.judge import compare
 from gpuregress.lab import experiment
 from gpuregress.session import session
@@ -38,8 +38,7 @@ WIDE = 1e-2
 """A larger relative error is no rounding error: another rule is needed, or there is a bug."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFit:
+class RuleFit(Record):
     """The rule for one buffer.
 
     Attributes:
@@ -166,8 +165,7 @@ CPU_ORDERS = ("reversed", *(f"random:{seed}" for seed in range(1, 7)))
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Record):
     """A rule for one buffer of a job.
 
     Attributes:
@@ -185,8 +183,7 @@ class Proposal:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Record):
     """The proposed rules of a job.
 
     Attributes:

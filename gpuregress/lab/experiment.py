@@ -6,14 +6,13 @@ scratch folder, so that the project's runs and baselines stay as they are.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.errors import Interrupted
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import Plan
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
@@ -21,8 +20,7 @@ from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Record):
     """How the runs of an experiment are made.
 
     Attributes:
@@ -68,11 +66,11 @@ def scratch_project(project: Project, runs: Path, baselines: Path | None = None)
     scratch = project.with_runs(runs)
     if baselines is None:
         return scratch
-    return dataclasses.replace(scratch, baselines=baselines, dumps="")
+    return replace(scratch, baselines=baselines, dumps="")
 
 
 def limited(case: Case, timeout: float | None) -> Case:
     """Return a planned case with another time limit; None: its own."""
     if timeout is None:
         return case
-    return dataclasses.replace(case, limits=dataclasses.replace(case.limits, timeout=timeout))
+    return replace(case, limits=replace(case.limits, timeout=timeout))

@@ -5,13 +5,12 @@ A wrong job is found before anything runs.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpuregress.foundation.errors import InfeasibleSource, JobError, JobErrors, UnknownNames
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Program, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge import rejections, verdict
 from gpuregress.session.compilation import Built, CasePrograms, ProgramBuilder, sources_of
@@ -19,8 +18,7 @@ from gpuregress.session.planning import PlannedRun, error_lines, wrong_job_code
 from gpuregress.session.run_context import RunContext
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRun:
+class CheckedRun(Record):
     """A plan whose jobs agree with their kernels.
 
     Attributes:
@@ -47,7 +45,7 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
     )
     remarks = (*unset_constants(samples, compiled), *untyped(samples, compiled))
     broken = _contradicting_jobs(context, samples, compiled)
-    checked = dataclasses.replace(
+    checked = replace(
         planned,
         cases=tuple(case for case in planned.cases if case.path not in broken),
         runnable=tuple(case for case in planned.runnable if case.path not in broken),

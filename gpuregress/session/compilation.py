@@ -6,22 +6,22 @@ A source that does not compile is the error of its own cases only.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import field
 
 from gpuregress import toolchain
 from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, Result, process_count
 from gpuregress.foundation.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Program, Source, to_json
 from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.session.events import Advanced, Compiling, Listener, ignore
 from gpuregress.session.run_context import RunContext
@@ -29,8 +29,7 @@ from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 
 
-@dataclass(frozen=True, slots=True)
-class CasePrograms:
+class CasePrograms(Record):
     """The programs of one case.
 
     Attributes:
@@ -152,7 +151,7 @@ class ProgramBuilder:
 
 def _with_types(program: Program, typed: Result | None) -> Program:
     """Return a program with the types of the one with debug information; without them where that does not compile."""
-    return dataclasses.replace(program, types=typed.types) if isinstance(typed, Program) else program
+    return replace(program, types=typed.types) if isinstance(typed, Program) else program
 
 
 @contextlib.contextmanager
@@ -262,8 +261,7 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: 
     return [results[str(number)] for number in range(len(sources))]
 
 
-@dataclass(frozen=True, slots=True)
-class BuildResult:
+class BuildResult(Record):
     """The folder of the programs, their number, the errors of the others, and the exit code.
 
     `infeasible` counts sources that refuse their combination, where the job skips those.
@@ -311,12 +309,12 @@ def build(
             continue
         varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
         for one in (*case.sources, *varied):
-            source = dataclasses.replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+            source = replace(one, arch=architectures.named(one.arch, arch)) if arch else one
             key = source_key(source)
             distinct[key] = source
             skipping |= {key} if case.settings.infeasible else set()
         for one in plan.type_sources(case).values():
-            source = dataclasses.replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+            source = replace(one, arch=architectures.named(one.arch, arch)) if arch else one
             typed[source_key(source)] = source
     results = compile_sources(list(distinct.values()), cubins=cubins, listen=listen)
     if typed:  # one that does not compile is not compared, which ends no run

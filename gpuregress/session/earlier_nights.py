@@ -6,7 +6,6 @@ A history that is missing or damaged makes no failure vanish: each of them is ne
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from gpuregress.foundation.records import (
     Since,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, journal
@@ -72,7 +72,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         numbers = {name: number for number, name in enumerate(written, 1)}
 
         def earlier(result: PastResult) -> EarlierVerdict:
-            return dataclasses.replace(_earlier(result), number=numbers.get(result.run, 0))
+            return replace(_earlier(result), number=numbers.get(result.run, 0))
 
         def trend(case: str) -> list[EarlierVerdict]:
             past = history.trend(case, _LOOKED_AT, kind, is_own=True)
@@ -181,11 +181,11 @@ def _with_gone_commits(changes: NightChanges, root: Path) -> NightChanges:
         entries = [
             entry
             if entry.since is None
-            else dataclasses.replace(entry, since=dataclasses.replace(entry.since, gone=is_gone(entry.since.commit)))
+            else replace(entry, since=replace(entry.since, gone=is_gone(entry.since.commit)))
             for entry in getattr(changes, name)
         ]
         marked[name] = tuple(entries)
-    return dataclasses.replace(changes, **marked)
+    return replace(changes, **marked)
 
 
 def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown: str = "") -> RunSummary:
@@ -208,4 +208,4 @@ def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, un
         unknown = f"the earlier nights are not known: {error}"
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)
     notes = (*summary.notes, *([unknown] if unknown else []))
-    return dataclasses.replace(summary, notes=notes, changes=changes)
+    return replace(summary, notes=notes, changes=changes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.foundation.errors import (
@@ -14,8 +13,8 @@ from gpuregress.foundation.errors import (
     StorageError,
     UsageError,
 )
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, SourceLocation, Verdict, checks_named
+from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
@@ -27,8 +26,7 @@ from gpuregress.session.runs import journal, results, run_folders
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
+class PlannedRun(Record):
     """The cases of a run.
 
     Attributes:
@@ -87,10 +85,10 @@ def plan_cases(context: RunContext) -> PlannedRun:
     if context.request.rerun_failed:
         run = _rerun(context, run)
     ignored = dropped_settings(run.cases, context.request, context.devices)
-    run = dataclasses.replace(run, remarks=(*run.remarks, *ignored))
+    run = replace(run, remarks=(*run.remarks, *ignored))
     cases = apply_overrides(run.cases, context.request, context.devices)
     runnable = tuple(case for case in cases if not context.devices.lack(case) and case.settings.refused is None)
-    return _verify_inputs(context, dataclasses.replace(run, cases=cases, runnable=runnable))
+    return _verify_inputs(context, replace(run, cases=cases, runnable=runnable))
 
 
 def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
@@ -104,7 +102,7 @@ def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
             if not context.request.keeps_going:
                 raise
             damaged[case.name] = verdict.broken(case.job, [str(error)], case)
-    return dataclasses.replace(
+    return replace(
         planned,
         cases=tuple(case for case in planned.cases if case.name not in damaged),
         runnable=tuple(case for case in planned.runnable if case.name not in damaged),
@@ -148,11 +146,11 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
         raise NothingToDo(_nothing_to_rerun(owed))
     request = context.request
     if request.selectors or request.name_glob or request.tags:
-        return dataclasses.replace(planned, cases=again, owed=owed)
+        return replace(planned, cases=again, owed=owed)
     names, jobs = {case.name for case in again}, {case.job for case in again}
     gone = [name for name in owed if name not in names | jobs]
     notes = tuple(f"{name} did not pass in run {last.start.run}, and is not a case any more" for name in gone)
-    return dataclasses.replace(planned, cases=again, owed=tuple(name for name in owed if name in names), notes=notes)
+    return replace(planned, cases=again, owed=tuple(name for name in owed if name in names), notes=notes)
 
 
 def _nothing_to_rerun(owed: Sequence[str]) -> str:
@@ -253,7 +251,7 @@ def apply_overrides(cases: Sequence[Case], request: RunRequest, devices: DeviceS
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
     if devices.kind == "cuda":
-        request = dataclasses.replace(request, schedules=())
+        request = replace(request, schedules=())
     return tuple(
         _applied(_with_other_twins(case, devices.kind), request, sanitize, devices.kind, devices.arch) for case in cases
     )
@@ -264,45 +262,43 @@ def _with_other_twins(case: Case, kind: str) -> Case:
     if case.settings.twins is None:
         return case
     twins = tuple(twin for twin in case.settings.twins if twin != kind)
-    return dataclasses.replace(case, settings=dataclasses.replace(case.settings, twins=twins))
+    return replace(case, settings=replace(case.settings, twins=twins))
 
 
 def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, arch: str) -> Case:
     wanted = (*case.settings.instruments.checks, *request.checks)
     checks = checks_named(wanted, "--check") if kind == "cpu" else ()
-    asked = dataclasses.replace(case.settings, schedules=request.schedules or case.settings.schedules)
+    asked = replace(case.settings, schedules=request.schedules or case.settings.schedules)
     main = asked.main_schedule
-    settings = dataclasses.replace(
+    settings = replace(
         asked,
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
         timing=case.settings.timing if _is_timed(request, main) else None,
-        instruments=dataclasses.replace(
+        instruments=replace(
             case.settings.instruments,
             checks=checks,
             coverage=request.coverage,
             costs=(request.costs or bool(case.settings.cost)) and main == FORWARD,
         ),
     )
-    case = dataclasses.replace(case, settings=settings)
+    case = replace(case, settings=settings)
     if settings.instruments.costs and kind == "cpu":
-        limits = dataclasses.replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout)
-        case = dataclasses.replace(case, limits=limits)
+        limits = replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout)
+        case = replace(case, limits=limits)
     if not arch or case.settings.arch is not None:
         return case
-    first, *others = (dataclasses.replace(source, arch=arch) for source in case.sources)
+    first, *others = (replace(source, arch=arch) for source in case.sources)
     kernels = {
-        name: dataclasses.replace(kernel, source=dataclasses.replace(kernel.source, arch=arch))
+        name: replace(kernel, source=replace(kernel.source, arch=arch))
         for name, kernel in case.reference_kernels.items()
     }
     variants = case.variants
     if variants is not None:
         sources = {
-            name: tuple(dataclasses.replace(source, arch=arch) for source in combination)
+            name: tuple(replace(source, arch=arch) for source in combination)
             for name, combination in variants.sources.items()
         }
-        variants = dataclasses.replace(variants, sources=sources)
-    return dataclasses.replace(
-        case, source=first, other_sources=tuple(others), reference_kernels=kernels, variants=variants
-    )
+        variants = replace(variants, sources=sources)
+    return replace(case, source=first, other_sources=tuple(others), reference_kernels=kernels, variants=variants)

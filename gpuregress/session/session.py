@@ -6,7 +6,6 @@ Only modules that the start of a worker needs are imported here, because it wait
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.background import Background
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.gpu.records import replace
 from gpuregress.session import device_slots
 from gpuregress.session.run_request import Machinery, RunRequest
 
@@ -162,8 +162,8 @@ def run(
         StorageError: no space, no permission.
     """
     if isinstance(cases, Sequence):
-        request = dataclasses.replace(request, selectors=tuple(cases))
+        request = replace(request, selectors=tuple(cases))
     else:
-        request = dataclasses.replace(request, planned=cases)
+        request = replace(request, planned=cases)
     with opened(request) as session:
         return session.run(project, listen)

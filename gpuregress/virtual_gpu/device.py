@@ -9,7 +9,6 @@ import os
 import platform
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +23,7 @@ from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.limits import check_cooperative, check_launch, of_architecture
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.tensor_map_sizes import check_size
 from gpuregress.gpu.tensor_maps import TensorMap

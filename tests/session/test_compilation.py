@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from gpuregress.execution.workers.compiler_pool import Result, process_count
 from gpuregress.foundation.errors import CompileError, HarnessError, Interrupted, UsageError
 from gpuregress.foundation.records import Case, Program, Source, Variants
+from gpuregress.gpu.records import replace
 from gpuregress.session import compilation
 from gpuregress.session.compilation import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.events import Compiling, Event

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -17,6 +16,7 @@ from gpuregress.foundation.records import (
     Since,
     TimingComparison,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.lab.revisions import repository
 from gpuregress.session import accepting, earlier_nights
 from gpuregress.session.events import Event, Started

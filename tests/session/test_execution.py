@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 import shlex
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +23,7 @@ from gpuregress.foundation.records import (
     Task,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.report import morning
 from gpuregress.session import accepting, execution
 from gpuregress.session.execution import AgreementGroups, RepeatedTimeouts
@@ -214,7 +213,7 @@ PLANNED: list[int] = []
 
 def case(name: str, group: int = 1) -> Case:
     made = fakes.case("double", name=name)
-    return dataclasses.replace(made, parameters={"n": group, "block": name}, settings=CaseSettings(agree=("block",)))
+    return replace(made, parameters={"n": group, "block": name}, settings=CaseSettings(agree=("block",)))
 
 
 def task(one: Case) -> Task:
@@ -223,12 +222,12 @@ def task(one: Case) -> Task:
 
 def reached(one: Case, status: Status = "new") -> Verdict:
     outcome = Outcome(one.name, "done")
-    return dataclasses.replace(Verdict(one.job, one.name, "new", outcome=outcome), status=status)
+    return replace(Verdict(one.job, one.name, "new", outcome=outcome), status=status)
 
 
 def judge(_tasks: Sequence[Task], verdicts: Sequence[Verdict], planned: int) -> list[Verdict]:
     PLANNED.append(planned)
-    return [dataclasses.replace(one, reason="judged") for one in verdicts]
+    return [replace(one, reason="judged") for one in verdicts]
 
 
 def names(settled: Sequence[tuple[Verdict, Task | None]]) -> list[tuple[str, str]]:

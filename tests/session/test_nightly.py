@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import RunLocked
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.session import accepting, device_slots, missing_cases, nightly
 from gpuregress.session import nightly as night_watch
 from gpuregress.session.nightly import NightTerms

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.execution.cuda import sanitizer
 from gpuregress.foundation.errors import DeviceError, NothingToDo, UsageError
 from gpuregress.foundation.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop
+from gpuregress.gpu.records import replace
 from gpuregress.session import accepting, planning
 from gpuregress.session.run_request import RunRequest
 from tests import fakes

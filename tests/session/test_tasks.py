@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -9,6 +7,7 @@ from gpuregress.execution.workers.compiler_pool import Crew
 from gpuregress.execution.workers.pool import CaseNotCompiled
 from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.records import Case, Task
+from gpuregress.gpu.records import replace
 from gpuregress.session.compilation import CasePrograms, ProgramBuilder
 from gpuregress.session.tasks import TaskStream
 from tests import fakes
@@ -65,7 +64,7 @@ def test_what_cannot_be_built_takes_no_room() -> None:
 def test_a_variant_that_contradicts_its_kernel_is_told_alone(tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text("launches:\n  - kernel: double\n    args: []\n")
-    bad = dataclasses.replace(wrong(case_of("b", "/two.cu")), path=str(job))
+    bad = replace(wrong(case_of("b", "/two.cu")), path=str(job))
     first, second = stream_of(InProcessCrew(compiler), [case_of("a", "/one.cu"), bad]).take(2)
     assert isinstance(first, Task)
     assert isinstance(second, CaseNotCompiled)

@@ -55,6 +55,9 @@ from gpuregress.foundation.records.further_runs import PoisonComparison as Poiso
 from gpuregress.foundation.records.further_runs import PoisonDependence as PoisonDependence
 from gpuregress.foundation.records.further_runs import RunFacts as RunFacts
 from gpuregress.foundation.records.further_runs import UnwrittenElements as UnwrittenElements
+from gpuregress.foundation.records.json_form import from_json as from_json
+from gpuregress.foundation.records.json_form import prepare as prepare
+from gpuregress.foundation.records.json_form import to_json as to_json
 from gpuregress.foundation.records.launch_digests import FirstWrong as FirstWrong
 from gpuregress.foundation.records.launch_digests import LaunchDigests as LaunchDigests
 from gpuregress.foundation.records.layouts import MemberLayout as MemberLayout
@@ -101,9 +104,6 @@ from gpuregress.foundation.records.rules import Rule as Rule
 from gpuregress.foundation.records.rules import Sigmas as Sigmas
 from gpuregress.foundation.records.rules import StatisticLimits as StatisticLimits
 from gpuregress.foundation.records.rules import VerifyTolerance as VerifyTolerance
-from gpuregress.foundation.records.serialization import from_json as from_json
-from gpuregress.foundation.records.serialization import prepare as prepare
-from gpuregress.foundation.records.serialization import to_json as to_json
 from gpuregress.foundation.records.statuses import STATUSES as STATUSES
 from gpuregress.foundation.records.statuses import Status as Status
 from gpuregress.foundation.records.tasks import COMPRESS_ABOVE as COMPRESS_ABOVE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 
@@ -10,6 +9,7 @@ from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Coverage, Verdict, side_text
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
 from gpuregress.gpu import schedules
+from gpuregress.gpu.records import replace
 from gpuregress.judge import write_coverage
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import (
@@ -28,7 +28,7 @@ def examine_cases(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined
     """Run the cases; the points are the share of those that pass."""
     summary = examination.run(context, examination.in_rounds(context, jobs))
     done = examination.of_cases(jobs, summary, _judge_cases)
-    return dataclasses.replace(done, clean=examination.by_job(summary, jobs))
+    return replace(done, clean=examination.by_job(summary, jobs))
 
 
 def _judge_cases(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
@@ -80,7 +80,7 @@ def _judge_checks(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     clean = [one for one in verdicts.examined if not _has_findings(one) and one.status in ("pass", "new", "differ")]
     ran = [*clean, *found]
     left = (*verdicts.left, *(one for one in verdicts.examined if one not in ran))
-    told = dataclasses.replace(verdicts, examined=tuple(ran), left=left)
+    told = replace(verdicts, examined=tuple(ran), left=left)
     if not ran:
         return JobExamination(job.name, None, why=told.why_left)
     return examination.of_share(job.name, told, len(clean), [*_check_evidence(clean, found)])
@@ -131,15 +131,13 @@ def examine_schedules(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exam
     told = (
         examination.does_not_apply(job.name, EXPECTS_FAULT) if job.expects_fault else of_job[job.name] for job in jobs
     )
-    return dataclasses.replace(done, jobs=tuple(told))
+    return replace(done, jobs=tuple(told))
 
 
 def _judge_schedules(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     """A case that has no results of other schedules, as one that faults under the first, is not examined."""
     ran = tuple(one for one in verdicts.examined if one.outcome and one.outcome.observations.along("schedule"))
-    told = dataclasses.replace(
-        verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran))
-    )
+    told = replace(verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran)))
     if not ran:
         return JobExamination(job.name, None, why=told.why_left)
     lucky = [(one, text) for one in ran for text in _differences(one)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,10 +9,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from msgspec import field
+
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination, JobGrade, PartResult
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict, write_coverage
 from gpuregress.lab import experiment
@@ -28,8 +29,7 @@ INTERRUPTED = "interrupted"
 EXPECTS_FAULT = "it expects a fault"
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedJob:
+class AuditedJob(Record):
     """A job under audit.
 
     Attributes:
@@ -46,8 +46,7 @@ class AuditedJob:
         return bool(self.cases) and all(case.expect_fault is not None for case in self.cases)
 
 
-@dataclass(frozen=True, slots=True)
-class JobVerdicts:
+class JobVerdicts(Record):
     """The verdicts of a job's cases.
 
     Attributes:
@@ -70,8 +69,7 @@ class JobVerdicts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AuditContext:
+class AuditContext(Record):
     """What the parts of an audit share.
 
     Attributes:
@@ -89,8 +87,8 @@ class AuditContext:
     project: Project
     scratch: Path
     until: float
-    clean: Mapping[str, JobVerdicts] = dataclasses.field(default_factory=dict)
-    subjects: Mapping[str, Subject | GpuregressError] = dataclasses.field(default_factory=dict)
+    clean: Mapping[str, JobVerdicts] = field(default_factory=dict)
+    subjects: Mapping[str, Subject | GpuregressError] = field(default_factory=dict)
     seed: int = 0
     sample: int | None = None
     fresh: bool = False
@@ -131,8 +129,7 @@ class AuditContext:
         return next((one.seconds for one in found), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Record):
     """What a part found.
 
     Attributes:
@@ -143,11 +140,10 @@ class Examined:
 
     jobs: tuple[JobExamination, ...]
     interrupted: bool = False
-    clean: Mapping[str, JobVerdicts] = dataclasses.field(default_factory=dict)
+    clean: Mapping[str, JobVerdicts] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPart:
+class AuditPart(Record):
     """A part of an audit.
 
     Attributes:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import RunSummary
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import load
 from gpuregress.lab import accuracy
 from gpuregress.lab.auditing import examination
@@ -118,8 +118,7 @@ _INPUTS = 12
 _SCHEDULES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _JobInputs:
+class _JobInputs(Record):
     """The inputs of a job that are tried, and what judges them."""
 
     trials: FuzzTrials

@@ -10,12 +10,12 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import __version__
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import HarnessError, UsageError
+from gpuregress.gpu.records import Record
 from gpuregress.lab.capture import application, job_text, jobs, raw_log, records, signature
 from gpuregress.lab.capture.application import ApplicationEnd, Choice
 from gpuregress.lab.capture.jobs import CannotCapture, Target, WrittenJob
@@ -130,8 +130,7 @@ LOCK = ".capture.lock"
 _LONGEST_NAME = 48
 
 
-@dataclass(frozen=True, slots=True)
-class FailedLaunch:
+class FailedLaunch(Record):
     """A launch that failed: its call, and the error."""
 
     number: int
@@ -139,8 +138,7 @@ class FailedLaunch:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Record):
     """The result of a capture.
 
     Attributes:

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.coverage import Coverage
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
 from gpuregress.lab.experiment import RunOptions
@@ -83,8 +83,7 @@ _SHRINK_SHARE = 0.4
 """Of the request's time, for shrinking, once there is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzRequest:
+class FuzzRequest(Record):
     """A request for fuzzing.
 
     Attributes:
@@ -108,8 +107,7 @@ class FuzzRequest:
     checks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzReport:
+class FuzzReport(Record):
     """The results of fuzzing.
 
     Attributes:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.lab.mutating import mutants
 from gpuregress.lab.mutating.device_code import ReachedCode
 from gpuregress.lab.mutating.mutants import Edit, Mutant, by_name
@@ -25,16 +25,14 @@ _ANNOTATIONS = re.compile(r"(?:(?:\b(?:__\w+__|alignas|static|extern|volatile|co
 _DECLARATIONS = ("declaration", "type_definition", "alias_declaration", "using_declaration")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Record):
     """A change that an operator proposes: its edits, and the expression or statement that it is a part of."""
 
     edits: tuple[Edit, ...]
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Record):
     """A text with its syntax tree, of the same offsets.
 
     Attributes:

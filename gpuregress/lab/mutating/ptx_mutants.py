@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 import struct
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.mutating import mutants
 from gpuregress.lab.mutating.mutants import Edit, Mutant, by_name
 from gpuregress.lab.mutating.ptx_text import Operand, PtxInstruction, PtxText, trap_before
@@ -343,7 +343,7 @@ def _mutant(ptx: PtxText, name: str, one: PtxInstruction, operator: str, edits: 
     reached = Edit(one.start, one.start, "trap;\n\t") if is_always_run else trap_before(one)
     made = mutants.of_edits(operator, name, ptx.text, edits, ((reached,),), (one.start, one.end))
     infection = trap_where_different(ptx, one, edits, is_guard_dropped=is_guard_dropped)
-    return dataclasses.replace(made, infection=infection)
+    return replace(made, infection=infection)
 
 
 def small_arrays(ptx: PtxText, name: str, entries: Collection[str]) -> Iterator[Mutant]:

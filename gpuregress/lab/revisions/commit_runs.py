@@ -7,7 +7,6 @@ and the list of work trees stay as they are, and no hook and no filter runs. Onl
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import os
 import shutil
@@ -19,6 +18,7 @@ from gpuregress.foundation import git, storage
 from gpuregress.foundation.errors import HarnessError, JobErrors, NothingToDo, UsageError
 from gpuregress.foundation.records import Baseline, Case, RunSummary, to_json
 from gpuregress.foundation.storage import disk_errors
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan import selection
 from gpuregress.jobs.plan.source_files import SUFFIXES
@@ -313,15 +313,13 @@ class CommitRuns:
             self._is_laid = True
         root = self._checkout.folder / self._below(self._here.root)
         there = self._borrowing(root) if self.borrowed else self._own(root)
-        there = dataclasses.replace(
-            there, runs=self._here.runs, earlier_runs=self._here.earlier_runs, dumps=self._here.dumps
-        )
+        there = replace(there, runs=self._here.runs, earlier_runs=self._here.earlier_runs, dumps=self._here.dumps)
         return there.with_runs(self._scratch / f"runs-{commit[:12]}")
 
     def _borrowing(self, root: Path) -> Project:
         """The project with the folders and settings of the work tree."""
         configs, baselines = (self._moved(folder) for folder in (self._here.configs, self._here.baselines))
-        return dataclasses.replace(self._here, root=root, configs=configs, baselines=baselines)
+        return replace(self._here, root=root, configs=configs, baselines=baselines)
 
     def _own(self, root: Path) -> Project:
         """The project with its own folders and settings."""
@@ -337,7 +335,7 @@ class CommitRuns:
 
     def _with_baselines(self, there: Project, names: Sequence[str], accepted: Path | None) -> Project:
         if not there.baselines.is_relative_to(self._checkout.folder):
-            return dataclasses.replace(there, baselines=accepted or self._scratch / "no-baselines")
+            return replace(there, baselines=accepted or self._scratch / "no-baselines")
         below = there.baselines.relative_to(self._checkout.folder)
         for name in names:
             self._checkout.lay_tree(str(below / name), accepted / name if accepted is not None else None)

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Fill, Values
+from gpuregress.gpu.records import Record
 
 _INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _OF_LAUNCH = ("kernel", "grid", "block", "shared", "args")
@@ -24,8 +24,7 @@ _FEW = 32
 Job = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class JobNumber:
+class JobNumber(Record):
     """A number of a job.
 
     Attributes:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import field
+
 from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.errors import JobErrors
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, RunSummary, Verdict
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import CaseOverrides, Plan, case_planning
 from gpuregress.jobs.revision import Labels
 from gpuregress.jobs.spec import load
@@ -27,8 +28,7 @@ LOST_SIDES = ("baseline", "first", "agree")
 """Sides of a comparison that one smaller case does not have: accepted results, and other cases."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Record):
     """The kind of a failure.
 
     Attributes:
@@ -85,8 +85,7 @@ def failure_of(case: Case, verdict: Verdict | None) -> Failure | None:
 _TERMS = accepting.Terms(why="shrink: the accepted revision", unwritten_ok="shrink")
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Record):
     """A candidate job that was run.
 
     Attributes:
@@ -109,8 +108,7 @@ class Runner(Protocol):
         """Run the candidates; see `Trials.run`."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobFolder:
+class JobFolder(Record):
     """A project and the path that candidate jobs have in it; no file is written there.
 
     Attributes:

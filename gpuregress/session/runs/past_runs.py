@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -10,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError, NothingToDo, StorageError, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import PastResult, PastRun, RunKind, RunSummary, ShortResult, TimingStep
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge.timing import comparison, false_alarms
 from gpuregress.report import morning
@@ -21,8 +20,7 @@ from gpuregress.store.history.series import device_kind
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedRun:
+class ImportedRun(Record):
     """The import of one run.
 
     Attributes:
@@ -88,8 +86,7 @@ def _imported(project: Project, history: History, folder: Path) -> ImportedRun:
     return ImportedRun(folder, summary, kind, is_new)
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryQuery:
+class HistoryQuery(Record):
     """A query.
 
     Attributes:
@@ -105,8 +102,7 @@ class HistoryQuery:
     removed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CaseTrend:
+class CaseTrend(Record):
     """One case on one kind of device, of one source, through a period.
 
     Attributes:
@@ -122,8 +118,7 @@ class CaseTrend:
     results: dict[int, ShortResult]
 
 
-@dataclass(frozen=True, slots=True)
-class FailingCase:
+class FailingCase(Record):
     """A case whose last result in a period is a failure.
 
     Attributes:
@@ -137,8 +132,7 @@ class FailingCase:
     failures: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Record):
     """The runs of a period and the cases in them.
 
     Attributes:
@@ -184,7 +178,7 @@ def period(history: History, query: HistoryQuery) -> tuple[PastRun, ...]:
     runs = history.all_runs()
     if query.since:
         moments = history.moments()
-        dated = [dataclasses.replace(run, started=moment) for run, moment in zip(runs, moments, strict=True)]
+        dated = [replace(run, started=moment) for run, moment in zip(runs, moments, strict=True)]
         first = periods.beginning(query.since, dated, datetime.now(UTC))
         runs = tuple(run for run, moment in zip(runs, moments, strict=True) if moment >= first)
     if not runs:
@@ -199,7 +193,7 @@ def overview(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> 
     counted, source_of = [], _sources(history.all_runs())
     for position, run in enumerate(runs):
         results_ = history.short_results(run)
-        counted.append(dataclasses.replace(run, counts=Counter(result.verdict for result in results_)))
+        counted.append(replace(run, counts=Counter(result.verdict for result in results_)))
         for result in results_:
             if result.case in wanted.names:
                 key = result.case, device_kind(result.device), source_of(run)

@@ -9,16 +9,17 @@ import contextlib
 import dataclasses
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from msgspec import field
+
 from gpuregress import __version__, toolchain
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Program, RunSummary, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.runs import journal, retention, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
@@ -98,8 +99,7 @@ def _card_fact(key: str, value: str) -> str:
 _OTHER_COMMIT = "this night was cut short, and continued at another commit: all of its cases were run again"
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierPart:
+class EarlierPart(Record):
     """The part of a run that was done before it was cut short.
 
     Attributes:
@@ -160,7 +160,7 @@ def earlier_part(folder: Path | None, cases: Sequence[Case], commit: str) -> Ear
 
 def _is_same(case: Case, entry: JournalEntry) -> bool:
     """Whether a verdict is of the case as it is planned now; one that did not run is judged again."""
-    is_as_before = entry.case == dataclasses.replace(case, launches=())
+    is_as_before = entry.case == replace(case, launches=())
     return is_as_before and entry.launches == launches_digest(case)
 
 
@@ -197,8 +197,8 @@ class Recording:
     start: journal.JournalStart
     previous: Path | None
     link_error: StorageError | None = None
-    notes: list[str] = field(default_factory=list)
-    compilers: set[str] = field(default_factory=set)
+    notes: list[str] = dataclasses.field(default_factory=list)
+    compilers: set[str] = dataclasses.field(default_factory=set)
     is_resumed: bool = False
 
     @classmethod
@@ -294,7 +294,7 @@ class Recording:
         with contextlib.suppress(StorageError):  # some bytes that are of no use
             storage.remove_tree(self.folder / run_folders.SHARED)
         closed = tuple(cut_short.close_all(self.project))
-        summary = dataclasses.replace(
+        summary = replace(
             summary,
             notes=(*closed, *self.notes, *summary.notes),
             host=self.start.process.host,
@@ -315,7 +315,7 @@ class Recording:
         except StorageError as error:
             summary = _with_notes(summary, (str(error), *(() if is_kept else (_NOT_KEPT,))))
             code = summary.exit_code if summary.interrupted else StorageError.exit_code
-            return dataclasses.replace(summary, exit_code=code, is_kept=is_kept)
+            return replace(summary, exit_code=code, is_kept=is_kept)
         return _with_notes(summary, notes)
 
     def _write(self, summary: RunSummary) -> RunSummary:
@@ -335,7 +335,7 @@ class Recording:
 
 
 def _with_notes(summary: RunSummary, notes: Iterable[str]) -> RunSummary:
-    return dataclasses.replace(summary, notes=(*summary.notes, *notes))
+    return replace(summary, notes=(*summary.notes, *notes))
 
 
 def _make_room(project: Project) -> list[str]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.errors import CompileError, MissingCompiler
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import PythonKernel
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cache, compiler_messages
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler, source_inputs
@@ -30,8 +30,7 @@ _DEFAULTS: Mapping[str, object] = {"num_ctas": 1, "maxnreg": None}
 """Settings of which a configuration without one of its own has this value; they are parameters only where set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Record):
     """One entry of the list.
 
     Attributes:
@@ -135,8 +134,7 @@ def _read(path: Path, function: str, arch: str) -> list[dict[str, Any]]:
 # --- values of `@triton.heuristics`: functions of a launch's arguments, called when a kernel is compiled --------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Tensor:
+class _Tensor(Record):
     """A buffer as a heuristic sees it: its shape, without gaps, and an aligned address; no elements."""
 
     shape: tuple[int, ...]

@@ -24,8 +24,8 @@ So the analysis of divergent barriers sees the lanes that skip it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.uniformity import DivergentBranch, Uniformity
@@ -45,8 +45,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DivergentBarriers:
+class DivergentBarriers(Record):
     """The barriers of one kernel that the lanes of a warp may fail to reach together.
 
     Attributes:

@@ -11,7 +11,6 @@ Exact costs of a launch, from the traces of its warps.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.costs import Costs, InstructionCost
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     LOCAL_WINDOW,
@@ -42,8 +42,7 @@ _LANE_BITS = np.uint64(5)
 _MIX = tuple(np.uint64(value) for value in (0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9))
 
 
-@dataclass(frozen=True, slots=True)
-class WarpGroups:
+class WarpGroups(Record):
     """The rows of a stretch, grouped by executions of warps.
 
     Attributes:

@@ -15,9 +15,9 @@ numbered from 1. An entry is a copy, or an arrival at an mbarrier behind copies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import MAX_THREADS
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
@@ -41,8 +41,7 @@ _HINTS = {"L2::cache_hint"}
 _LEAST_IM2COL = 3
 
 
-@dataclass(frozen=True, slots=True)
-class BulkForm:
+class BulkForm(Record):
     """A bulk copy.
 
     Attributes:

@@ -5,15 +5,13 @@ Names of barriers in CUDA C++, Numba and Triton, for messages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.faults import FaultContext, plain
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.program import Site
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLanguage:
+class KernelLanguage(Record):
     """A kernel language and its names of barriers.
 
     Attributes:

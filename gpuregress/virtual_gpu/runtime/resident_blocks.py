@@ -24,6 +24,7 @@ import numpy.typing as npt
 import xxhash
 
 from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime import machine_layout
 from gpuregress.virtual_gpu.runtime.arena import Arena
 from gpuregress.virtual_gpu.runtime.faults import ClusterBlock
@@ -305,8 +306,7 @@ def _linear_number(first: Dim3, own: Dim3, grid: Dim3) -> int:
     return x + grid[0] * (y + grid[1] * z)
 
 
-@dataclass(frozen=True, slots=True)
-class _Suspended:
+class _Suspended(Record):
     number: int
     arena: Arena
 

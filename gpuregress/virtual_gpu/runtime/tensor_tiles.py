@@ -10,12 +10,12 @@ The format of a CUtensorMap is not documented; this one is the virtual GPU's own
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.tensor_maps import (
     ELEMENT_SIZES,
     INTERLEAVES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ import pytest
 
 from gpuregress.foundation.errors import DeviceError, StorageError, UsageError
 from gpuregress.foundation.records.audits import AuditReport
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import audit, case_parts, examination
 from gpuregress.lab.auditing.audit import AuditRequest
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
@@ -92,7 +92,7 @@ def test_a_complete_examination_is_kept_until_the_job_changes(shop: Workshop, mo
     first = part(
         "first", lambda jobs: Examined(tuple(found(job.name, 1.0) for job in jobs), clean={"scale": JobVerdicts()})
     )
-    second = dataclasses.replace(part("second", examine), is_kept=True)
+    second = replace(part("second", examine), is_kept=True)
     reports = [audited(shop, first, second) for _ in range(2)]
     assert asked == ["scale"]
     assert reports[0].parts[1].jobs == reports[1].parts[1].jobs
@@ -137,7 +137,7 @@ def context(tmp_path: Path) -> AuditContext:
         path = tmp_path / f"{name}.yaml"
         path.write_text("job: x")
         subjects[name] = SimpleNamespace(cases=(SimpleNamespace(path=str(path)),))
-    return dataclasses.replace(SOON, subjects=subjects)
+    return replace(SOON, subjects=subjects)
 
 
 def test_complete_examinations_alone_are_kept(stored: dict[str, Any], context: AuditContext, tmp_path: Path) -> None:
@@ -147,12 +147,12 @@ def test_complete_examinations_alone_are_kept(stored: dict[str, Any], context: A
     )
     assert len(stored) == 1
     assert audit.find_kept(case_parts.CHECKS, context, JOBS) == {"a": found("a", 0.5)}
-    assert audit.find_kept(dataclasses.replace(case_parts.CHECKS, name="other"), context, JOBS) == {}
-    assert audit.find_kept(case_parts.CHECKS, dataclasses.replace(context, fresh=True), JOBS) == {}
+    assert audit.find_kept(replace(case_parts.CHECKS, name="other"), context, JOBS) == {}
+    assert audit.find_kept(case_parts.CHECKS, replace(context, fresh=True), JOBS) == {}
     (tmp_path / "a.yaml").write_text("fuzz: {keep: [x]}")
     assert audit.find_kept(case_parts.CHECKS, context, JOBS) == {}, "the job has changed, and no case of it"
     (tmp_path / "a.yaml").write_text("job: x")
-    late = dataclasses.replace(context, clean={"a": JobVerdicts((verdict("a/1"),), (verdict("a/2", "skip"),))})
+    late = replace(context, clean={"a": JobVerdicts((verdict("a/1"),), (verdict("a/2", "skip"),))})
     assert audit.find_kept(case_parts.CHECKS, late, JOBS) == {}, "its digest knows nothing of the case without a turn"
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 
 import pytest
 
 from gpuregress.foundation.records import KnownFailing
 from gpuregress.foundation.records.audits import JobExamination
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import AuditedJob, JobVerdicts
 from tests import fakes
@@ -17,13 +17,13 @@ from tests.lab.auditing.records import JOBS, SOON, found, nothing_written, part,
 
 def test_the_fastest_case_of_each_job_comes_first() -> None:
     jobs = tuple(
-        AuditedJob(job, tuple(dataclasses.replace(fakes.case("k", name=f"{job}/{n}"), job=job) for n in (1, 2)))
+        AuditedJob(job, tuple(replace(fakes.case("k", name=f"{job}/{n}"), job=job) for n in (1, 2)))
         for job in ("a", "b")
     )
     clean = {"a": JobVerdicts((verdict("a/1", seconds=2.0), verdict("a/2", seconds=1.0)))}
-    context = dataclasses.replace(SOON, clean=clean)
+    context = replace(SOON, clean=clean)
     assert [case.name for case in examination.in_rounds(context, jobs)] == ["a/2", "b/1", "a/1", "b/2"]
-    assert dataclasses.replace(SOON, until=time.monotonic() - 1).left_s == 0
+    assert replace(SOON, until=time.monotonic() - 1).left_s == 0
 
 
 def test_skips_late_and_unsupported_cases_were_not_examined() -> None:
@@ -52,7 +52,7 @@ def test_cases_that_an_interruption_left_are_not_examined() -> None:
 
 def test_a_job_that_writes_nothing_is_of_no_use_to_other_parts() -> None:
     job = AuditedJob("a", (fakes.case("k", name="a/1"),))
-    context = dataclasses.replace(SOON, clean={"a": JobVerdicts((nothing_written("a/1", "new"),))})
+    context = replace(SOON, clean={"a": JobVerdicts((nothing_written("a/1", "new"),))})
     assert context.usable(job) == ()
     assert context.why_unusable(job) == "a/1 writes nothing as it is"
 
@@ -111,7 +111,7 @@ def test_the_lowest_job_is_what_ci_holds() -> None:
 
 
 def test_what_does_not_apply_does_not_count() -> None:
-    other = dataclasses.replace(found("a", None, why="it expects a fault"), applies=False)
+    other = replace(found("a", None, why="it expects a fault"), applies=False)
     one = examination.grade_of("a", [part(60, found("a", 1.0)), part(40, other)])
     assert (one.grade, one.points, one.possible, one.why) == ("A", 60, 60, "")
 
@@ -121,7 +121,7 @@ def test_a_sample_has_a_grade_and_the_grades_between_which_that_of_all_lies() ->
     assert (round(low, 3), round(high, 3)) == (0.640, 0.948), "Wilson's interval"
     assert examination.interval(10, 10)[1] == 1.0
     assert examination.interval(0, 10)[0] == 0.0
-    sampled = dataclasses.replace(found("a", 0.85), interval=(low, high))
+    sampled = replace(found("a", 0.85), interval=(low, high))
     one = examination.grade_of("a", [part(50, found("a", 1.0)), part(50, sampled)])
     assert (one.grade, one.lowest, one.highest) == ("A", "B", "A")
     whole = examination.grade_of("a", [part(50, found("a", 0.85))])

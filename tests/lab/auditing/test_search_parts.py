@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ import pytest
 from gpuregress.foundation.errors import GpuregressError, UsageError
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy, RunSummary
 from gpuregress.gpu.accuracy import Cancellation
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec import load
 from gpuregress.lab.auditing import examination, search_parts
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, JobVerdicts
@@ -40,11 +40,11 @@ def context(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], *, is_c
         for job, answer in answers.items()
         if answer
     }
-    return dataclasses.replace(SOON, subjects=subjects)
+    return replace(SOON, subjects=subjects)
 
 
 def reported(report: MutationReport, *, interrupted: bool) -> MutationReport:
-    return dataclasses.replace(report, interrupted=interrupted)
+    return replace(report, interrupted=interrupted)
 
 
 def answered(answer: Any) -> Any:
@@ -56,7 +56,7 @@ def answered(answer: Any) -> Any:
 
 
 def test_survivors_with_their_diff() -> None:
-    one = search_parts.judge_mutants("a", dataclasses.replace(REPORT, mutants=3))
+    one = search_parts.judge_mutants("a", replace(REPORT, mutants=3))
     assert (one.share, one.examined, one.done, one.why, one.interval) == (0.5, 1.0, "3 of 3 mutants tried", "", None)
     assert texts(one, "unnoticed")[0].startswith("no case noticed: barrier-removed in kernels/scale.cu:7")
     assert one.evidence[1].details == ("@@ -1 +1 @@", "-f();", "+;", "threads meet")
@@ -71,28 +71,28 @@ def test_a_sample_is_judged_as_a_sample() -> None:
     assert texts(one, "proven") == [
         "1 of 2 sampled mutants are noticed; with 95 % confidence 9% to 91% of all 9",
     ]
-    many = dataclasses.replace(REPORT, mutants=200, killed=REPORT.killed * 20)
+    many = replace(REPORT, mutants=200, killed=REPORT.killed * 20)
     assert search_parts.judge_mutants("a", many).examined == 1.0
 
 
 def test_a_sample_of_which_none_counts() -> None:
-    none = dataclasses.replace(REPORT, killed=(), survived=(), timed_out=())
+    none = replace(REPORT, killed=(), survived=(), timed_out=())
     assert search_parts.judge_mutants("a", none).applies, "others may count"
-    assert not search_parts.judge_mutants("a", dataclasses.replace(none, mutants=3)).applies
-    untried = search_parts.judge_mutants("a", dataclasses.replace(none, tried=0))
+    assert not search_parts.judge_mutants("a", replace(none, mutants=3)).applies
+    untried = search_parts.judge_mutants("a", replace(none, tried=0))
     assert (untried.share, untried.why) == (None, "the budget was spent before its turn")
 
 
 def test_most_survivors_within_the_tolerance() -> None:
-    tolerated = dataclasses.replace(REPORT.survived[0], reason="within the tolerance")
-    one = search_parts.judge_mutants("a", dataclasses.replace(REPORT, survived=(tolerated,)))
+    tolerated = replace(REPORT.survived[0], reason="within the tolerance")
+    one = search_parts.judge_mutants("a", replace(REPORT, survived=(tolerated,)))
     assert any("the tolerance lets 1 of 1 survivors live" in text for text in texts(one, "unnoticed"))
-    half = search_parts.judge_mutants("a", dataclasses.replace(REPORT, survived=(tolerated, REPORT.survived[0])))
+    half = search_parts.judge_mutants("a", replace(REPORT, survived=(tolerated, REPORT.survived[0])))
     assert not any("the tolerance lets" in text for text in texts(half, "unnoticed"))
 
 
 def test_mutants_over_their_time_limit_are_noticed() -> None:
-    late = dataclasses.replace(REPORT, mutants=3, timed_out=REPORT.killed * 2)
+    late = replace(REPORT, mutants=3, timed_out=REPORT.killed * 2)
     assert search_parts.judge_mutants("a", late).share == 3 / 4
 
 
@@ -145,7 +145,7 @@ def inputs_context(monkeypatch: pytest.MonkeyPatch) -> examination.AuditContext:
     monkeypatch.setattr(search_parts, "FuzzTrials", lambda *_arguments: FakeTrials())
     monkeypatch.setattr(load, "load_file", lambda _path: SimpleNamespace(document=SimpleNamespace(data={})))
     clean = {"a": JobVerdicts((verdict("a/1", "new"),)), "b": JobVerdicts((verdict("b/1", "differ"),))}
-    return dataclasses.replace(SOON, clean=clean)
+    return replace(SOON, clean=clean)
 
 
 def answered_fuzz(monkeypatch: pytest.MonkeyPatch, given: RunSummary) -> None:
@@ -188,7 +188,7 @@ def test_a_job_without_inputs(monkeypatch: pytest.MonkeyPatch, inputs_context: e
     assert not search_parts.examine_fuzz(inputs_context, (JOB,)).jobs[0].applies
 
 
-CASES = tuple(dataclasses.replace(fakes.case("k", name=f"a/{n}"), job="a") for n in (1, 2))
+CASES = tuple(replace(fakes.case("k", name=f"a/{n}"), job="a") for n in (1, 2))
 JOB_ACCURACY = AuditedJob("a", CASES)
 BUFFER = BufferAccuracy("out", "float32", "float64", 8, 8, largest=2.5, median=0.5)
 
@@ -196,7 +196,7 @@ BUFFER = BufferAccuracy("out", "float32", "float64", 8, 8, largest=2.5, median=0
 @pytest.fixture
 def watched_context() -> examination.AuditContext:
     clean = {"a": JobVerdicts((verdict("a/1", seconds=2.0), verdict("a/2", seconds=1.0)))}
-    return dataclasses.replace(SOON, clean=clean)
+    return replace(SOON, clean=clean)
 
 
 def answered_accuracy(monkeypatch: pytest.MonkeyPatch, found: ResultAccuracy | None) -> list[Case]:
@@ -211,7 +211,7 @@ def answered_accuracy(monkeypatch: pytest.MonkeyPatch, found: ResultAccuracy | N
 
 
 def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, watched_context: examination.AuditContext) -> None:
-    lost = dataclasses.replace(BUFFER, not_finite=3)
+    lost = replace(BUFFER, not_finite=3)
     asked = answered_accuracy(monkeypatch, ResultAccuracy((lost,), cancellations=(Cancellation("/p/k.cu", 7, 2, 17),)))
     one, other = search_parts.examine_accuracy(watched_context, (JOB_ACCURACY, FAULTING)).jobs
     assert [(case.name, case.settings.instruments.accuracy) for case in asked] == [("a/2", True)], "the fastest"
@@ -226,7 +226,7 @@ def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, watched_conte
 def test_without_floats_or_time(monkeypatch: pytest.MonkeyPatch, watched_context: examination.AuditContext) -> None:
     answered_accuracy(monkeypatch, None)
     assert not search_parts.examine_accuracy(watched_context, (JOB_ACCURACY,)).jobs[0].applies
-    left = dataclasses.replace(watched_context, clean={})
+    left = replace(watched_context, clean={})
     assert search_parts.examine_accuracy(left, (JOB_ACCURACY,)).jobs[0].why == "the budget was spent before its turn"
-    failed = dataclasses.replace(watched_context, clean={"a": JobVerdicts((verdict("a/1", "differ"), verdict("a/2")))})
+    failed = replace(watched_context, clean={"a": JobVerdicts((verdict("a/1", "differ"), verdict("a/2")))})
     assert search_parts.examine_accuracy(failed, (JOB_ACCURACY,)).jobs[0].why == "a case of it fails as it is"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -14,6 +13,7 @@ import pytest
 
 from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
 from gpuregress.lab import calibrate
@@ -147,9 +147,7 @@ def begun(
 ) -> tuple[Campaign, FakeTrials]:
     """A campaign of mutants of these operators whose kernels that do nothing are under way."""
     subject, file, trials = subject_of(tmp_path), str(tmp_path / "k.cu"), FakeTrials()
-    subject = dataclasses.replace(
-        subject, cases=tuple(dataclasses.replace(case, expect_fault=expect_fault) for case in subject.cases)
-    )
+    subject = replace(subject, cases=tuple(replace(case, expect_fault=expect_fault) for case in subject.cases))
     probe = (Edit(0, 0, "__trap(); "),)
     chosen = [Mutant(name, file, 1, "f", "g", (Edit(0, 1, "g"),), (probe,)) for name in operators]
     campaign = Campaign(subject, chosen, {file: "f\n"}, lambda _event: None)
@@ -261,8 +259,8 @@ def test_a_tolerance_that_lets_most_mutants_live_is_told(tmp_path: Path, monkeyp
     monkeypatch.setattr(calibrate, "calibrate", calibrated)
     subject = subject_of(tmp_path)
     case = subject.cases[0]
-    passed = dataclasses.replace(verdict.skipped(case, ""), tolerance_share=0.03125)
-    subject = dataclasses.replace(subject, verdicts={case.name: passed})
+    passed = replace(verdict.skipped(case, ""), tolerance_share=0.03125)
+    subject = replace(subject, verdicts={case.name: passed})
     tolerated, other = TrialResult("survived", changed=(case.name,)), TrialResult("survived")
     killed = [TrialResult("killed")] * 9
     assert mutate.tolerance_advice(subject, [tolerated, other, *killed], lambda _event: None) == ()
@@ -308,7 +306,7 @@ def test_results_are_not_lost_where_no_tolerance_can_be_told(
 
 def test_an_interrupted_job_is_the_last_one(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.job(name="other")
-    where, told = project.find(shop.root), dataclasses.replace(REPORT, interrupted=True)
+    where, told = project.find(shop.root), replace(REPORT, interrupted=True)
     monkeypatch.setattr(mutate, "mutate", lambda *_arguments, **_more: told)
     assert list(mutate.mutate_each(where, ["*"], MutateRequest(), lambda: nullcontext(ignore))) == [told]
 

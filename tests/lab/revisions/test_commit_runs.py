@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import HarnessError, UsageError
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import commit_runs, repository
@@ -234,7 +234,7 @@ def test_results_are_judged_against_the_given_baselines(commits: list[str], runs
     assert [one.status for one in first.verdicts] == ["new"]
     there = runs.switch(commits[0])
     accepted = there.runs.with_name("accepted")
-    accepting.accept(dataclasses.replace(there, baselines=accepted))
+    accepting.accept(replace(there, baselines=accepted))
     statuses = [runs.run(name, [CASE], accepted).verdicts[0].status for name in commits]
     assert statuses == ["pass", "differ"]
 

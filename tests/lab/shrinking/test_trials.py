@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.document import reader
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import BufferVerdict, Comparison, Fault, Outcome, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.shrinking.trials import Failure, JobFolder, Trials, failure_of
 from gpuregress.store import project
@@ -33,7 +33,7 @@ def compared(*failing: tuple[str, str]) -> Verdict:
 def test_what_is_no_failure() -> None:
     assert failure_of(CASE, None) is None
     for status in ("pass", "new", "error", "skip"):
-        assert failure_of(CASE, dataclasses.replace(compared(), status=status)) is None
+        assert failure_of(CASE, replace(compared(), status=status)) is None
 
 
 def test_a_fault_is_of_a_kind_in_a_kernel_at_a_buffer() -> None:

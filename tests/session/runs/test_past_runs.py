@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import NothingToDo, UsageError
 from gpuregress.foundation.records import Status
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import journal, past_runs
 from gpuregress.session.runs.past_runs import HistoryQuery, WantedCases
 from gpuregress.store.history import History
@@ -201,7 +201,7 @@ def test_runs_of_one_name_from_two_hosts_do_not_clash(run: Path, other: Project)
 
 
 def _of_host(start: journal.JournalStart, host: str) -> journal.JournalStart:
-    return dataclasses.replace(start, process=dataclasses.replace(start.process, host=host))
+    return replace(start, process=replace(start.process, host=host))
 
 
 @pytest.mark.parametrize("name", [journal.FILE, journal.RESULTS])
@@ -244,22 +244,20 @@ def test_an_own_run_that_the_history_lost_is_no_import(run: Path, fake_shop: Wor
 
 
 def test_steps_are_told_with_day_and_commit() -> None:
-    past = [
-        dataclasses.replace(one, commit="8eb0c1f2a7", started="2026-11-20T02:00:00Z") for one in counted([10, 9830])
-    ]
+    past = [replace(one, commit="8eb0c1f2a7", started="2026-11-20T02:00:00Z") for one in counted([10, 9830])]
     (line,) = past_runs.timing_steps(past)
     assert line == "a on cpu: 983 times as many instructions since 20 Nov, 8eb0c1f (10 → 9,830)"
 
 
 def test_a_commit_is_not_blamed_for_changes_of_the_work_tree() -> None:
-    past = [dataclasses.replace(one, commit="8eb0c1f2a7", dirty=one.run != "0") for one in counted([10, 9830])]
+    past = [replace(one, commit="8eb0c1f2a7", dirty=one.run != "0") for one in counted([10, 9830])]
     (line,) = past_runs.timing_steps(past)
     assert ", 8eb0c1f+ (" in line
 
 
 def test_times_of_a_gpu_and_the_false_alarms_of_all_of_them() -> None:
     results = [
-        dataclasses.replace(one, started=f"2026-11-{int(one.run) + 1:02}T02:00:00Z", samples=one.samples * 4)
+        replace(one, started=f"2026-11-{int(one.run) + 1:02}T02:00:00Z", samples=one.samples * 4)
         for one in timed(noisy((1.0, 12), (0.5, 6)))
     ]
     step, alarms = past_runs.timing_steps(results)
@@ -269,5 +267,5 @@ def test_times_of_a_gpu_and_the_false_alarms_of_all_of_them() -> None:
 
 
 def test_without_times_there_is_nothing_to_tell() -> None:
-    assert list(past_runs.timing_steps([RESULT, dataclasses.replace(RESULT, run="S")])) == []
+    assert list(past_runs.timing_steps([RESULT, replace(RESULT, run="S")])) == []
     assert list(past_runs.timing_steps([])) == []

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.records import Fill, InputFile
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import results
 from gpuregress.store import launch_log
 from tests import fakes

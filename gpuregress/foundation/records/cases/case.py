@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field, replace
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.cases.buffers import Buffer, Fill
 from gpuregress.foundation.records.cases.launches import Launch
 from gpuregress.foundation.records.cases.settings import CaseSettings, Limits
@@ -14,13 +14,13 @@ from gpuregress.foundation.records.fills import PythonFunction
 from gpuregress.foundation.records.programs import FunctionCall, Source
 from gpuregress.foundation.records.rules import Check, Rule
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import Record, replace
 
 TRIALS = 3
 """Runs on the device that explain a difference from the host, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceKernel:
+class ReferenceKernel(Record):
     """A reference computed by trusted kernels.
 
     Attributes:
@@ -34,8 +34,7 @@ class ReferenceKernel:
     buffer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Seeded:
+class Seeded(Record):
     """What another seed changes in a case.
 
     Attributes:
@@ -49,8 +48,7 @@ class Seeded:
     launches: tuple[Launch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Variants:
+class Variants(Record):
     """Other combinations of compiler settings in which a case is built and run.
 
     Attributes:
@@ -64,8 +62,7 @@ class Variants:
     must_agree: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Record):
     """A job with one choice of its parameters: all that a worker needs, as plain numbers and strings.
 
     Attributes:

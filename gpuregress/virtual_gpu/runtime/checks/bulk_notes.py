@@ -24,12 +24,12 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.running_block import (
     READER,
@@ -48,8 +48,7 @@ from gpuregress.virtual_gpu.runtime.checks.running_block import (
 from gpuregress.virtual_gpu.runtime.memory import Region
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrival:
+class _Arrival(Record):
     """The arrival of a copy: its stamp, and the epoch of the issue."""
 
     stamp: int
@@ -125,8 +124,7 @@ Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 _UNWRITTEN = np.uint64(0)
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedCells:
+class CopiedCells(Record):
     """The cells of global memory that a copy reads or writes.
 
     Attributes:
@@ -308,8 +306,7 @@ class GlobalCopies:
             self._report(layout.UNARRIVED, cells.address(int(numbers[at])), int(others[at]), cells.epoch)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Stretch(Record):
     """A stretch of shared memory.
 
     Attributes:
