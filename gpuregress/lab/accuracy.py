@@ -13,7 +13,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Case, Instruments, ResultAccuracy, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence
-from gpuregress.gpu.records import Sparse, replace
+from gpuregress.gpu.records import Sparse
 from gpuregress.jobs import plan
 from gpuregress.lab import experiment
 from gpuregress.store.project import Project
@@ -77,9 +77,8 @@ def accuracy(project: Project, selectors: Sequence[str]) -> AccuracyResults:
 
 def watched(case: Case) -> Case:
     """Return a case as it runs beside itself in higher precision, without anything else."""
-    case = case.alone()
-    settings = replace(case.settings, instruments=Instruments(accuracy=True))
-    return experiment.limited(replace(case, settings=settings), _SLOWER * case.limits.timeout)
+    alone = case.alone().with_settings(instruments=Instruments(accuracy=True))
+    return experiment.limited(alone, _SLOWER * case.limits.timeout)
 
 
 def of(verdict: Verdict) -> ResultAccuracy | None:

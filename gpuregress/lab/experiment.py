@@ -6,7 +6,7 @@ scratch folder, so that the project's runs and baselines stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +74,11 @@ def limited(case: Case, timeout: float | None) -> Case:
     if timeout is None:
         return case
     return replace(case, limits=replace(case.limits, timeout=timeout))
+
+
+def by_job(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Group planned cases by the names of their jobs."""
+    jobs: dict[str, list[Case]] = {}
+    for case in cases:
+        jobs.setdefault(case.job, []).append(case)
+    return jobs

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError, UsageError
+from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Verdict
 from gpuregress.gpu.records import Record
 from gpuregress.judge import drift_and_determinism, rejections, write_coverage
@@ -40,9 +41,11 @@ def select_cases(
         return tuple(verdicts)
     selected: dict[str, Verdict] = {}
     for selector in selectors:
-        matching = {one.case: one for one in verdicts if _matches(one, finished.get(one.case), selector)}
+        matching = {
+            verdict.case: verdict for verdict in verdicts if _matches(verdict, finished.get(verdict.case), selector)
+        }
         if not matching:
-            names = ", ".join(one.case for one in verdicts[:_MOST_NAMED]) or "none"
+            names = ", ".join(verdict.case for verdict in verdicts[:_MOST_NAMED]) or "none"
             raise UsageError(f"no case of that run is called {selector!r}; it ran: {names}")
         selected |= matching
     return tuple(selected.values())
@@ -163,14 +166,14 @@ def accept(
     """
     folder = cut_short.decidable_run(project.runs, run)
     candidates = _candidates(project, folder, selectors, new_only=new_only)
-    differing = [one for one in candidates.acceptable if one.verdict.status == "differ"]
+    differing = [candidate for candidate in candidates.acceptable if candidate.verdict.status == "differ"]
     if differing and not selectors and not new_only:
         confirm(differing)
     acceptance = _Acceptance(project, folder.name, terms)
     acceptance.accept_all(candidates.acceptable, listen)
     refused = (*candidates.refused, *acceptance.refused)
     is_of_use = bool(acceptance.accepted) or not (refused or candidates.left)
-    is_listed = is_of_use and _expect(project, folder, [one.case for one in acceptance.accepted])
+    is_listed = is_of_use and _expect(project, folder, [accepted_case.case for accepted_case in acceptance.accepted])
     if not acceptance.accepted:
         _nothing_accepted(folder, refused, candidates.left, is_listed=is_listed)
     return AcceptResult(folder.name, tuple(acceptance.accepted), refused, candidates.left)
@@ -180,9 +183,9 @@ def _expect(project: Project, folder: Path, accepted: Collection[str]) -> bool:
     """Let nights expect the accepted cases, and of the newest run all that ran; tell whether that is new."""
     is_newest = folder == run_folders.latest(project.runs)
     ran = [
-        one.case
-        for name, one in results.read_cases(folder).items()
-        if not one.verdict.infeasible and (is_newest or name in accepted)
+        candidate.case
+        for name, candidate in results.read_cases(folder).items()
+        if not candidate.verdict.infeasible and (is_newest or name in accepted)
     ]
     if not ran:
         return False
@@ -196,19 +199,19 @@ def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new
     rejected: list[RefusedCase] = []
     known = rejections.known(project.runs)
     for verdict in select_cases(results.read_verdicts(folder), finished, selectors):
-        one = finished.get(verdict.case)
-        if one is None or not one.has_dumps:
+        candidate = finished.get(verdict.case)
+        if candidate is None or not candidate.has_dumps:
             if verdict.status not in ("pass", "skip"):  # neither meant to fail, nor left out
                 refused.append(RefusedCase(verdict.case, f"it ended with {verdict.headline}"))
         elif verdict.known is not None and not selectors:
             rejected.append(RefusedCase(verdict.case, f"is {verdict.reason}; name it to accept it"))
         elif _is_candidate(verdict, named=bool(selectors), new_only=new_only):
-            if rejection := rejection_of(one, known):
+            if rejection := rejection_of(candidate, known):
                 rejected.append(RefusedCase(verdict.case, f"it was {rejection}; {_UNDO}"))
-            elif schedule := one.outcome.observations.schedule:
+            elif schedule := candidate.outcome.observations.schedule:
                 refused.append(RefusedCase(verdict.case, _OTHER_SCHEDULE.format(schedule)))
             else:
-                acceptable.append(one)
+                acceptable.append(candidate)
     if selectors:
         return _Candidates(tuple(acceptable), (*refused, *rejected), ())
     return _Candidates(tuple(acceptable), tuple(refused), tuple(rejected))
@@ -220,9 +223,9 @@ def _is_candidate(verdict: Verdict, *, named: bool, new_only: bool) -> bool:
     return named or verdict.status != "pass" or not verdict.baseline_revision
 
 
-def rejection_of(one: FinishedCase, rejected: Mapping[tuple[str, str, str], str]) -> str:
+def rejection_of(candidate: FinishedCase, rejected: Mapping[tuple[str, str, str], str]) -> str:
     """Who rejected a case's results, when and why, in words; "" where nobody did."""
-    texts = (rejected.get((one.case.name, dump.buffer, dump.digest), "") for dump in one.outcome.dumps)
+    texts = (rejected.get((candidate.case.name, dump.buffer, dump.digest), "") for dump in candidate.outcome.dumps)
     return next((text for text in texts if text), "")
 
 
@@ -239,11 +242,11 @@ class _Acceptance:
     def accept_all(self, cases: Sequence[FinishedCase], listen: Callable[[int, int], None]) -> None:
         try:
             with self._store.accepting() as batch:
-                for number, one in enumerate(cases, 1):
+                for number, candidate in enumerate(cases, 1):
                     try:
-                        self._uncommitted.append(self._stage(batch, one))
+                        self._uncommitted.append(self._stage(batch, candidate))
                     except BaselineError as error:
-                        self.refused.append(RefusedCase(one.case.name, str(error)))
+                        self.refused.append(RefusedCase(candidate.case.name, str(error)))
                     if len(batch) >= _BATCH or number == len(cases):
                         batch.commit()
                         self.accepted += self._uncommitted
@@ -260,57 +263,58 @@ class _Acceptance:
 
     def _progress(self, count: int) -> str:
         """The cases that are accepted although the others failed, in words; "" where there are none."""
-        names = [one.case for one in (*self.accepted, *filter(self._is_committed, self._uncommitted))]
+        accepted = (*self.accepted, *filter(self._is_committed, self._uncommitted))
+        names = [accepted_case.case for accepted_case in accepted]
         if not names:
             return ""
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        return f"{names[0]}{more} had been accepted before that ({len(names)} of {count} cases), the rest is as it was"
+        done = f"{len(names)} of {count} cases"
+        return f"{first_names(names, 1)} had been accepted before that ({done}), the rest is as it was"
 
-    def _is_committed(self, one: AcceptedCase) -> bool:
+    def _is_committed(self, accepted_case: AcceptedCase) -> bool:
         """Whether a case of a batch that was cut off has its new baseline."""
         try:
-            history = self._store.histories(one.case).get(one.kind, ())
+            history = self._store.histories(accepted_case.case).get(accepted_case.kind, ())
         except BaselineError:
             return False
         return bool(history) and history[-1].run == self._run
 
-    def _stage(self, batch: AcceptBatch, one: FinishedCase) -> AcceptedCase:
-        empty = write_coverage.empty(one.case, one.outcome)
+    def _stage(self, batch: AcceptBatch, candidate: FinishedCase) -> AcceptedCase:
+        empty = write_coverage.empty(candidate.case, candidate.outcome)
         if empty and not self._terms.unwritten_ok:
             raise BaselineError(
                 f"nothing of {', '.join(empty)} was written: it still holds the poison that outputs are filled with; "
                 "where that is right, say why: --unwritten-ok REASON"
             )
-        watched = [name for name, rule in one.case.compare.items() if drift_and_determinism.has_tolerance(rule)]
-        kind = self._kind(one)
+        watched = [name for name, rule in candidate.case.compare.items() if drift_and_determinism.has_tolerance(rule)]
+        kind = self._kind(candidate)
         batch.add(
-            one.case,
-            one.outcome,
-            one.made_of,
+            candidate.case,
+            candidate.outcome,
+            candidate.made_of,
             Acceptor(user_name(), self._terms.why, self._run, self._terms.unwritten_ok if empty else ""),
             drift=watched,
-            anew=[name for name in _buffers_that_differ(one.verdict) if name in watched],
+            anew=[name for name in _buffers_that_differ(candidate.verdict) if name in watched],
             arch=kind,
         )
         return AcceptedCase(
-            one.case.name,
-            one.case.revision,
-            one.verdict.baseline_revision,
-            tuple(dump.buffer for dump in one.outcome.dumps),
+            candidate.case.name,
+            candidate.case.revision,
+            candidate.verdict.baseline_revision,
+            tuple(dump.buffer for dump in candidate.outcome.dumps),
             kind,
-            write_coverage.remarks(one.case, one.outcome),
+            write_coverage.remarks(candidate.case, candidate.outcome),
         )
 
-    def _kind(self, one: FinishedCase) -> str:
+    def _kind(self, candidate: FinishedCase) -> str:
         """The architecture or device whose baseline changes: the named one, else the nearest one that exists."""
-        own, wanted = nearest(one.case, one.device_kind), self._terms.kind
+        own, wanted = nearest(candidate.case, candidate.device_kind), self._terms.kind
         if wanted == COMMON:
             return ""
         if wanted is None:
-            existing = self._store.kinds(one.case.name)
+            existing = self._store.kinds(candidate.case.name)
             return next((kind for kind in own if kind in existing), "")
         if wanted not in own:
-            device = one.device_kind or "no device"
+            device = candidate.device_kind or "no device"
             raise BaselineError(f"it ran on {device}, compiled for {own[-1]}: it says nothing of {wanted}")
         return wanted
 
@@ -318,7 +322,7 @@ class _Acceptance:
 def _buffers_that_differ(verdict: Verdict) -> Iterator[str]:
     """The buffers that differ from their baseline, as the user saw: accepting them is a new beginning."""
     for buffer in verdict.buffers:
-        if any(one.against in ("baseline", "first") and not one.same for one in buffer.comparisons):
+        if any(compared.against in ("baseline", "first") and not compared.same for compared in buffer.comparisons):
             yield buffer.name
 
 
@@ -383,10 +387,10 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
         verdict
         for verdict in selected
         if verdict.status in ("differ", "new")
-        and (one := finished.get(verdict.case)) is not None
-        and one.has_dumps
-        and not rejection_of(one, rejected)
-        and not _is_accepted(store, one)
+        and (candidate := finished.get(verdict.case)) is not None
+        and candidate.has_dumps
+        and not rejection_of(candidate, rejected)
+        and not _is_accepted(store, candidate)
     )
     if not undecided:
         raise NothingToDo(f"run {folder.name} left nothing to decide")
@@ -415,10 +419,10 @@ def reject(
     folder = cut_short.decidable_run(project.runs, run)
     finished = results.read_cases(folder)
     selected = select_cases(results.read_verdicts(folder), finished, selectors)
-    cases = [finished[one.case] for one in selected if one.case in finished]
+    cases = [finished[verdict.case] for verdict in selected if verdict.case in finished]
     new = [rejection for case in cases if case.has_dumps for rejection in _rejections(case, folder.name, why)]
     if not new:
-        states = "; ".join(f"{one.case}: {one.status}" for one in selected[:4])
+        states = "; ".join(f"{verdict.case}: {verdict.status}" for verdict in selected[:4])
         raise BaselineError(
             f"there is nothing to reject: no such case of run {folder.name} differs or is new ({states})"
         )
@@ -447,19 +451,20 @@ def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ..
     return rejections.forget(project.runs, selected)
 
 
-def _rejections(one: FinishedCase, run: str, why: str) -> Iterator[Rejection]:
-    digests = {dump.buffer: dump.digest for dump in one.outcome.dumps}
+def _rejections(candidate: FinishedCase, run: str, why: str) -> Iterator[Rejection]:
+    digests = {dump.buffer: dump.digest for dump in candidate.outcome.dumps}
     when, who = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", user_name()
-    for buffer in one.verdict.buffers:
+    for buffer in candidate.verdict.buffers:
         if buffer.status in ("differ", "new") and buffer.name in digests:
-            yield Rejection(one.case.name, buffer.name, digests[buffer.name], one.case.revision, run, when, who, why)
+            case, digest = candidate.case, digests[buffer.name]
+            yield Rejection(case.name, buffer.name, digest, case.revision, run, when, who, why)
 
 
-def _is_accepted(store: BaselineStore, one: FinishedCase) -> bool:
+def _is_accepted(store: BaselineStore, candidate: FinishedCase) -> bool:
     """Whether a baseline with these very bytes exists by now."""
     try:
-        accepted = store.load(one.case.name, nearest(one.case, one.device_kind))
+        accepted = store.load(candidate.case.name, nearest(candidate.case, candidate.device_kind))
     except BaselineError:
         return False
     held = {name: dump.digest for name, dump in accepted.dumps.items()} if accepted else {}
-    return all(held.get(dump.buffer) == dump.digest for dump in one.outcome.dumps)
+    return all(held.get(dump.buffer) == dump.digest for dump in candidate.outcome.dumps)

@@ -24,7 +24,7 @@ from gpuregress.foundation.errors import (
     MissingCompiler,
     StorageError,
 )
-from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.escapes import first_names, one_line
 from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import verdict
@@ -131,7 +131,6 @@ class AgreementGroups:
 
 AT_NIGHT = 3
 """Timeouts of one kernel at night, where neither job nor project say."""
-_NAMED = 3
 
 _Kernel = tuple[str, str]
 
@@ -167,11 +166,8 @@ class RepeatedTimeouts:
         for source, kernel in dict.fromkeys(_kernels(case)) if limit else ():
             cases = self._cases.get((source, kernel), [])
             if len(cases) >= limit:
-                named = ", ".join(cases[:_NAMED])
-                more = f" and {len(cases) - _NAMED} more" if len(cases) > _NAMED else ""
-                return (
-                    f"not run: {kernel} timed out {len(cases)} times, in {named}{more} (limits: {{timeouts: {limit}}})"
-                )
+                times = f"{len(cases)} times, in {first_names(cases)}"
+                return f"not run: {kernel} timed out {times} (limits: {{timeouts: {limit}}})"
         return ""
 
 

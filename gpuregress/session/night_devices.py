@@ -89,37 +89,39 @@ def combined(summaries: Sequence[RunSummary]) -> RunSummary:
     first, *others = summaries
     if not others:
         return first
-    marked = [_marked(one) for one in summaries]
-    verdicts = tuple(reached for one in marked for reached in one.verdicts)
-    codes = {one.exit_code for one in marked}
+    marked = [_marked(summary) for summary in summaries]
+    verdicts = tuple(reached for summary in marked for reached in summary.verdicts)
+    codes = {summary.exit_code for summary in marked}
     codes -= {5} if len(codes) > 1 else set()  # something was run
-    elsewhere = [f"the results on {one.device} are those of run {one.run}" for one in others]
+    elsewhere = [f"the results on {summary.device} are those of run {summary.run}" for summary in others]
     return replace(
         marked[0],
-        device=", ".join(one.device for one in marked),
-        seconds=sum(one.seconds for one in marked),
+        device=", ".join(summary.device for summary in marked),
+        seconds=sum(summary.seconds for summary in marked),
         verdicts=verdicts,
-        notes=tuple(dict.fromkeys((*(note for one in marked for note in one.notes), *elsewhere))),
-        remarks=tuple(dict.fromkeys(remark for one in marked for remark in one.remarks)),
-        missing=tuple(gone for one in marked for gone in one.missing),
-        unfinished=tuple(name for one in marked for name in one.unfinished),
+        notes=tuple(dict.fromkeys((*(note for summary in marked for note in summary.notes), *elsewhere))),
+        remarks=tuple(dict.fromkeys(remark for summary in marked for remark in summary.remarks)),
+        missing=tuple(gone for summary in marked for gone in summary.missing),
+        unfinished=tuple(name for summary in marked for name in summary.unfinished),
         spaces=parameter_spaces.summarize(verdicts),
-        state=next((one.state for one in marked if one.state != "finished"), "finished"),
+        state=next((summary.state for summary in marked if summary.state != "finished"), "finished"),
         exit_code=130 if 130 in codes else next(code for code in verdict.EXIT_PRECEDENCE if code in codes),
-        is_kept=all(one.is_kept for one in marked),
-        changes=_changes([one.changes for one in marked if one.changes is not None]),
+        is_kept=all(summary.is_kept for summary in marked),
+        changes=_changes([summary.changes for summary in marked if summary.changes is not None]),
     )
 
 
 def _marked(summary: RunSummary) -> RunSummary:
     """A run whose cases have its device behind their names."""
     mark = device_marks.mark(summary.device)
-    verdicts = tuple(replace(one, case=f"{one.case}{mark}", job=f"{one.job}{mark}") for one in summary.verdicts)
+    verdicts = tuple(
+        replace(reached, case=f"{reached.case}{mark}", job=f"{reached.job}{mark}") for reached in summary.verdicts
+    )
     changes = summary.changes
     if changes is not None:
         fields = asdict(changes)
         named: dict[str, Any] = {
-            name: tuple(_named(one, mark) for one in value) for name, value in fields.items() if _is_list(value)
+            name: tuple(_named(entry, mark) for entry in value) for name, value in fields.items() if _is_list(value)
         }
         changes = replace(changes, **named)
     unfinished = tuple(f"{name}{mark}" for name in summary.unfinished)
@@ -145,7 +147,7 @@ def _changes(all_changes: Sequence[NightChanges]) -> NightChanges | None:
     first = all_changes[0]
     fields = [name for name, value in asdict(first).items() if _is_list(value)]
     joined: dict[str, Any] = {
-        name: tuple(entry for one in all_changes for entry in getattr(one, name)) for name in fields
+        name: tuple(entry for changes in all_changes for entry in getattr(changes, name)) for name in fields
     }
-    unknown = "; ".join(dict.fromkeys(one.unknown for one in all_changes if one.unknown))
+    unknown = "; ".join(dict.fromkeys(changes.unknown for changes in all_changes if changes.unknown))
     return replace(first, unknown=unknown, **joined)

@@ -13,6 +13,7 @@ from gpuregress.foundation.errors import (
     StorageError,
     UsageError,
 )
+from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, SourceLocation, Verdict, checks_named
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import FORWARD
@@ -156,8 +157,9 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
 def _nothing_to_rerun(owed: Sequence[str]) -> str:
     if not owed:
         return "every case of the last run passed: there is nothing to run again"
-    more = f" and {len(owed) - 1} more" if len(owed) > 1 else ""
-    return f"{owed[0]}{more} did not pass in the last run, but nothing of what is asked for: nothing to run again"
+    return (
+        f"{first_names(owed, 1)} did not pass in the last run, but nothing of what is asked for: nothing to run again"
+    )
 
 
 def wrong_job_code(request: RunRequest) -> int:
@@ -252,47 +254,45 @@ def apply_overrides(cases: Sequence[Case], request: RunRequest, devices: DeviceS
     sanitize = request.sanitize if devices.kind == "cuda" else None
     if devices.kind == "cuda":
         request = replace(request, schedules=())
-    return tuple(
-        _applied(_with_other_twins(case, devices.kind), request, sanitize, devices.kind, devices.arch) for case in cases
-    )
+    applied = []
+    for planned in cases:
+        case = _with_request(_with_other_twins(planned, devices.kind), request, sanitize, devices.kind)
+        needs_arch = bool(devices.arch) and case.settings.arch is None
+        applied.append(_compiled_for(case, devices.arch) if needs_arch else case)
+    return tuple(applied)
 
 
 def _with_other_twins(case: Case, kind: str) -> Case:
     """Return a case whose twins are devices other than the run's own."""
     if case.settings.twins is None:
         return case
-    twins = tuple(twin for twin in case.settings.twins if twin != kind)
-    return replace(case, settings=replace(case.settings, twins=twins))
+    return case.with_settings(twins=tuple(twin for twin in case.settings.twins if twin != kind))
 
 
-def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, arch: str) -> Case:
-    wanted = (*case.settings.instruments.checks, *request.checks)
-    checks = checks_named(wanted, "--check") if kind == "cpu" else ()
-    asked = replace(case.settings, schedules=request.schedules or case.settings.schedules)
-    main = asked.main_schedule
-    settings = replace(
-        asked,
+def _with_request(case: Case, request: RunRequest, sanitize: str | None, kind: str) -> Case:
+    """Return a case with the settings that a request asks for."""
+    case = case.with_settings(schedules=request.schedules or case.settings.schedules)
+    settings, schedule = case.settings, case.settings.main_schedule
+    checks = checks_named((*settings.instruments.checks, *request.checks), "--check") if kind == "cpu" else ()
+    counts_costs = (request.costs or bool(settings.cost)) and schedule == FORWARD
+    instruments = replace(settings.instruments, checks=checks, coverage=request.coverage, costs=counts_costs)
+    if counts_costs and kind == "cpu":
+        case = replace(case, limits=replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout))
+    return case.with_settings(
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
-        timing=case.settings.timing if _is_timed(request, main) else None,
-        instruments=replace(
-            case.settings.instruments,
-            checks=checks,
-            coverage=request.coverage,
-            costs=(request.costs or bool(case.settings.cost)) and main == FORWARD,
-        ),
+        timing=settings.timing if _is_timed(request, schedule) else None,
+        instruments=instruments,
     )
-    case = replace(case, settings=settings)
-    if settings.instruments.costs and kind == "cpu":
-        limits = replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout)
-        case = replace(case, limits=limits)
-    if not arch or case.settings.arch is not None:
-        return case
+
+
+def _compiled_for(case: Case, arch: str) -> Case:
+    """Return a case all of whose sources are compiled for an architecture: its own, its references', its variants'."""
     first, *others = (replace(source, arch=arch) for source in case.sources)
     kernels = {
-        name: replace(kernel, source=replace(kernel.source, arch=arch))
-        for name, kernel in case.reference_kernels.items()
+        buffer: replace(kernel, source=replace(kernel.source, arch=arch))
+        for buffer, kernel in case.reference_kernels.items()
     }
     variants = case.variants
     if variants is not None:

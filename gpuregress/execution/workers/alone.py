@@ -37,7 +37,7 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     """
     case = task.case.alone()
     if not poison:
-        case = replace(case, settings=replace(case.settings, poison="none"))
+        case = case.with_settings(poison="none")
     plain = replace(task, case=case, known={}, references={}, shared="", variants={})
     storage.write_atomic(path, json.dumps(to_json(plain)).encode())
 

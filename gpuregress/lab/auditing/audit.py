@@ -9,10 +9,11 @@ from pathlib import Path
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted, StorageError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case, from_json, to_json
+from gpuregress.foundation.records import from_json, to_json
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
+from gpuregress.lab import experiment
 from gpuregress.lab.auditing import case_parts, examination, search_parts
 from gpuregress.lab.auditing.examination import NO_TIME, AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
 from gpuregress.lab.mutating import results
@@ -126,7 +127,7 @@ def audit(
     """
     start = time.monotonic()
     planned = plan.make(project, request.selectors, keep_going=True)
-    jobs = tuple(AuditedJob(name, tuple(some)) for name, some in _by_job(planned.cases).items())
+    jobs = tuple(AuditedJob(name, tuple(some)) for name, some in experiment.by_job(planned.cases).items())
     with storage.scratch() as scratch, StopSignal() as stop:
         end = start + request.budget_s
         context = AuditContext(project, scratch, end, listen=listen)
@@ -153,13 +154,6 @@ def _with_wrong_jobs(
         for one in broken
     ]
     return [replace(one, jobs=(*one.jobs, *(wrong if number == 0 else ()))) for number, one in enumerate(done)]
-
-
-def _by_job(planned: Sequence[Case]) -> dict[str, list[Case]]:
-    found: dict[str, list[Case]] = {}
-    for case in planned:
-        found.setdefault(case.job, []).append(case)
-    return found
 
 
 def _parts(

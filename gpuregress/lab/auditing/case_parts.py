@@ -32,28 +32,28 @@ def examine_cases(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined
 
 
 def _judge_cases(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
-    good = [one for one in verdicts.examined if one.status == "pass"]
+    good = [verdict for verdict in verdicts.examined if verdict.status == "pass"]
     return examination.of_share(job.name, verdicts, len(good), [*_passed(good), *map(_told, _others(verdicts))])
 
 
 def _others(verdicts: JobVerdicts) -> list[Verdict]:
-    return [one for one in verdicts.examined if one.status != "pass"]
+    return [verdict for verdict in verdicts.examined if verdict.status != "pass"]
 
 
 def _passed(good: Sequence[Verdict]) -> Iterator[AuditEvidence]:
-    sides = dict.fromkeys(side_text(name) for one in good for name in one.against)
+    sides = dict.fromkeys(side_text(name) for verdict in good for name in verdict.against)
     if good:
         plural = "cases pass" if len(good) != 1 else "case passes"
         compared = f", as {' and '.join(sides)}" if sides else ""
         yield AuditEvidence("proven", f"{len(good)} {plural}{compared}")
 
 
-def _told(one: Verdict) -> AuditEvidence:
-    if one.status == "new":
-        return AuditEvidence("unnoticed", f"{one.case}: nothing is compared: {one_line(one.reason)}")
-    if one.status == "skip":
-        return AuditEvidence("unnoticed", f"{one.case}: {one_line(one.reason)}")
-    return AuditEvidence("wrong", f"{one.case}: {one_line(one.headline)}")
+def _told(verdict: Verdict) -> AuditEvidence:
+    if verdict.status == "new":
+        return AuditEvidence("unnoticed", f"{verdict.case}: nothing is compared: {one_line(verdict.reason)}")
+    if verdict.status == "skip":
+        return AuditEvidence("unnoticed", f"{verdict.case}: {one_line(verdict.reason)}")
+    return AuditEvidence("wrong", f"{verdict.case}: {one_line(verdict.headline)}")
 
 
 CASES = AuditPart(
@@ -76,29 +76,28 @@ def examine_checks(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examine
 
 def _judge_checks(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     """A case that fails without a finding may have ended before one: it is not examined."""
-    found = [one for one in verdicts.examined if _has_findings(one)]
-    clean = [one for one in verdicts.examined if not _has_findings(one) and one.status in ("pass", "new", "differ")]
-    ran = [*clean, *found]
-    left = (*verdicts.left, *(one for one in verdicts.examined if one not in ran))
-    told = replace(verdicts, examined=tuple(ran), left=left)
-    if not ran:
+    found = [verdict for verdict in verdicts.examined if _has_findings(verdict)]
+    others = [verdict for verdict in verdicts.examined if not _has_findings(verdict)]
+    clean = [verdict for verdict in others if verdict.status in ("pass", "new", "differ")]
+    told = verdicts.limited_to([*clean, *found])
+    if not told.examined:
         return JobExamination(job.name, None, why=told.why_left)
     return examination.of_share(job.name, told, len(clean), [*_check_evidence(clean, found)])
 
 
-def _has_findings(one: Verdict) -> bool:
-    return one.outcome is not None and bool(one.outcome.observations.instruments.findings)
+def _has_findings(verdict: Verdict) -> bool:
+    return verdict.outcome is not None and bool(verdict.outcome.observations.instruments.findings)
 
 
 def _check_evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[AuditEvidence]:
     if clean:
         plural = f"{len(clean)} cases" if len(clean) != 1 else "1 case"
         yield AuditEvidence("proven", f"no finding of the dynamic checks in {plural}")
-    for one in found:
-        assert one.outcome is not None
-        for finding in one.outcome.observations.instruments.findings:
-            yield AuditEvidence("luck", f"{one.case}: {finding.kind}: {one_line(finding.message)}", finding.details)
-    reports = [one.outcome.observations.instruments for one in (*clean, *found) if one.outcome is not None]
+    for verdict in found:
+        assert verdict.outcome is not None
+        for finding in verdict.outcome.observations.instruments.findings:
+            yield AuditEvidence("luck", f"{verdict.case}: {finding.kind}: {one_line(finding.message)}", finding.details)
+    reports = [verdict.outcome.observations.instruments for verdict in (*clean, *found) if verdict.outcome is not None]
     for text in dict.fromkeys(text for report in reports for text in report.exchanges):
         yield AuditEvidence("luck", one_line(text))
     for text in dict.fromkeys(text for report in reports for text in report.unwatched):
@@ -127,7 +126,7 @@ def examine_schedules(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exam
     cases = examination.in_rounds(context, [job for job in jobs if not job.expects_fault])
     summary = examination.run(context, cases, schedules=schedules.first(COUNT))
     done = examination.of_cases(jobs, summary, _judge_schedules)
-    of_job = {one.job: one for one in done.jobs}
+    of_job = {examined.job: examined for examined in done.jobs}
     told = (
         examination.does_not_apply(job.name, EXPECTS_FAULT) if job.expects_fault else of_job[job.name] for job in jobs
     )
@@ -136,26 +135,27 @@ def examine_schedules(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exam
 
 def _judge_schedules(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     """A case that has no results of other schedules, as one that faults under the first, is not examined."""
-    ran = tuple(one for one in verdicts.examined if one.outcome and one.outcome.observations.along("schedule"))
-    told = replace(verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran)))
+    outcomes = [(verdict, verdict.outcome) for verdict in verdicts.examined]
+    ran = [verdict for verdict, outcome in outcomes if outcome and outcome.observations.along("schedule")]
+    told = verdicts.limited_to(ran)
     if not ran:
         return JobExamination(job.name, None, why=told.why_left)
-    lucky = [(one, text) for one in ran for text in _differences(one)]
-    idle = [one for one in ran if write_coverage.wrote_nothing(one)]
-    clean = len({one.case for one in ran} - {one.case for one, _ in lucky} - {one.case for one in idle})
-    evidence = [AuditEvidence("luck", f"{one.case}: {one_line(text)}") for one, text in lucky]
-    evidence += [AuditEvidence("unnoticed", f"{one.case}: nothing was written, under any schedule") for one in idle]
+    lucky = [(verdict.case, text) for verdict in ran for text in _differences(verdict)]
+    idle = [verdict.case for verdict in ran if write_coverage.wrote_nothing(verdict)]
+    clean = len({verdict.case for verdict in ran} - {case for case, _ in lucky} - set(idle))
+    evidence = [AuditEvidence("luck", f"{case}: {one_line(text)}") for case, text in lucky]
+    evidence += [AuditEvidence("unnoticed", f"{case}: nothing was written, under any schedule") for case in idle]
     if clean:
         names = f"{clean} cases" if clean != 1 else "1 case"
         evidence.insert(0, AuditEvidence("proven", f"the same result under {COUNT} schedules in {names}"))
     return examination.of_share(job.name, told, clean, evidence)
 
 
-def _differences(one: Verdict) -> list[str]:
+def _differences(verdict: Verdict) -> list[str]:
     """What differs under another schedule by more than the rule of its buffer allows."""
     return [
         f"{compared.buffer}: {compared.message}"
-        for buffer in one.buffers
+        for buffer in verdict.buffers
         for compared in buffer.comparisons
         if compared.against == _AGAINST and not compared.same
     ]

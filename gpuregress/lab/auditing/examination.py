@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import field
 
 from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination, JobGrade, PartResult
 from gpuregress.gpu.records import Record
@@ -57,16 +58,18 @@ class JobVerdicts(Record):
     examined: tuple[Verdict, ...] = ()
     left: tuple[Verdict, ...] = ()
 
+    def limited_to(self, examined: Sequence[Verdict]) -> JobVerdicts:
+        """Return the same where only some of the cases that ran count as examined."""
+        left = (verdict for verdict in self.examined if verdict not in examined)
+        return JobVerdicts(tuple(examined), (*self.left, *left))
+
     @property
     def why_left(self) -> str:
         """The reasons of those that did not run."""
         reasons: dict[str, list[str]] = {}
-        for one in self.left:
-            reasons.setdefault(one.reason, []).append(one.case)
-        return "; ".join(
-            f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {reason}"
-            for reason, names in reasons.items()
-        )
+        for reached in self.left:
+            reasons.setdefault(reached.reason, []).append(reached.case)
+        return "; ".join(f"{first_names(names, 1)}: {reason}" for reason, names in reasons.items())
 
 
 class AuditContext(Record):
@@ -101,7 +104,7 @@ class AuditContext(Record):
 
     def usable(self, job: AuditedJob) -> tuple[Case, ...]:
         """The cases that ran as they are and did not fail; none where one failed, or wrote nothing."""
-        ran = {one.case: one.status for one in self._clean(job).examined}
+        ran = {reached.case: reached.status for reached in self._clean(job).examined}
         is_good = all(status in ("pass", "new", "skip") for status in ran.values()) and not self._idle(job)
         return tuple(case for case in job.cases if ran.get(case.name) in ("pass", "new")) if is_good else ()
 
@@ -118,15 +121,16 @@ class AuditContext(Record):
 
     def _idle(self, job: AuditedJob) -> list[Verdict]:
         """Those of its new cases that wrote nothing: other inputs and orders can prove nothing of them."""
-        return [one for one in self._clean(job).examined if one.status == "new" and write_coverage.wrote_nothing(one)]
+        new = [reached for reached in self._clean(job).examined if reached.status == "new"]
+        return [reached for reached in new if write_coverage.wrote_nothing(reached)]
 
     def _clean(self, job: AuditedJob) -> JobVerdicts:
         return self.clean.get(job.name, JobVerdicts())
 
     def clean_s(self, case: Case) -> float:
         """Seconds that a case took as it is; 0 where it has not run."""
-        found = (one for one in self.clean.get(case.job, JobVerdicts()).examined if one.case == case.name)
-        return next((one.seconds for one in found), 0.0)
+        found = (reached for reached in self.clean.get(case.job, JobVerdicts()).examined if reached.case == case.name)
+        return next((reached.seconds for reached in found), 0.0)
 
 
 class Examined(Record):
@@ -196,20 +200,22 @@ def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = N
 def by_job(summary: RunSummary, jobs: Iterable[AuditedJob]) -> dict[str, JobVerdicts]:
     """Job → the verdicts of its cases, without those whose parameters are infeasible; all of them after ^C, too."""
     late = set(summary.unfinished)
-    told = {one.case for one in summary.verdicts}
+    told = {reached.case for reached in summary.verdicts}
     found: dict[str, JobVerdicts] = {}
     for job in jobs:
-        own = [one for one in summary.verdicts if one.job == job.name and not one.infeasible]
-        left = [one for one in own if one.case in late or _did_not_run(one)]
+        own = [reached for reached in summary.verdicts if reached.job == job.name and not reached.infeasible]
+        left = [reached for reached in own if reached.case in late or _did_not_run(reached)]
         cut = [verdict.skipped(case, INTERRUPTED) for case in job.cases if case.name in late - told]
-        found[job.name] = JobVerdicts(tuple(one for one in own if one not in left), (*left, *cut))
+        found[job.name] = JobVerdicts(tuple(reached for reached in own if reached not in left), (*left, *cut))
     return found
 
 
-def _did_not_run(one: Verdict) -> bool:
+def _did_not_run(reached: Verdict) -> bool:
     """Whether a case was skipped, or needs what the CPU device does not support."""
-    error = one.outcome.observations.error if one.outcome is not None else ""
-    return (one.status == "skip" and one.known is None) or (one.status == "error" and error == "UnsupportedError")
+    error = reached.outcome.observations.error if reached.outcome is not None else ""
+    if reached.status == "skip":
+        return reached.known is None
+    return reached.status == "error" and error == "UnsupportedError"
 
 
 def of_cases(
@@ -276,42 +282,44 @@ def grade_of(job: str, parts: Sequence[PartResult]) -> JobGrade:
     The points of what was examined give the grade. It is no better than the share of the points of all parts that
     apply to the job which could be examined; there is none where that share is an F. Where a case fails, it is F.
     """
-    own = [(part, one) for part in parts for one in part.jobs if one.job == job]
-    ran = [(part, one) for part, one in own if one.share is not None and part.points]
-    examined = sum(part.points * one.examined for part, one in ran)
-    possible = sum(part.points for part, one in own if one.applies)
+    own = [(part, result) for part in parts for result in part.jobs if result.job == job]
+    ran = [(part, result) for part, result in own if result.share is not None and part.points]
+    examined = sum(part.points * result.examined for part, result in ran)
+    possible = sum(part.points for part, result in own if result.applies)
     if not examined:
-        return JobGrade(job, "", 0.0, 0.0, possible, "; ".join(dict.fromkeys(one.why for _, one in own if one.why)))
-    points = _points(ran, lambda one: one.share or 0.0)
-    if any(found.kind == "wrong" for _, one in own for found in one.evidence):
+        reasons = dict.fromkeys(result.why for _, result in own if result.why)
+        return JobGrade(job, "", 0.0, 0.0, possible, "; ".join(reasons))
+    points = _points(ran, lambda result: result.share or 0.0)
+    if any(found.kind == "wrong" for _, result in own for found in result.evidence):
         return JobGrade(job, GRADES[-1], points, examined, possible, "a case fails", GRADES[-1], GRADES[-1])
     limit = letter(examined / possible)
     too_little = f"only {examined:.0f} of {possible} points could be examined"
     if limit == GRADES[-1]:
         return JobGrade(job, "", points, examined, possible, too_little)
     reached, low, high = (
-        letter(one / examined)
-        for one in (points, _points(ran, lambda one: _end(one, 0)), _points(ran, lambda one: _end(one, 1)))
+        letter(share / examined)
+        for share in (points, _points(ran, lambda share: _end(share, 0)), _points(ran, lambda share: _end(share, 1)))
     )
     why = too_little if limit > reached else ""
-    grades = (max(one, limit) for one in (reached, low, high))
+    grades = (max(share, limit) for share in (reached, low, high))
     grade, lowest_, highest = grades
     return JobGrade(job, grade, points, examined, possible, why, lowest_, highest)
 
 
 def _points(ran: Sequence[tuple[PartResult, JobExamination]], share: Callable[[JobExamination], float]) -> float:
-    return sum(part.points * one.examined * share(one) for part, one in ran)
+    return sum(part.points * result.examined * share(result) for part, result in ran)
 
 
-def _end(one: JobExamination, at: int) -> float:
-    return one.interval[at] if one.interval is not None else one.share or 0.0
+def _end(result: JobExamination, at: int) -> float:
+    return result.interval[at] if result.interval is not None else result.share or 0.0
 
 
 def lowest(grades: Sequence[JobGrade]) -> str:
     """Return the grade of several jobs: the lowest; "" where one of them has none."""
-    return "" if any(not one.grade for one in grades) else max((one.grade for one in grades), default="")
+    letters = [job_grade.grade for job_grade in grades]
+    return max(letters, default="") if all(letters) else ""
 
 
 def below(grades: Sequence[JobGrade], least: str) -> list[JobGrade]:
     """Return the jobs whose grade is lower than `least`, and those that have none."""
-    return [one for one in grades if not one.grade or one.grade > least]
+    return [job_grade for job_grade in grades if not job_grade.grade or job_grade.grade > least]

@@ -13,8 +13,6 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from gpuregress.execution.workers.compiler_pool import CompilerPool, process_count
-from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted, JobErrors, UsageError
 from gpuregress.foundation.interrupts import StopSignal
@@ -22,8 +20,7 @@ from gpuregress.foundation.records import Case, Outcome
 from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
-from gpuregress.judge.user_code import UserCodeProcess
-from gpuregress.lab import calibrate
+from gpuregress.lab import calibrate, experiment
 from gpuregress.lab.mutating import mutants, trials
 from gpuregress.lab.mutating import subject as subjects
 from gpuregress.lab.mutating.mutants import Mutant
@@ -32,8 +29,7 @@ from gpuregress.lab.mutating.ptx_text import idle
 from gpuregress.lab.mutating.results import ResultCache
 from gpuregress.lab.mutating.subject import NothingNoticed, Subject
 from gpuregress.lab.mutating.survivors import RACE, RaceChecks, SurvivorProbes
-from gpuregress.lab.mutating.trials import EQUIVALENT, Listed, MutantTrials, Reason, TrialResult
-from gpuregress.session import device_slots
+from gpuregress.lab.mutating.trials import EQUIVALENT, Listed, MutantTrials, Reason, TrialResult, opened_workers
 from gpuregress.session.events import Advanced, Listener, ignore
 from gpuregress.session.planning import error_lines
 from gpuregress.store.project import Project
@@ -224,16 +220,10 @@ class Campaign:
 
     def run(self, scratch: Path, stop: StopSignal, results: ResultCache, request: MutateRequest) -> None:
         """Try all mutants; ^C ends it with those that are done."""
-        slots = device_slots.select("cpu").slots
-        with (
-            cache.used_folder(scratch / "cache"),
-            UserCodeProcess(stop) as user,
-            CompilerPool(process_count(), stop) as crew,
-            WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
-        ):
-            trials = self.begin(MutantTrials(self._subject, crew, scratch, user), results, request)
+        with opened_workers(scratch, stop) as workers:
+            trials = self.begin(MutantTrials(self._subject, workers.crew, scratch, workers.user), results, request)
             try:
-                for event in pool.run((), trials):
+                for event in workers.pool.run((), trials):
                     if isinstance(event, Outcome):
                         trials.settle(event)
             except Interrupted:
@@ -498,9 +488,7 @@ def mutate_each(
         Interrupted: ^C before the first mutant of a job.
     """
     planned = plan.make(project, selectors, keep_going=True)
-    jobs: dict[str, list[Case]] = {}
-    for case in planned.cases:
-        jobs.setdefault(case.job, []).append(case)
+    jobs = experiment.by_job(planned.cases)
     is_only = len(jobs) + len(planned.broken) == 1
     for wrong in planned.broken:
         if is_only:

@@ -28,39 +28,40 @@ _SIZED = re.compile(r"[bsuf](?:16|32|64)")
 
 
 def trap_where_different(
-    ptx: PtxText, one: PtxInstruction, edits: Sequence[Edit], *, is_guard_dropped: bool
+    ptx: PtxText, instruction: PtxInstruction, edits: Sequence[Edit], *, is_guard_dropped: bool
 ) -> tuple[Edit, ...]:
     """Return the edits that trap where a changed instruction has another effect than the original one.
 
     Args:
         ptx: the module.
-        one: the instruction.
+        instruction: the original one.
         edits: the change.
         is_guard_dropped: whether it is executed without its guard, or, for a branch, never taken.
 
     Returns:
         () where the effects cannot be compared: what is written to memory, a barrier.
     """
-    if is_guard_dropped and one.words[0] == "bra":
-        return (trap_before(one),)  # it is not taken any more, and so differs where it was
-    compared = _compared(ptx, one, edits)
+    if is_guard_dropped and instruction.words[0] == "bra":
+        return (trap_before(instruction),)  # it is not taken any more, and so differs where it was
+    compared = _compared(ptx, instruction, edits)
     if compared or not is_guard_dropped:
         return compared
-    negated = one.guard.removeprefix("!") if one.guard.startswith("!") else f"!{one.guard}"
-    return (Edit(one.start, one.start, f"@{negated} trap;\n\t"),)
+    negated = instruction.guard.removeprefix("!") if instruction.guard.startswith("!") else f"!{instruction.guard}"
+    return (Edit(instruction.start, instruction.start, f"@{negated} trap;\n\t"),)
 
 
-def _compared(ptx: PtxText, one: PtxInstruction, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+def _compared(ptx: PtxText, instruction: PtxInstruction, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     """Compute the result with the change and without, and trap where any bit differs."""
-    if one.words[0] not in _PURE or "cc" in one.words or not one.operands:
+    if instruction.words[0] not in _PURE or "cc" in instruction.words or not instruction.operands:
         return ()
-    registers = dict.fromkeys(_REGISTER.findall(one.operands[0].text))
+    registers = dict.fromkeys(_REGISTER.findall(instruction.operands[0].text))
     types = [ptx.register_types.get(_family(name), "") for name in registers]
     if not registers or not all(kind == "pred" or _SIZED.fullmatch(kind) for kind in types):
         return ()
-    end = max(one.end, *(edit.end for edit in edits))
-    original = ptx.text[one.start : end]
-    changed = mutants.apply(original, [Edit(e.start - one.start, e.end - one.start, e.text) for e in edits])
+    end = max(instruction.end, *(edit.end for edit in edits))
+    original = ptx.text[instruction.start : end]
+    start = instruction.start
+    changed = mutants.apply(original, [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits])
     saved, restored, checked = [], [], []
     for number, (name, kind) in enumerate(zip(registers, types, strict=True)):
         before, was = f"%before{number}", f"%was{number}"
@@ -69,7 +70,7 @@ def _compared(ptx: PtxText, one: PtxInstruction, edits: Sequence[Edit]) -> tuple
         compare = "xor.pred" if kind == "pred" else f"setp.ne.b{kind[1:]}"
         checked.append(f"{compare} %other, {was}, {name}; @%other trap;")
     parts = ("{ .reg .pred %other;", *saved, original, *restored, changed, *checked, "}")
-    return (Edit(one.start, end, " ".join(parts)),)
+    return (Edit(instruction.start, end, " ".join(parts)),)
 
 
 def _family(register: str) -> str:
@@ -121,52 +122,52 @@ _MASKS = {"shfl": 5, "vote": 2, "redux": 2, "match": 2}
 _SIGN_MATTERS = ("setp", "shr", "div", "rem", "min", "max", "mad", "mul", "cvt", "atom", "red")
 
 
-def boundary(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def boundary(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`setp.lt` becomes `setp.le`."""
-    words = one.words
+    words = instruction.words
     if words[0] in ("setp", "set") and words[1] in _BOUNDARY:
-        yield (_opcode(one, ".".join((words[0], _BOUNDARY[words[1]], *words[2:]))),)
+        yield (_opcode(instruction, ".".join((words[0], _BOUNDARY[words[1]], *words[2:]))),)
 
 
-def barrier_removed(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def barrier_removed(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`bar.sync 0;` goes."""
-    if _BARRIERS.fullmatch(one.opcode):
-        yield (Edit(one.start, one.end, _REMOVED),)
+    if _BARRIERS.fullmatch(instruction.opcode):
+        yield (Edit(instruction.start, instruction.end, _REMOVED),)
 
 
-def index_off_by_one(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def index_off_by_one(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`ld.global.f32 %f1, [%rd1]` reads at `[%rd1+4]`."""
-    size = _SIZES.get(re.sub(r"\D", "", one.type), 0)
-    if one.words[0] not in ("ld", "st", "atom", "red") or "param" in one.words or not size:
+    size = _SIZES.get(re.sub(r"\D", "", instruction.type), 0)
+    if instruction.words[0] not in ("ld", "st", "atom", "red") or "param" in instruction.words or not size:
         return
-    size *= next((int(word[1:]) for word in one.words if word in ("v2", "v4", "v8")), 1)
-    for operand in one.operands:
+    size *= next((int(word[1:]) for word in instruction.words if word in ("v2", "v4", "v8")), 1)
+    for operand in instruction.operands:
         match = re.fullmatch(r"\[\s*([^\]+]+?)\s*(?:\+\s*(-?\d+))?\s*\]", operand.text)
         if match is not None:
             yield (_operand(operand, f"[{match[1]}+{int(match[2] or 0) + size}]"),)
 
 
-def thread_block_swapped(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def thread_block_swapped(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`%tid.x` becomes `%ctaid.x`, and the other way round."""
-    for operand in one.operands:
+    for operand in instruction.operands:
         name, dot, axis = operand.text.partition(".")
         if name in _SWAPPED and dot:
             yield (_operand(operand, f"{_SWAPPED[name]}.{axis}"),)
 
 
-def plus_minus(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def plus_minus(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`add` becomes `sub`, and the other way round."""
-    words = one.words
+    words = instruction.words
     other = {"add": "sub", "sub": "add"}.get(words[0])
     if other and "cc" not in words:
-        yield (_opcode(one, ".".join((other, *words[1:]))),)
+        yield (_opcode(instruction, ".".join((other, *words[1:]))),)
 
 
-def constant(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def constant(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """An integer operand plus one; a float's with the next exponent, zero as one, infinity as zero."""
-    if one.words[0] not in _NUMBERED:
+    if instruction.words[0] not in _NUMBERED:
         return
-    for operand in one.operands[1:]:
+    for operand in instruction.operands[1:]:
         if _INTEGER.fullmatch(operand.text):
             yield (_operand(operand, _next_integer(operand.text)),)
         elif _FLOAT.fullmatch(operand.text):
@@ -190,19 +191,19 @@ def _next_exponent(text: str) -> str:
     return mark + data.hex().upper()
 
 
-def atomic_plain(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def atomic_plain(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`atom.global.add` becomes a load, an addition and a store."""
-    words = one.words
+    words = instruction.words
     operation = next((word for word in words if word in _ATOMIC), "")
     if words[0] not in ("atom", "red") or not operation or any(word in ("v2", "v4", "noftz") for word in words):
         return
-    *given, address, value = (operand.text for operand in one.operands)
+    *given, address, value = (operand.text for operand in instruction.operands)
     if words[0] == "red" and given:
         return
     if "shared::cluster" in words:  # an address of another block, which a plain access cannot have
         return
     space = next((f".{word}" for word in words if word in ("global", "shared", "shared::cta")), "")
-    kind = one.type
+    kind = instruction.type
     register = f".{kind}"
     computed = (
         f"{_ATOMIC[operation]}{_ROUNDED.get(kind, '')}.{kind} %was_new, %was, {value};"
@@ -212,59 +213,59 @@ def atomic_plain(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...
     result = f" mov.b{kind[1:]} {given[0]}, %was;" if given and given[0] != "_" else ""
     body = f"ld{space}{register} %was, {address}; {computed} st{space}{register} {address}, %was_new;{result}"
     skip = ""
-    if one.guard:  # a guard cannot stand before a block
-        negated = one.guard.removeprefix("!") if one.guard.startswith("!") else f"!{one.guard}"
+    if instruction.guard:  # a guard cannot stand before a block
+        negated = instruction.guard.removeprefix("!") if instruction.guard.startswith("!") else f"!{instruction.guard}"
         skip, body = f"@{negated} bra $was_end; ", f"{body} $was_end:"
-    yield (Edit(one.start, one.end, f"{{ .reg {register} %was, %was_new; {skip}{body} }}"),)
+    yield (Edit(instruction.start, instruction.end, f"{{ .reg {register} %was, %was_new; {skip}{body} }}"),)
 
 
-def guard_dropped(ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def guard_dropped(ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`@%p1 st` loses its guard; `@%p1 bra` forward is never taken."""
-    if not one.guard:
+    if not instruction.guard:
         return
-    if one.words[0] != "bra":
-        yield (Edit(one.start, one.opcode_at, ""),)
-    elif one.operands and ptx.label_at(one.operands[0].text, one.end) >= 0:
-        yield (Edit(one.start, one.end, _REMOVED),)
+    if instruction.words[0] != "bra":
+        yield (Edit(instruction.start, instruction.opcode_at, ""),)
+    elif instruction.operands and ptx.label_at(instruction.operands[0].text, instruction.end) >= 0:
+        yield (Edit(instruction.start, instruction.end, _REMOVED),)
 
 
-def double_float(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def double_float(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """The result of an operation on doubles is rounded to float."""
     if (
-        one.type == "f64"
-        and one.words[0] in ("add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp")
-        and not one.guard
+        instruction.type == "f64"
+        and instruction.words[0] in ("add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp")
+        and not instruction.guard
     ):
-        result = one.operands[0].text
+        result = instruction.operands[0].text
         rounded = f" {{ .reg .f32 %single; cvt.rn.f32.f64 %single, {result}; cvt.f64.f32 {result}, %single; }}"
-        yield (Edit(one.end, one.end, rounded),)
+        yield (Edit(instruction.end, instruction.end, rounded),)
 
 
-def transposed(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def transposed(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`mad.lo d, a, b, c` becomes `mad.lo d, c, b, a`."""
-    if one.opcode.startswith("mad.lo.") and len(one.operands) == 4:
-        _, first, _, last = one.operands
+    if instruction.opcode.startswith("mad.lo.") and len(instruction.operands) == 4:
+        _, first, _, last = instruction.operands
         if first.text != last.text:
             yield (_operand(first, last.text), _operand(last, first.text))
 
 
-def mask_narrowed(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def mask_narrowed(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """The mask of `shfl.sync` leaves out the upper half of the warp."""
-    if one.opcode.startswith("bar.warp.sync") and one.operands:
-        yield (_operand(one.operands[0], "65535"),)
-    elif "sync" in one.words and one.words[0] in _MASKS and one.operands:
-        at = _MASKS[one.words[0]] - 1
-        mask = one.operands[-1] if len(one.operands) > at or one.words[0] == "shfl" else None
+    if instruction.opcode.startswith("bar.warp.sync") and instruction.operands:
+        yield (_operand(instruction.operands[0], "65535"),)
+    elif "sync" in instruction.words and instruction.words[0] in _MASKS and instruction.operands:
+        at = _MASKS[instruction.words[0]] - 1
+        mask = instruction.operands[-1] if len(instruction.operands) > at or instruction.words[0] == "shfl" else None
         if mask is not None and mask.text != "65535":
             yield (_operand(mask, "65535"),)
 
 
-def unsigned_signed(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
+def unsigned_signed(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`.u32` becomes `.s32` where the sign matters."""
-    words = list(one.words)
+    words = list(instruction.words)
     if words[0] in ("ld", "ldu"):  # a narrow load fills the register with its sign
         if words[-1] in ("u8", "u16"):
-            yield (_opcode(one, ".".join((*words[:-1], f"s{words[-1][1:]}"))),)
+            yield (_opcode(instruction, ".".join((*words[:-1], f"s{words[-1][1:]}"))),)
         return
     if words[0] == "setp" and words[1] in ("eq", "ne"):
         return
@@ -280,11 +281,11 @@ def unsigned_signed(_ptx: PtxText, one: PtxInstruction) -> Iterator[tuple[Edit, 
     if words[0] == "setp":
         names = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
         changed = [names.get(word, word) for word in changed]
-    yield (_opcode(one, ".".join(changed)),)
+    yield (_opcode(instruction, ".".join(changed)),)
 
 
-def _opcode(one: PtxInstruction, text: str) -> Edit:
-    return Edit(one.opcode_at, one.opcode_at + len(one.opcode), text)
+def _opcode(instruction: PtxInstruction, text: str) -> Edit:
+    return Edit(instruction.opcode_at, instruction.opcode_at + len(instruction.opcode), text)
 
 
 def _operand(operand: Operand, text: str) -> Edit:
@@ -318,7 +319,7 @@ def find_mutants(text: str, name: str, entries: Collection[str]) -> list[Mutant]
     """
     ptx = PtxText(text)
     found = [*_of_instructions(ptx, name, entries), *small_arrays(ptx, name, entries)]
-    return sorted(found, key=lambda one: (one.edits[0].start, one.operator))
+    return sorted(found, key=lambda mutant: (mutant.edits[0].start, mutant.operator))
 
 
 def _of_instructions(ptx: PtxText, name: str, entries: Collection[str]) -> Iterator[Mutant]:
@@ -327,22 +328,22 @@ def _of_instructions(ptx: PtxText, name: str, entries: Collection[str]) -> Itera
     One mistake in the source would be in all of them. Barriers are the compiler's own, and each has its purpose.
     """
     copies: dict[object, list[Mutant]] = {}
-    for one in ptx.instructions(entries):
+    for instruction in ptx.instructions(entries):
         for operator, changes in TABLE.items():
-            place = one.expression if operator not in mutants.RACING else ""
-            for number, edits in enumerate(changes(ptx, one)):
-                alike = copies.setdefault((operator, number, place or one.start, one.shape), [])
-                alike.append(_mutant(ptx, name, one, operator, edits))
+            place = instruction.expression if operator not in mutants.RACING else ""
+            for number, edits in enumerate(changes(ptx, instruction)):
+                alike = copies.setdefault((operator, number, place or instruction.start, instruction.shape), [])
+                alike.append(_mutant(ptx, name, instruction, operator, edits))
     for each in copies.values():
         yield mutants.together(each)
 
 
-def _mutant(ptx: PtxText, name: str, one: PtxInstruction, operator: str, edits: tuple[Edit, ...]) -> Mutant:
+def _mutant(ptx: PtxText, name: str, instruction: PtxInstruction, operator: str, edits: tuple[Edit, ...]) -> Mutant:
     is_guard_dropped = operator == "guard-dropped"
-    is_always_run = is_guard_dropped and one.words[0] != "bra"
-    reached = Edit(one.start, one.start, "trap;\n\t") if is_always_run else trap_before(one)
-    made = mutants.of_edits(operator, name, ptx.text, edits, ((reached,),), (one.start, one.end))
-    infection = trap_where_different(ptx, one, edits, is_guard_dropped=is_guard_dropped)
+    is_always_run = is_guard_dropped and instruction.words[0] != "bra"
+    reached = Edit(instruction.start, instruction.start, "trap;\n\t") if is_always_run else trap_before(instruction)
+    made = mutants.of_edits(operator, name, ptx.text, edits, ((reached,),), (instruction.start, instruction.end))
+    infection = trap_where_different(ptx, instruction, edits, is_guard_dropped=is_guard_dropped)
     return replace(made, infection=infection)
 
 

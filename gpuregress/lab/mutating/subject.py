@@ -7,8 +7,9 @@ from pathlib import Path
 
 from gpuregress import toolchain
 from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.lab import experiment
 from gpuregress.lab.experiment import RunOptions
@@ -21,8 +22,6 @@ from gpuregress.session.events import Listener
 from gpuregress.store.project import Project
 from gpuregress.toolchain.include_scanner import SUFFIXES
 from gpuregress.virtual_gpu import slow_programs
-
-_MOST_NAMED = 3
 
 
 class NothingNoticed(UsageError):
@@ -115,7 +114,7 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
         first = verdicts[cases[0].name]
         raise UsageError(f"no case of {job} runs on the CPU device: {first.case}: {first.reason}")
     left = [case.name for case in cases if verdicts[case.name].status != "pass"]
-    notes = (f"{_named(left)}: skipped, so no mutant is run on it",) if left else ()
+    notes = (f"{first_names(left)}: skipped, so no mutant is run on it",) if left else ()
     sources = {source_key(source): source for case in usable for source in sources_of(case)}
     programs = {key: toolchain.find(source) or toolchain.compile(source) for key, source in sources.items()}
     built = {case.name: _built(case, programs) for case in usable}
@@ -126,14 +125,14 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
 
 def _untimed(case: Case) -> Case:
     """The case without its timing: times of mutants decide nothing."""
-    return replace(case, settings=replace(case.settings, timing=None))
+    return case.with_settings(timing=None)
 
 
 def _check_passes(verdicts: Sequence[Verdict]) -> None:
     failed = [one for one in verdicts if one.status not in ("pass", "skip")]
     if not failed:
         return
-    first, names = failed[0], _named([one.case for one in failed])
+    first, names = failed[0], first_names([one.case for one in failed])
     if all(one.status == "new" for one in failed):
         remedy = "run it and `gpuregress accept` it first, or give the job a reference"
         if any(one.status == "pass" for one in verdicts) or any(map(_compares, failed)):
@@ -149,11 +148,6 @@ def _check_passes(verdicts: Sequence[Verdict]) -> None:
 def _compares(verdict: Verdict) -> bool:
     """Whether a new case has a buffer that is compared with something."""
     return any(buffer.status != "new" for buffer in verdict.buffers)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _built(case: Case, programs: Mapping[str, Program]) -> CasePrograms:

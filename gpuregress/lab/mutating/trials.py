@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import time
@@ -10,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from gpuregress.execution.workers.compiler_pool import Crew
-from gpuregress.execution.workers.pool import CaseNotCompiled
+from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, process_count
+from gpuregress.execution.workers.pool import CaseNotCompiled, WorkerPool
 from gpuregress.foundation.errors import CompileError, CompilerStopped, GpuregressError, LaunchRefused, UnsupportedError
 from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome, Program, Task, Verdict
 from gpuregress.gpu.instruments import CHECKS
 from gpuregress.gpu.records import Record, replace
@@ -24,7 +26,9 @@ from gpuregress.judge.judge import Judge
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
 from gpuregress.lab.mutating.subject import Subject, built_of
+from gpuregress.session import device_slots
 from gpuregress.store.baselines import BaselineStore
+from gpuregress.toolchain import cache
 
 TrialState = Literal["killed", "survived", "timed out", "equal", "equivalent", "not valid", "trouble", "cut"]
 """`equal`: the same PTX; `equivalent`: the same optimised code; `not valid`: the compiler or the device refuses it;
@@ -106,6 +110,28 @@ AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
 _GRACE_S = 5.0
 """Seconds behind the end of the time in which variations that have begun may go on to their next case."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MutantWorkers:
+    """What trials share: the compilers, the process for the user's functions, the workers on the CPU device."""
+
+    crew: CompilerPool
+    user: UserCodeProcess
+    pool: WorkerPool
+
+
+@contextlib.contextmanager
+def opened_workers(scratch: Path, stop: StopSignal) -> Iterator[MutantWorkers]:
+    """Open what trials share; their programs go to a cache of their own, in the scratch folder."""
+    slots = device_slots.select("cpu").slots
+    with (
+        cache.used_folder(scratch / "cache"),
+        UserCodeProcess(stop) as user,
+        CompilerPool(process_count(), stop) as crew,
+        WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
+    ):
+        yield MutantWorkers(crew, user, pool)
 
 
 class TrialResult(Record):
@@ -441,4 +467,4 @@ def _with_checks(case: Case, checks: Sequence[str]) -> Case:
     instruments = case.settings.instruments
     wanted = tuple(name for name in CHECKS if name in (*instruments.checks, *checks))
     instruments = replace(instruments, checks=wanted)
-    return replace(case, settings=replace(case.settings, instruments=instruments))
+    return case.with_settings(instruments=instruments)

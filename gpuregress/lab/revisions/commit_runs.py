@@ -16,6 +16,7 @@ from typing import Any
 
 from gpuregress.foundation import git, storage
 from gpuregress.foundation.errors import HarnessError, JobErrors, NothingToDo, UsageError
+from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Baseline, Case, RunSummary, to_json
 from gpuregress.foundation.storage import disk_errors
 from gpuregress.gpu.records import replace
@@ -31,7 +32,6 @@ from gpuregress.store.project import Project
 _LINK = "120000"
 _POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 _LARGEST_POINTER = 1024
-_MOST_NAMED = 3
 
 
 class Checkout:
@@ -185,8 +185,7 @@ def _large_file(root: Path, pointer: bytes) -> bytes | None:
 def _told(paths: list[str], commit: str, why: str) -> tuple[str, ...]:
     if not paths:
         return ()
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return (f"{', '.join(paths[:_MOST_NAMED])}{more} of {commit[:9]}: {why}",)
+    return (f"{first_names(paths)} of {commit[:9]}: {why}",)
 
 
 def borrowed_files(repository: Repository, cases: Sequence[Case]) -> dict[str, Path]:

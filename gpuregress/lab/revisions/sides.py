@@ -10,6 +10,7 @@ from msgspec import field
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome, Verdict
 from gpuregress.foundation.storage import find_dump
@@ -92,8 +93,6 @@ def _find_dump(folder: Path, buffer: str, revision: str) -> Path | None:
 
 WORK_TREE = "worktree"
 """The word for the files of the project as they are, committed or not."""
-
-_MOST_NAMED = 3
 
 
 class SidesRequest(Record):
@@ -264,5 +263,4 @@ def _lacking_notes(word: str, lacking: Mapping[str, str]) -> tuple[str, ...]:
     names = [name for name, of in lacking.items() if of == word]
     if not names:
         return ()
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return (f"{word} lacks {', '.join(names[:_MOST_NAMED])}{more}: run with the job of the work tree",)
+    return (f"{word} lacks {first_names(names)}: run with the job of the work tree",)

@@ -148,8 +148,7 @@ def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -
 
     A failure that the job knows is one like any other here.
     """
-    case = replace(case, settings=replace(case.settings, known_failing=None))
-    planned = Plan((experiment.limited(case, options.timeout),))
+    planned = Plan((experiment.limited(case.with_settings(known_failing=None), options.timeout),))
     summary = options.run(experiment.scratch_project(project, scratch / "first"), planned)
     verdict: Verdict | None = next((one for one in summary.verdicts if one.case == case.name), None)
     failed = trials.failure_of(case, verdict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import field
 
@@ -197,14 +198,17 @@ class Case(Record):
         launches = seeded.launches or self.launches
         return replace(self, seed=seeded.seed, buffers=buffers, launches=launches, seeds=(), repeat=1)
 
+    def with_settings(self, **changes: Any) -> Case:
+        """Return the case with other values of some of its optional settings."""
+        return replace(self, settings=replace(self.settings, **changes))
+
     def alone(self) -> Case:
         """Return the case as it runs once by itself, as under a debugger.
 
         Left out are its further runs, all that judges its results by other runs, and what is watched, counted or kept
         beside them.
         """
-        settings = replace(
-            self.settings,
+        case = self.with_settings(
             timing=None,
             poison=None,
             sanitize=None,
@@ -219,8 +223,7 @@ class Case(Record):
             schedules=(),
         )
         return replace(
-            self,
-            settings=settings,
+            case,
             repeat=1,
             reference={},
             reference_files={},
