@@ -86,6 +86,24 @@ def _default_signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """One cache for all processes of the session, unless one was carried here with programs built elsewhere."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    os.environ.setdefault("GPUREGRESS_CACHE", str(folder / "cache"))
+
+
+@pytest.fixture(scope="module")
+def without_llvm_passes() -> Iterator[None]:
+    """Leave LLVM's passes out of compilations in this process: they take half of the time, and are not ours. The bits
+    are the same. Conformance tests, and all that start workers, run with them.
+    """  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpuregress.virtual_gpu.runtime.llvm_backend.OPTIMISATION", 0)
+        yield
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     """A project whose cases run on the fake device."""

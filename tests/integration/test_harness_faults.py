@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow_cases import some_slow
 from tests.workshop import KERNEL, Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "1")
@@ -138,7 +139,10 @@ def check(project: Damaged, path: Path, command: tuple[str, ...], before: Answer
     assert is_right or is_told, output
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+SLOW = ("empty", "other content of the right size")
+
+
+@pytest.mark.parametrize("damage", some_slow(DAMAGES, SLOW))
 @pytest.mark.parametrize("glob", FILES)
 def test_a_damaged_file_is_detected_or_made_again(damaged: Damaged, glob: str, damage: str) -> None:
     command = FILES[glob]

@@ -106,7 +106,7 @@ RULES = (
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("dtype", NUMBERS)
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 8))
@@ -136,7 +136,7 @@ def test_exact_counts_are_those_of_a_multiset(
 
 
 @pytest.mark.parametrize("rule", [Rule(order="any", atol=0.6), Rule(order="any", rtol=0.02), Rule(order="any", ulp=3)])
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 120))
 def test_blocks_carry_the_walk_on(
     monkeypatch: pytest.MonkeyPatch, rule: Rule, seed: int, block: int, size: int

@@ -150,7 +150,7 @@ def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return name, running, steps, running.put("out", np.zeros(128, np.int32)), running.put("all", np.zeros(1, np.int32))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_a_race_is_found_wherever_there_is_one(watched: Watched, data: st.DataObject) -> None:
     name, program, steps, out, memory = watched
