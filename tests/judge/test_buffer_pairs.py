@@ -75,8 +75,8 @@ def test_memory_does_not_grow_with_what_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, rule: Rule
 ) -> None:
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
-    monkeypatch.setattr(in_order, "_MOST_CHANGED_KEPT", 1000)
-    monkeypatch.setattr(diagnosis, "_WHOLE", 1000)
+    monkeypatch.setattr(in_order, "MOST_CHANGED_KEPT", 1000)
+    monkeypatch.setattr(diagnosis, "WHOLE", 1000)
     monkeypatch.setattr(error_map, "MOST_VALUES", 1000)
     monkeypatch.setattr(difference_sample, "MOST", 2000)
     monkeypatch.setattr(difference_sample, "SIZE", 1000)
@@ -103,7 +103,7 @@ def wide_peak(folder: Path, count: int) -> int:
 
 def test_memory_does_not_grow_with_a_reference_in_float64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
-    monkeypatch.setattr(in_order, "_MOST_CHANGED_KEPT", 1000)
+    monkeypatch.setattr(in_order, "MOST_CHANGED_KEPT", 1000)
     few, many = (wide_peak(tmp_path, count) for count in (FEW, MANY))
     assert many < 1.25 * few + (100 << 10)
 

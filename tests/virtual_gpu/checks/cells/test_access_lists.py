@@ -176,7 +176,7 @@ def test_the_oracle_knows_a_third_reader() -> None:
 def test_accesses_that_find_no_room_are_told(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shadow_memory, "_NODES", 1)
+    monkeypatch.setattr(shadow_memory, "NODES", 1)
     running = Running(tmp_path_factory.mktemp("full"), text("some_in_shared"), is_small=True, checks=("races",))
     steps = [(WRITE, 0, 1), (MEET_WARPS, 1, 3), (ADD, 1, 1), (MEET_WARPS, 2, 6), (ADD, 2, 1), (READ, 0, 1)]
     rows = running.put("steps", np.array(steps, np.int32))
