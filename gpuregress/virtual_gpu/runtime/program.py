@@ -12,8 +12,7 @@ from gpuregress.foundation.errors import CALLED_AT
 from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.instruments import Instruments
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import ProbeSite
-from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch, TracedAccess, TracedInstruction
+from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite, Stretch, TracedAccess, TracedInstruction
 from gpuregress.virtual_gpu.runtime.record_codec import decode
 
 if TYPE_CHECKING:
