@@ -21,15 +21,21 @@ def test_a_worker_sees_one_gpu_of_those_that_the_user_left_visible() -> None:
     assert chosen == {"CUDA_VISIBLE_DEVICES": "6", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
 
 
+def without_pycuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [folder for folder in sys.path if not Path(folder, "pycuda").is_dir()]
+    monkeypatch.setattr(sys, "path", folders)
+
+
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_start, "_has_pycuda", lambda: False)
+    without_pycuda(monkeypatch)
     monkeypatch.delenv(cores.VARIABLE, raising=False)
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_start, "_has_pycuda", lambda: True)
+def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pycuda").mkdir()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     monkeypatch.setattr(os.path, "exists", lambda path: path in ("/dev/nvidia0", "/dev/nvidia1"))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
@@ -84,7 +90,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         "socket.socket(fileno=int(sys.argv[sys.argv.index('--channel') + 1])).recv(1)\n"
     )
     monkeypatch.setattr(early_start, "CPU_COMMAND", (sys.executable, "-S", str(tmp_path / "child.py")))
-    monkeypatch.setattr(early_start, "_has_pycuda", lambda: False)
+    without_pycuda(monkeypatch)
     early_start.begin(["run", "--device", "cpu", "-j", "1"])
     yield
     early_start.drop()
