@@ -9,8 +9,7 @@ from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison, Determinism, Figures
-
-CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
+from gpuregress.foundation.records.further_runs import CLASSES
 
 
 @dataclass(frozen=True, slots=True)

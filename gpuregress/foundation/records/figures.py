@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 
 from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records.further_runs import Determinism
 from gpuregress.foundation.records.maps.images import BufferImage
-from gpuregress.foundation.records.observations import Determinism
 from gpuregress.foundation.records.serialization import Sparse
 
 
@@ -155,6 +155,7 @@ class Figures(Sparse):
         expected: determinism of the baseline.
         actual: determinism of this run; `found` in JSON.
         runs: from which determinism is known.
+        nothing_written: whether both sides were left as they were, so that nothing could be compared.
     """
 
     nan: SideCounts | None = None
@@ -169,6 +170,7 @@ class Figures(Sparse):
     expected: Determinism | None = None
     actual: Determinism | None = field(default=None, metadata={"key": "found"})
     runs: int | None = None
+    nothing_written: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
