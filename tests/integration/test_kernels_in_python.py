@@ -174,6 +174,7 @@ reference: {y: reference.py:copied}
 EXPECTED = "def copied(inputs, case):\n    y = inputs['x'].copy()\n    y[:, 40:] = 0\n    return y\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("options", ["", "compile: {options: [--arch=sm80]}\n"])
 def test_descriptors_that_the_host_makes(shop: Workshop, device: str, options: str) -> None:

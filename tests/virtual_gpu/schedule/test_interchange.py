@@ -142,8 +142,8 @@ def _same(case: Case, *, is_optimised: bool) -> None:
 
 @pytest.mark.parametrize(("number", "case"), list(enumerate(CASES)), ids=[case[0] for case in CASES])
 def test_interchange_changes_nothing(number: int, case: Case) -> None:
-    """Every other one with LLVM's optimisation, which takes most of the time."""
-    _same(case, is_optimised=number % 2 == 0)
+    """One of four with LLVM's optimisation, which takes most of the time."""
+    _same(case, is_optimised=number % 4 == 0)
 
 
 @settings(max_examples=4, phases=(Phase.generate,))
