@@ -21,7 +21,7 @@ from gpuregress.store.project import Project
 COMMON = "common"
 """Accept for every architecture and device."""
 
-_BATCH = 256
+BATCH = 256
 """Cases that reach the disk together."""
 
 _OTHER_SCHEDULE = "it ran with --schedule {}: a baseline has the results of the usual order; run it without the option"
@@ -208,7 +208,7 @@ class _Acceptance:
                         self._uncommitted.append(self._stage(batch, one))
                     except BaselineError as error:
                         self.refused.append(RefusedCase(one.case.name, str(error)))
-                    if len(batch) >= _BATCH or number == len(cases):
+                    if len(batch) >= BATCH or number == len(cases):
                         batch.commit()
                         self.accepted += self._uncommitted
                         self._uncommitted.clear()

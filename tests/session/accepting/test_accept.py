@@ -38,7 +38,7 @@ def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
         done.append(len(batch))
         real(batch)
 
-    monkeypatch.setattr(accept, "_BATCH", 1)
+    monkeypatch.setattr(accept, "BATCH", 1)
     monkeypatch.setattr(AcceptBatch, "commit", filling)
     with pytest.raises(StorageError, match=r"no space is left; fake/.* and 1 more had been accepted"):
         accept.accept(bench.project)
@@ -66,7 +66,7 @@ def test_an_interrupt_after_a_batch_says_how_many_cases_are_accepted(
         if len(done) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(accept, "_BATCH", 1)
+    monkeypatch.setattr(accept, "BATCH", 1)
     monkeypatch.setattr(AcceptBatch, "commit", interrupting)
     with pytest.raises(Interrupted, match=r"interrupted; fake/double and 1 more had been accepted .*\(2 of 3 cases\)"):
         accept.accept(bench.project)

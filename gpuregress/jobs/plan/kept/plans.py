@@ -38,7 +38,7 @@ FORMAT = "plan 1"
 _LARGEST_ENTRY, _MOST_LAUNCHES = 8 << 20, 20_000
 _PLANNERS = ("gpuregress", "pydantic", "pydantic_core", "yaml")
 """The packages that decide what a job means."""
-_LOADED = time.time()
+LOADED = time.time()
 """Modules that were changed after it may not be those of this process."""
 
 
@@ -170,7 +170,7 @@ def _loaded_stamp(path: str) -> str:
     A process asks once: a later state is not that of the module which plans.
     """
     try:
-        changed = os.stat(path).st_ctime > _LOADED  # noqa: PTH116 - hundreds at each start
+        changed = os.stat(path).st_ctime > LOADED  # noqa: PTH116 - hundreds at each start
     except OSError:
         return ""
     return "" if changed else _module_stamp(path)

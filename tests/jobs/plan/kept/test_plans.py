@@ -52,7 +52,7 @@ class Planning:
 def _modules_of_now() -> Iterator[None]:
     """Take the modules' files for those that were loaded: an edit while the tests run lets no plan be kept."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plans, "_LOADED", math.inf)
+        patch.setattr(plans, "LOADED", math.inf)
         plans._loaded_stamp.cache_clear()
         yield
     plans._loaded_stamp.cache_clear()
@@ -206,7 +206,7 @@ def test_a_process_whose_modules_were_changed_keeps_nothing(
 ) -> None:
     example = project(tmp_path / "p", reduce=JOB)
     plans._loaded_stamp.cache_clear()
-    monkeypatch.setattr(plans, "_LOADED", 0.0)
+    monkeypatch.setattr(plans, "LOADED", 0.0)
     planned(example)
     assert planning.is_fresh(lambda: planned(example))
     plans._loaded_stamp.cache_clear()
