@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.foundation import read_log
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
@@ -81,8 +80,6 @@ def search_folders(source: Source) -> tuple[Path, ...]:
     folder = Path(source.path).parent
     named = _split_folders(source.options)[1]
     folders = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
-    for path in folders:
-        read_log.note(path)
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in folders))
 
 
