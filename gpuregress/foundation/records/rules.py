@@ -10,6 +10,9 @@ from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.fills import Number
 from gpuregress.foundation.records.serialization import Sparse
 
+METRICS = ("max", "mean", "rms", "l2")
+"""Norms of the errors of a whole buffer, which a rule may limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sigmas:
