@@ -15,26 +15,25 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import field
 
 from gpuregress.foundation.document import forms, reader
 from gpuregress.foundation.document.problems import Problems, show
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors, UsageError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store.settings import FoldersSpec, Settings, SettingsSpec, settings_of
 
 SETTINGS_FILE = "gpuregress.yaml"
 _FALLBACK_MEMORY = 4 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Record):
     """The folders of a project; all paths are absolute.
 
     Attributes:
@@ -57,7 +56,7 @@ class Project:
 
     def with_runs(self, folder: Path) -> Project:
         """Return the project with another folder for its runs; inputs of earlier runs come from the same one."""
-        return dataclasses.replace(self, runs=folder, earlier_runs=self.earlier_runs or self.runs)
+        return replace(self, runs=folder, earlier_runs=self.earlier_runs or self.runs)
 
 
 def default_memory() -> int:

@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import field
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import FormError, FormErrors, Reads, Spec, doc
 from gpuregress.foundation.document.problems import show
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric.tolerances import loose, tight
+from gpuregress.gpu.records import Record
 
 COMPRESS_ABOVE = 64 << 20
 """That of `records`, which would take a tenth of a second to import."""
@@ -36,24 +36,21 @@ _LOCAL = ("file", "local")
 _ADDRESS_LIKE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Record):
     """The default rule of a float dtype: |actual - baseline| <= atol + rtol * |baseline|."""
 
     rtol: float = 0.0
     atol: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
+class ClusterSettings(Record):
     """The Dask cluster that runs the cases: the address of its scheduler, "" for none, and the patience in seconds."""
 
     scheduler: str = ""
     wait: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Record):
     """The settings of a project.
 
     Attributes:

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from gpuregress.foundation.document.keys import Key
 from gpuregress.foundation.document.problems import show, suggestion
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 _WRONG = object()
 """What is read of a value with an error."""
@@ -36,8 +36,7 @@ class Reads(msgspec.Struct, frozen=True, eq=False):
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class FormError:
+class FormError(Record):
     """An error of a document.
 
     Attributes:
