@@ -21,7 +21,8 @@ from hypothesis import HealthCheck, settings
 from gpuregress.__main__ import COLLECT_EVERY
 from gpuregress.execution import device_registry as registry
 from gpuregress.session.run_request import Machinery
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 from tests import preloaded, workshop
 from tests.session.bench import Bench
 
