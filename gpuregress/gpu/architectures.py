@@ -9,7 +9,10 @@ compared with nvJitLink 13.5 for every form of the conformance catalog.
 from __future__ import annotations
 
 from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.programs import Dim3
+
+DEFAULT_HEAP = 8 << 20
+"""Bytes of the heap of kernels where a job says nothing, as CUDA's own (`cudaLimitMallocHeapSize`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.errors import UsageError
 
 CHECKS: dict[str, str] = {
     "races": "two threads access the same bytes, one of them writes, and nothing orders the two accesses",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.base import KernelInfo
+from gpuregress.gpu.programs import Dim3
 
 # cuda_occupancy.h, compute capability 8.0 and above: registers go to warps in units of 256, shared memory to blocks in
 # units of 128 bytes, and the registers lie in four parts, none of which a warp crosses.

@@ -6,11 +6,9 @@ import functools
 import graphlib
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
+from collections.abc import Collection, Iterable
 
 from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.serialization import Sparse
 
 FORWARD, REVERSE, LOCKSTEP, ADVERSARIAL = _NAMED = ("forward", "reverse", "lockstep", "adversarial")
@@ -171,29 +169,3 @@ class ConflictSurvey(Sparse):
     unwatched: tuple[str, ...] = ()
     first: str = ""
     exchanged: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleRun(Sparse):
-    """The results of a case under a further schedule.
-
-    Attributes:
-        name: of the schedule.
-        digests: dumped buffer → digest of its bytes.
-        dumps: dumped buffer → its dump, where it is not the first run's.
-        fault: what went wrong under this schedule only, "" if nothing did.
-        switches: dumped buffer → the smallest change of the order that is known to be enough for it to differ; ""
-            stands for the fault.
-        replays: likewise, the name of the schedule with that change alone.
-        accesses: likewise, those that may be responsible, in words.
-        left_out: why the case did not run under it, "" if it did.
-    """
-
-    name: str
-    digests: Mapping[str, str] = field(default_factory=dict)
-    dumps: Mapping[str, Dump] = field(default_factory=dict)
-    fault: str = ""
-    switches: Mapping[str, str] = field(default_factory=dict)
-    replays: Mapping[str, str] = field(default_factory=dict)
-    accesses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    left_out: str = ""

@@ -27,6 +27,7 @@ from gpuregress.gpu import architecture_names as architectures
 from gpuregress.gpu.demangle import demangle
 from gpuregress.toolchain import cache, compiler_messages, cxx_declarations, debug_types, ptx_declarations
 from gpuregress.toolchain.functions import harness
+from gpuregress.toolchain.headers.library_files import library_files
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.machine_code import linked_programs
 from gpuregress.toolchain.machine_code.linked_programs import PINNED
@@ -479,6 +480,7 @@ def _in_place(key: str, files: SourceInputs) -> str:
 
 
 def _stored(program: Program, ptx: str, complaints: str) -> Program:
+    program = replace(program, library_files=library_files(ptx))
     record = {"program": to_json(program), "warnings": complaints}
     cache.store(program.key, record, {".ptx": ptx.encode()})
     return _with_paths(program)

@@ -11,14 +11,14 @@ from dataclasses import field
 from typing import Literal
 
 from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.dumps import Dump
+from gpuregress.foundation.records.dumps import Dump, ScheduleRun
 from gpuregress.foundation.records.launch_digests import LaunchDigests
 from gpuregress.foundation.records.serialization import Sparse
 from gpuregress.gpu.accuracy import ResultAccuracy
 from gpuregress.gpu.costs import Costs
 from gpuregress.gpu.coverage import Coverage
 from gpuregress.gpu.instruments import CheckFinding
-from gpuregress.gpu.schedules import ConflictSurvey, ScheduleRun
+from gpuregress.gpu.schedules import ConflictSurvey
 
 Determinism = Literal["bitwise", "order varies", "values vary"]
 

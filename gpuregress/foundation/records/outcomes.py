@@ -10,7 +10,7 @@ from gpuregress.foundation.errors import NOWHERE, FaultLocation
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.observations import Observations
-from gpuregress.foundation.records.programs import DeviceInfo
+from gpuregress.gpu.programs import DeviceInfo
 
 FAULT_KINDS: dict[str, str] = {
     "out-of-bounds": "an access outside every buffer, or past the end of one",

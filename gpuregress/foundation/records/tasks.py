@@ -7,7 +7,7 @@ from dataclasses import field
 
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.cases.case import Case
-from gpuregress.foundation.records.programs import Program
+from gpuregress.gpu.programs import Program
 
 COMPRESS_ABOVE = 64 << 20
 """Bytes of text above which dumps are compressed, by default."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.analysis.cluster_size import is_clustered
 from gpuregress.virtual_gpu.analysis.effects import waits
 from gpuregress.virtual_gpu.analysis.symbol_references import uses_reserved_shared

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.errors import UsageError
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 
 VARIABLE = "GPUREGRESS_CPU_BLOCK_ORDER"

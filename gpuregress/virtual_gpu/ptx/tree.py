@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
-from gpuregress.foundation.errors import CALLED_AT
+from gpuregress.gpu.errors import CALLED_AT
 
 Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
 

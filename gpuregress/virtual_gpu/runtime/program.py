@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation.errors import CALLED_AT
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.errors import CALLED_AT
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.programs import Dim3
 from gpuregress.virtual_gpu.runtime.counters.probe_sites import ProbeSite
 from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch, TracedAccess, TracedInstruction
 from gpuregress.virtual_gpu.runtime.record_codec import decode

@@ -2,21 +2,19 @@
 
 The package holds them packed (`table_packing.py`, 1.6 MB); in memory one is up to 32 MiB. An unpacked or cached table
 must have its digest, so that neither damaged data nor a file that a power cut left half empty is ever used. The file is
-written atomically, but not flushed: to compute its digest takes 2 ms, to flush it 50.
+written atomically, but not flushed.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from pathlib import Path
 
 import numpy as np
 import xxhash
 
-from gpuregress.foundation import storage
-from gpuregress.foundation.errors import DeviceError, StorageError
-from gpuregress.toolchain import cache
+from gpuregress.gpu.errors import DeviceError
+from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.runtime.table_packing import DATA, SUFFIX, Table, unpack
 
 # The xxh3-64 of each table's bytes, taken when their sha256 was that of the measurement (tests: test_tables.py).
@@ -39,30 +37,29 @@ DIGESTS = {
 
 
 @functools.cache
-def table(name: str) -> Table:
+def table(name: str, cache: Cache | None = None) -> Table:
     """A table's float bits; read-only.
 
-    Where the cache folder cannot be written the table is unpacked for this process alone: that costs time, not results.
+    Without a cache the table is unpacked for this process alone: that costs time, not results.
 
     Args:
         name: a key of `DIGESTS`.
+        cache: where unpacked tables are kept.
 
     Returns:
         uint32 of shape (2^23,), or less for `tanh` and the `64h` tables: the bits of f32 numbers.
 
     Raises:
         DeviceError: the package's data are damaged.
-        StorageError: others may write the cache.
     """
-    path = cache.folder() / "tables" / f"{name}.{DIGESTS[name]}.u32"
-    cache.check(path.parent)
-    mapped = _mapped(path, name)
+    if cache is None:
+        return _unpacked(name)
+    file_name = f"{name}.{DIGESTS[name]}.u32"
+    mapped = _mapped(cache.table_path(file_name), name)
     if mapped is not None:
         return mapped
     entries = _unpacked(name)
-    with contextlib.suppress(StorageError, OSError):
-        cache.make_folder(path.parent)
-        storage.write_atomic(path, entries.data.cast("B"), durable=False)
+    cache.keep_table(file_name, entries.data.cast("B"))
     return entries
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress.foundation.errors import DeviceError
+from gpuregress.gpu.errors import DeviceError
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
 from gpuregress.virtual_gpu.runtime.program import ModuleFacts
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from gpuregress.foundation.frozen import dataclass
-
-Dim3 = tuple[int, int, int]
+from gpuregress.gpu.programs import Dim3, LaunchShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +49,6 @@ class Argument:
         """The buffers whose tensor maps it takes in global memory."""
         own = (self.buffer,) if self.in_memory else ()
         return (*own, *(name for member in self.fields for name in member.maps_in_memory))
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchShape:
-    """The threads of a launch: blocks and threads of a block along x, y, z, and dynamic shared memory in bytes."""
-
-    grid: Dim3
-    block: Dim3
-    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)

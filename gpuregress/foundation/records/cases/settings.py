@@ -8,11 +8,9 @@ from typing import Literal
 
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.architectures import DEFAULT_HEAP
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.schedules import FORWARD
-
-DEFAULT_HEAP = 8 << 20
-"""Bytes of the heap of kernels where a job says nothing, as CUDA's own (`cudaLimitMallocHeapSize`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gpuregress.foundation.errors import CALLED_AT
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.errors import CALLED_AT
 from gpuregress.gpu.instruments import CheckFinding
+from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.schedules import Conflict
 from gpuregress.virtual_gpu.runtime import faults
 from gpuregress.virtual_gpu.runtime.checks import layout, texels

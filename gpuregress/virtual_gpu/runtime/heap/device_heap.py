@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.records.cases.settings import DEFAULT_HEAP
+from gpuregress.gpu.architectures import DEFAULT_HEAP
 from gpuregress.virtual_gpu.runtime.heap import size_classes
 from gpuregress.virtual_gpu.runtime.heap.size_classes import CELL, CELL_SHIFT, CLASS, CLASS_SHIFT, FREED, HEADER
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, REGION_SHIFT, region_of
