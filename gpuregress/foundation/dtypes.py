@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +25,7 @@ CANONICAL_NAN = {"float16": 0x7FFF, "bfloat16": 0x7FFF, "float32": 0x7FFFFFFF, "
 """The bits of the NaN that a GPU's arithmetic gives, which is also the NaN that `nan` stands for in a dump."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Record):
     """A scalar type: how memory holds one number.
 
     Attributes:
@@ -84,8 +83,7 @@ class Scalar:
         return self.name == other.name or (self.size == other.size and not (self.is_float or other.is_float))
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Record):
     """A scalar inside an element: one word of a dump's line.
 
     Attributes:
@@ -99,8 +97,7 @@ class Part:
     offset: int
 
 
-@dataclass(frozen=True)
-class ElementType:
+class ElementType(Record):
     """The type of a buffer's elements.
 
     Attributes:

@@ -31,7 +31,6 @@ import errno
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.gpu import errors as device_errors
 from gpuregress.gpu.errors import CALLED_AT as CALLED_AT
 from gpuregress.gpu.errors import NOWHERE as NOWHERE
@@ -46,10 +45,10 @@ from gpuregress.gpu.errors import LaunchRefused as LaunchRefused
 from gpuregress.gpu.errors import LaunchStopped as LaunchStopped
 from gpuregress.gpu.errors import UnsupportedError as UnsupportedError
 from gpuregress.gpu.errors import UsageError as UsageError
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class JobError:
+class JobError(Record):
     """One error in a job file.
 
     Attributes:

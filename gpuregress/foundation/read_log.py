@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 LARGEST_BYTES = 4 << 20
 """Of a file that is compared by its content at each start."""
@@ -35,8 +35,7 @@ _UNFOLLOWED = (
 _ABSENT, _FOLDER = "absent", "folder"
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(Record):
     """The state of a path by its inode; of a missing one all 0."""
 
     inode: int = 0

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 
 class GpuregressError(Exception):
@@ -30,8 +30,7 @@ class InfeasibleSource(CompileError):
     """A static_assert fails, or a kernel needs more memory than the architecture has; nothing else is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultLocation:
+class FaultLocation(Record):
     """The place of a fault, as far as the device tells: the CPU device tells all, a GPU little or nothing.
 
     Attributes:

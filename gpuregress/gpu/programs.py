@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from msgspec import field
+
+from gpuregress.gpu.records import Record, Sparse
 
 Dim3 = tuple[int, int, int]
 
@@ -15,8 +15,7 @@ HARNESS_FILE = "gpuregress_call"
 """The file name of generated text in messages and line information; no line of it is the user's."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchShape:
+class LaunchShape(Record):
     """The threads of a launch: blocks and threads of a block along x, y, z, and dynamic shared memory in bytes."""
 
     grid: Dim3
@@ -28,7 +27,6 @@ TypeKind = Literal["void", "bool", "int", "uint", "float", "pointer", "enum", "c
 """What a type is; `opaque`: bytes whose meaning the type does not tell, as those of a union."""
 
 
-@dataclass(frozen=True, slots=True)
 class MemberLayout(Sparse):
     """A data member as it is compiled.
 
@@ -51,7 +49,6 @@ class MemberLayout(Sparse):
     pointee: TypeLayout | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class TypeLayout(Sparse):
     """A type as it is compiled.
 
@@ -77,8 +74,7 @@ class TypeLayout(Sparse):
         return tuple(one.path for one in self.fields if one.kind == "pointer")
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Record):
     """A kernel parameter as the compiled code declares it.
 
     Attributes:
@@ -96,7 +92,6 @@ class Parameter:
     const: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class CompiledDescriptor(Sparse):
     """How a compiler wants a descriptor of a tensor: its tensor map, then 32-bit extents and 64-bit strides.
 
@@ -114,7 +109,6 @@ class CompiledDescriptor(Sparse):
     swizzle: str = "none"
 
 
-@dataclass(frozen=True, slots=True)
 class CompiledLaunch(Sparse):
     """What a kernel's compiler decided about its launches, and a job need not say.
 
@@ -136,8 +130,7 @@ class CompiledLaunch(Sparse):
     hidden: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """A kernel in a compiled program.
 
     Attributes:
@@ -151,8 +144,7 @@ class Entry:
     launch: CompiledLaunch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LineEdit:
+class LineEdit(Record):
     """A line of a text, from 1, as it is and as it is to be."""
 
     line: int
@@ -160,8 +152,7 @@ class LineEdit:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Record):
     """A compiled source, on disk.
 
     Attributes:
@@ -196,7 +187,6 @@ class Program:
     library_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class CardFacts(Sparse):
     """Facts of a GPU beside those that every device has.
 
@@ -211,8 +201,7 @@ class CardFacts(Sparse):
     sticky: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
+class DeviceInfo(Record):
     """The facts of a device that logs and baselines record.
 
     Attributes:
@@ -232,4 +221,4 @@ class DeviceInfo:
     driver: str
     memory: int
     limits: Mapping[str, int] = field(default_factory=dict)
-    card: CardFacts = field(default=CardFacts(), metadata={"key": "extra"})
+    card: CardFacts = field(default=CardFacts(), name="extra")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 FORMAT_SIZES = {
     "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "uint32": 4, "int32": 4, "float16": 2, "float32": 4,
@@ -13,8 +13,7 @@ FORMAT_SIZES = {
 FORMATS = tuple(FORMAT_SIZES)
 
 
-@dataclass(frozen=True, slots=True)
-class Texture:
+class Texture(Record):
     """The sampling of a buffer that kernels take as a texture or a surface.
 
     Attributes:
@@ -37,8 +36,7 @@ class Texture:
     kind: Literal["plain", "layered", "cube", "cube-layered"] = "plain"
 
 
-@dataclass(frozen=True, slots=True)
-class TextureDescription:
+class TextureDescription(Record):
     """The argument of `Device.texture`.
 
     Attributes:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Baseline, Case, Check, Comparison, Dump, Finding, Outcome, Rule
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import buffer_checks, compare, drift_and_determinism, seeds, user_code
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.launches import schedules
@@ -14,8 +12,7 @@ from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.store.dumps import integrity
 
 
-@dataclass(frozen=True, slots=True)
-class CaseComparisons:
+class CaseComparisons(Record):
     """The comparisons of one case that ran to its end.
 
     Attributes:
@@ -90,7 +87,7 @@ class CaseComparisons:
             return [compared]
         widest = observed.unrounded_references.get(name, observed.references[name])
         measured = accuracy.report(self.case, widest, actual, self.accepted)
-        return [dataclasses.replace(compared, accuracy=measured)]
+        return [replace(compared, accuracy=measured)]
 
     def _compare_reference(self, actual: Dump, baseline: Dump | None, with_baseline: Comparison | None) -> Comparison:
         name, observed = actual.buffer, self.outcome.observations
@@ -105,23 +102,23 @@ class CaseComparisons:
             return self._with_unrounded(pair, unrounded, known)
         if known is None or pair.is_identical:
             return self._compare(pair)
-        return dataclasses.replace(known, against="reference")
+        return replace(known, against="reference")
 
     def _with_unrounded(self, rounded: BufferPair, unrounded: Dump, known: Comparison | None) -> Comparison:
         """Compare with a reference in float64; the rounded one gives the findings of a difference."""
-        pair = dataclasses.replace(rounded, expected=unrounded)
+        pair = replace(rounded, expected=unrounded)
         if self.user is not None and pair.request.rule.verify:
             return self.user.compare(pair)
         compared = pair.compare()
         if compared.same or rounded.is_identical:
             return compared
         diagnosed = known if known is not None else self._compare(rounded)
-        figures = dataclasses.replace(
+        figures = replace(
             compared.figures,
             error_maps=diagnosed.figures.error_maps,
             worst_thread=diagnosed.figures.worst_thread,
         )
-        return dataclasses.replace(compared, findings=diagnosed.findings, figures=figures)
+        return replace(compared, findings=diagnosed.findings, figures=figures)
 
     def _with_twins(self, actual: Dump) -> list[Comparison]:
         """Compare a buffer with those of the case's twins; a difference gets its causes."""
@@ -139,7 +136,7 @@ class CaseComparisons:
                 found = tuple(Finding(cause.name, cause.message, cause.elements / cause.of) for cause in causes)
                 if not one.same:
                     message = f"{own} and its twin {twin.device}: {one.difference}"
-                    one = dataclasses.replace(one, message=message, findings=(*found, *one.findings))
+                    one = replace(one, message=message, findings=(*found, *one.findings))
                 compared.append(one)
         return compared
 
@@ -159,14 +156,14 @@ class CaseComparisons:
         observed, runs = self.outcome.observations, len(digests) + 1
         paths = observed.repeat_dumps.get(first.buffer, {})
         for number, path in sorted((int(number), path) for number, path in paths.items()):
-            actual = dataclasses.replace(first, path=path, digest=digests[number - 2], text_digest="")
+            actual = replace(first, path=path, digest=digests[number - 2], text_digest="")
             compared = self._compare(BufferPair(self.case, "repeat", first, actual))
             if not compared.same:
                 order = f" ({observed.orders[number - 1]})" if number <= len(observed.orders) else ""
                 is_timed = observed.timing is not None and observed.timing.run == number
                 run = "the last run of the timing loop" if is_timed else f"run {number} of {runs}{order}"
                 message = f"{run} is not the first one: {compared.difference}"
-                return [dataclasses.replace(compared, message=message)]
+                return [replace(compared, message=message)]
         orders = f" ({'; '.join(observed.orders)})" if observed.orders else ""
         results = len({first.digest, *digests})
         rule = f"{runs} runs{orders}, {results} different results, all the same under the buffer's rule"

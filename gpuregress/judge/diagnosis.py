@@ -5,7 +5,6 @@ Evidence is gathered only once something differs: the elements, their launch, th
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.numeric.ordinals import Mask
 from gpuregress.foundation.records import Case, Comparison, Outcome
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.judge import diagnose, error_map
 from gpuregress.judge.buffer_pairs import BufferPair
@@ -79,8 +79,8 @@ class Diagnosis:
         has_thread = not (is_guess and any(finding.pattern == "never written" for finding in findings))
         if comparison.worst is not None and evidence.launch is not None and has_thread:
             thread = diagnose.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
-            figures = dataclasses.replace(figures, worst_thread=thread)
-        return dataclasses.replace(comparison, findings=findings, figures=figures)
+            figures = replace(figures, worst_thread=thread)
+        return replace(comparison, findings=findings, figures=figures)
 
 
 _CPU_SHARED = b"\xff"

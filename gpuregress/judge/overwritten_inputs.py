@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Buffer,
     Case,
@@ -20,6 +19,7 @@ from gpuregress.foundation.records import (
     Parameter,
     Program,
 )
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from gpuregress.virtual_gpu.buffer_accesses import Accesses
@@ -28,8 +28,7 @@ RULE = "every bit of the fill"
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(Record):
     """Use of a buffer as an argument: the launch, counted from 1, its kernel and source, the argument's position."""
 
     launch: int

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Case, Check, Comparison, Dump, Outcome, Rule
+from gpuregress.gpu.records import replace
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.compare import multiple_testing
 
@@ -69,7 +69,7 @@ def _summary(own: Dump, compared: Iterator[tuple[int, Comparison]], rule: str) -
         return Comparison(own.buffer, AGAINST, rule, same=True, identical=False, of=own.count)
     seed, first = failed[0]
     count = f"{len(failed)} of {len(results)} other seeds fail"
-    return dataclasses.replace(
+    return replace(
         first, against=AGAINST, rule=f"{first.rule}; {rule}", message=f"{count}; seed {seed}: {first.difference}"
     )
 

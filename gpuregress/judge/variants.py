@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 from gpuregress.foundation.records import Case, Comparison, Dump, Outcome, Rule, VariantRun, VariantVerdict
+from gpuregress.gpu.records import replace
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.user_code import UserCodeProcess
 
@@ -48,9 +48,7 @@ def _compared(case: Case, own: Dump, other: Dump, user: UserCodeProcess | None) 
         return exact
     pair = BufferPair(case, AGAINST, own, other, rule)
     ruled = user.compare(pair) if user is not None and rule.verify else pair.compare()
-    return dataclasses.replace(
-        exact, same=ruled.same, rule=ruled.rule, differing=ruled.differing, message=ruled.message
-    )
+    return replace(exact, same=ruled.same, rule=ruled.rule, differing=ruled.differing, message=ruled.message)
 
 
 def failures(case: Case, outcome: Outcome, variants: tuple[VariantVerdict, ...]) -> Iterator[Comparison]:
@@ -69,4 +67,4 @@ def failures(case: Case, outcome: Outcome, variants: tuple[VariantVerdict, ...])
             yield Comparison(name, AGAINST, "", same=False, identical=False, of=0, message=message)
         for compared in variant.buffers if must_agree else ():
             if not compared.same:
-                yield dataclasses.replace(compared, message=f"{variant.name}: {compared.difference}")
+                yield replace(compared, message=f"{variant.name}: {compared.difference}")

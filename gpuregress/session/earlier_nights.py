@@ -6,13 +6,13 @@ A history that is missing or damaged makes no failure vanish: each of them is ne
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import EarlierVerdict, PastResult, PastRun, Since, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import EarlierNights
 from gpuregress.session.runs import history_entry, journal
 from gpuregress.store.history import History, steps
@@ -59,7 +59,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         numbers = {name: number for number, name in enumerate(written, 1)}
 
         def earlier(result: PastResult) -> EarlierVerdict:
-            return dataclasses.replace(_earlier(result), number=numbers.get(result.run, 0))
+            return replace(_earlier(result), number=numbers.get(result.run, 0))
 
         def trend(case: str) -> list[EarlierVerdict]:
             past = history.trend(case, _LOOKED_AT, kind, is_own=True)

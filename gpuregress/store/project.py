@@ -15,22 +15,22 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any
+
+from msgspec import field
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document import reader, units
 from gpuregress.foundation.document.problems import Problems, show, suggestion
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric.tolerances import loose, tight
+from gpuregress.gpu.records import Record, replace
 
 SETTINGS_FILE = "gpuregress.yaml"
 KEYS: dict[str, tuple[str, str, str]] = {
@@ -89,24 +89,21 @@ _SECRET_IN_ADDRESS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Record):
     """The default rule of a float dtype: |actual - baseline| <= atol + rtol * |baseline|."""
 
     rtol: float = 0.0
     atol: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
+class ClusterSettings(Record):
     """The Dask cluster that runs the cases: the address of its scheduler, "" for none, and the patience in seconds."""
 
     scheduler: str = ""
     wait: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Record):
     """The settings of a project.
 
     Attributes:
@@ -138,8 +135,7 @@ class Settings:
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Record):
     """The folders of a project; all paths are absolute.
 
     Attributes:
@@ -162,7 +158,7 @@ class Project:
 
     def with_runs(self, folder: Path) -> Project:
         """Return the project with another folder for its runs; inputs of earlier runs come from the same one."""
-        return dataclasses.replace(self, runs=folder, earlier_runs=self.earlier_runs or self.runs)
+        return replace(self, runs=folder, earlier_runs=self.earlier_runs or self.runs)
 
 
 def default_memory() -> int:
@@ -339,8 +335,7 @@ def _folder_problem(name: str, text: Any) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Checker:
+class _Checker(Record):
     """Validator of settings; without pydantic, whose import costs every command a tenth of a second."""
 
     problems: Problems
@@ -448,12 +443,10 @@ class _Checker:
         given = self.mapping(("cluster",), value, _below("cluster."))
         settings = ClusterSettings()
         if "scheduler" in given:
-            settings = dataclasses.replace(
-                settings, scheduler=self.address(("cluster", "scheduler"), given["scheduler"])
-            )
+            settings = replace(settings, scheduler=self.address(("cluster", "scheduler"), given["scheduler"]))
         if "wait" in given:
             wait = self.amount(("cluster", "wait"), given["wait"], units.seconds)
-            settings = dataclasses.replace(settings, wait=wait or settings.wait)
+            settings = replace(settings, wait=wait or settings.wait)
         return settings
 
     def address(self, key: Key, value: Any) -> str:

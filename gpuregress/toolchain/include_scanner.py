@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.foundation import read_log
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.headers import virtual_headers
 
 SUFFIXES = (".cu", ".cuh")
@@ -63,8 +63,7 @@ _UNKNOWN_BYTES = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceInputs:
+class SourceInputs(Record):
     """The files that decide the result of compiling a source.
 
     Attributes:
@@ -88,8 +87,7 @@ class SourceInputs:
         return hashlib.sha256(b"".join(contents) + where).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Directive:
+class _Directive(Record):
     """The name of a header in an `#include` or a `__has_include`.
 
     Attributes:
@@ -103,8 +101,7 @@ class _Directive:
     is_next: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(Record):
     """The directives of one file; `unknown` as in `SourceInputs`, with the line."""
 
     directives: tuple[_Directive, ...]

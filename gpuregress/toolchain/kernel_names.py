@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import HARNESS_FILE
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 
 _ALIAS = "gpuregress_overload_{}"
 
 
-@dataclass(frozen=True, slots=True)
-class NameExpressions:
+class NameExpressions(Record):
     """What the compiler is asked for.
 
     Attributes:

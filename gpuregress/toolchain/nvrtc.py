@@ -6,14 +6,13 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.foundation import read_log
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import (
     compiler_messages,
     cxx_declarations,
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder
 
 
-@dataclass(frozen=True, slots=True)
-class NvrtcResult:
+class NvrtcResult(Record):
     """The result of compiling a source with NVRTC.
 
     Attributes:
@@ -142,8 +140,7 @@ _DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
 """Options with which functions without annotation are device code."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempt(Record):
     """One compilation of texts: the result, or None and the log that says why."""
 
     unit: TranslationUnit

@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import architecture_names as architectures
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache, compiler_messages, cxx_declarations, debug_types, ptx_declarations
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers.library_files import library_files

@@ -9,7 +9,6 @@ import os
 import platform
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -23,6 +22,7 @@ from gpuregress.gpu.errors import DeviceError, LaunchStopped
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.gpu.programs import DeviceInfo, Dim3, LaunchShape, Program
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.tensor_map_sizes import check_size
 from gpuregress.gpu.tensor_maps import TensorMap

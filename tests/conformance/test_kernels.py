@@ -6,7 +6,6 @@ Every program runs here in one of its variants, every sixth kernel of it; all of
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import json
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress.execution.device_registry import open_device
+from gpuregress.gpu.records import replace
 from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.execute import DIGESTS, compiled, digest, launch
 from tests.conformance.kernels.programs import Variant
@@ -37,7 +37,7 @@ def _variant(program: str) -> Variant:
 
 def _run(program: str, kernels: list[str], variant: Variant) -> dict[str, tuple[bytes, str]]:
     built = compiled(programs.source(program, variant), "cpu")
-    few = dataclasses.replace(built, entries={name: built.entries[name] for name in kernels})
+    few = replace(built, entries={name: built.entries[name] for name in kernels})
     with open_device("cpu") as device:
         module = device.load(few, 1 if program in SLOW_TO_OPTIMISE else None)
         shapes = programs.kernels(program)

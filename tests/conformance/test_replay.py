@@ -6,7 +6,6 @@ with `python -m tests.conformance.replay compare cpu tests/conformance/digests.j
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import tempfile
@@ -17,6 +16,7 @@ import pytest
 
 from gpuregress.execution.device_registry import open_device
 from gpuregress.foundation.errors import GpuregressError
+from gpuregress.gpu.records import replace
 from tests.conformance.catalog.form import Form
 from tests.conformance.generate import Batch, machine_batches, module
 from tests.conformance.lanes import BATCHES, compiled
@@ -48,7 +48,7 @@ def _merged(forms: list[Form]) -> Form:
         text.append(re.sub(r"%(\w+)", rf"%\1_{number}", form.text))
         for mine, own in ((merged.inputs, form.inputs), (merged.outputs, form.outputs), (merged.scratch, form.scratch)):
             mine.update({f"{register}_{number}": kind for register, kind in own.items()})
-    return dataclasses.replace(merged, text="\n".join(text))
+    return replace(merged, text="\n".join(text))
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -73,7 +73,7 @@ def test_the_cpu_device_stores_what_the_card_stored(name: str) -> None:
 @pytest.mark.parametrize("batch", _MACHINE.values(), ids=_MACHINE)
 def test_threads_meet_and_reach_memory_as_on_the_card(batch: Batch) -> None:
     chosen = dict(list(batch.forms.items())[::6])
-    part = dataclasses.replace(batch, forms=chosen, ptx=module(chosen))
+    part = replace(batch, forms=chosen, ptx=module(chosen))
     with open_device("cpu") as device:
         results = {form.name: result for form, _, result in results_of(device, part)}
     assert list(results) == [form.name for form in chosen.values()]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.foundation.records import ScheduleRun, serialization
+from gpuregress.foundation.records import ScheduleRun, from_json, to_json
 from gpuregress.gpu import schedules
 
 NAMES = ["forward", "reverse", "lockstep", "adversarial", "by-warp", "shuffled:0", "shuffled:123456789012345678"]
@@ -64,4 +64,4 @@ def test_a_number_of_schedules_takes_the_named_ones_first() -> None:
 
 def test_a_run_survives_json() -> None:
     run = ScheduleRun("reverse", {"out": "ab"}, fault="trap: x")
-    assert serialization.from_json(ScheduleRun, serialization.to_json(run)) == run
+    assert from_json(ScheduleRun, to_json(run)) == run

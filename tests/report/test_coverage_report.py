@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from gpuregress.foundation.records import (
     BoundCount,
     BranchCount,
@@ -14,6 +12,7 @@ from gpuregress.foundation.records import (
     Outcome,
     RunSummary,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.report import coverage_report
 from tests.report.samples import summary, verdict
 
@@ -30,7 +29,7 @@ def covered(*files: FileCoverage) -> RunSummary:
     """A run of two cases, one without counts."""
     seen = Observations(coverage=Coverage(files or (FILE,)))
     counted = verdict("pass", outcome=Outcome("reduce/pass", "done", observations=seen))
-    return dataclasses.replace(summary(), verdicts=(counted, verdict("skip")))
+    return replace(summary(), verdicts=(counted, verdict("skip")))
 
 
 def test_gaps_name_what_never_happened_once() -> None:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import DeviceInfo, Observations, Outcome, Since, TimingComparison
+from gpuregress.gpu.records import replace
 from gpuregress.session import earlier_nights
 from gpuregress.session.runs import history_entry
 from gpuregress.store.history import History

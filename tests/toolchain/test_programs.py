@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Source, to_json
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache, nvrtc, programs
 from gpuregress.toolchain.machine_code import link, linked_programs
 from tests.toolchain.conftest import Write

@@ -7,14 +7,12 @@ that the process must be terminated and relaunched.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Record):
     """The meaning of an error text.
 
     Attributes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import Device, Memory
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.store.dumps import digest, reader
 from gpuregress.store.dumps.contents import DumpContents

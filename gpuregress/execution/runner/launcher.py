@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +18,9 @@ from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.poison import POISON
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DeviceError, GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchLog
 from gpuregress.toolchain import compiler_messages
@@ -36,8 +36,7 @@ def thread_count(launches: Sequence[Launch]) -> int:
     return sum(math.prod(launch.grid) * math.prod(launch.block) for launch in launches)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSource:
+class LoadedSource(Record):
     """A source whose program is on the device.
 
     Attributes:

@@ -6,7 +6,7 @@ Cases of one run share what is the same for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from gpuregress.foundation import dtypes, usermodules
 from gpuregress.foundation.errors import GpuregressError, InfeasibleSource, KernelFault, LaunchRefused
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.records import Buffer, Case, Dump, ReferenceKernel
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.jobs.inputs import reference_values
 from gpuregress.jobs.inputs.reference_values import ReferenceFailed, ReferenceResult

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuregress.foundation.document.keys import MAX_SHOWN, Key
 from gpuregress.foundation.errors import JobError, JobErrors
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from gpuregress.foundation.document.yaml_parser import YamlProblem
@@ -25,8 +25,7 @@ MAX_BYTES = 4 << 20
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Record):
     """A file as plain values.
 
     Attributes:

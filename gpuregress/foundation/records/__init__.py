@@ -44,6 +44,9 @@ from gpuregress.foundation.records.fills import NormalDistribution as NormalDist
 from gpuregress.foundation.records.fills import Progression as Progression
 from gpuregress.foundation.records.fills import PythonFunction as PythonFunction
 from gpuregress.foundation.records.fills import Values as Values
+from gpuregress.foundation.records.json_form import from_json as from_json
+from gpuregress.foundation.records.json_form import prepare as prepare
+from gpuregress.foundation.records.json_form import to_json as to_json
 from gpuregress.foundation.records.launch_digests import FirstWrong as FirstWrong
 from gpuregress.foundation.records.launch_digests import LaunchDigests as LaunchDigests
 from gpuregress.foundation.records.maps.images import BufferImage as BufferImage
@@ -85,9 +88,6 @@ from gpuregress.foundation.records.rules import Rule as Rule
 from gpuregress.foundation.records.rules import Sigmas as Sigmas
 from gpuregress.foundation.records.rules import StatisticLimits as StatisticLimits
 from gpuregress.foundation.records.rules import VerifyTolerance as VerifyTolerance
-from gpuregress.foundation.records.serialization import from_json as from_json
-from gpuregress.foundation.records.serialization import prepare as prepare
-from gpuregress.foundation.records.serialization import to_json as to_json
 from gpuregress.foundation.records.statuses import STATUSES as STATUSES
 from gpuregress.foundation.records.statuses import Status as Status
 from gpuregress.foundation.records.tasks import COMPRESS_ABOVE as COMPRESS_ABOVE

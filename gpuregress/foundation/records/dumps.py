@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from msgspec import field
+
+from gpuregress.gpu.records import Sparse
 
 
-@dataclass(frozen=True, slots=True)
 class Dump(Sparse):
     """A buffer's contents as a file.
 
@@ -39,7 +38,6 @@ class Dump(Sparse):
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
 class ScheduleRun(Sparse):
     """The results of a case under a further schedule.
 

@@ -7,24 +7,23 @@ The keys of their JSON form are those of `verdicts.jsonl` and results.json; fiel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.dumps import Dump, ScheduleRun
 from gpuregress.foundation.records.launch_digests import LaunchDigests
-from gpuregress.foundation.records.serialization import Sparse
 from gpuregress.gpu.accuracy import ResultAccuracy
 from gpuregress.gpu.costs import Costs
 from gpuregress.gpu.coverage import Coverage
 from gpuregress.gpu.instruments import CheckFinding
+from gpuregress.gpu.records import Record, Sparse
 from gpuregress.gpu.schedules import ConflictSurvey
 
 Determinism = Literal["bitwise", "order varies", "values vary"]
 
 
-@dataclass(frozen=True, slots=True)
-class UnwrittenElements:
+class UnwrittenElements(Record):
     """Elements of a buffer that still hold the poison after the last launch.
 
     Attributes:
@@ -38,8 +37,7 @@ class UnwrittenElements:
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PoisonDependence:
+class PoisonDependence(Record):
     """Written elements whose value depends on the poison.
 
     Attributes:
@@ -53,8 +51,7 @@ class PoisonDependence:
     first: int
 
 
-@dataclass(frozen=True, slots=True)
-class PoisonComparison:
+class PoisonComparison(Record):
     """A buffer after a run under the poison and one under its complement.
 
     Attributes:
@@ -66,8 +63,7 @@ class PoisonComparison:
     shows: PoisonDependence | None
 
 
-@dataclass(frozen=True, slots=True)
-class OverwrittenInput:
+class OverwrittenInput(Record):
     """A filled buffer that the launches changed, bit for bit and without padding.
 
     Attributes:
@@ -81,11 +77,10 @@ class OverwrittenInput:
     elements: int
     of: int
     first: int
-    expected: str = field(metadata={"key": "was"})
-    actual: str = field(metadata={"key": "now"})
+    expected: str = field(name="was")
+    actual: str = field(name="now")
 
 
-@dataclass(frozen=True, slots=True)
 class Timing(Sparse):
     """The samples of a timing loop.
 
@@ -111,8 +106,7 @@ class Timing(Sparse):
     throttle: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizerFinding:
+class SanitizerFinding(Record):
     """One finding of compute-sanitizer; see `devices.cuda.sanitizer.SanitizerReport`.
 
     Attributes:
@@ -126,7 +120,7 @@ class SanitizerFinding:
     """
 
     message: str
-    location: str = field(metadata={"key": "place"})
+    location: str = field(name="place")
     thread: str
     details: tuple[str, ...]
     repeated: int
@@ -134,8 +128,7 @@ class SanitizerFinding:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizerResult:
+class SanitizerResult(Record):
     """The pass of a case under compute-sanitizer.
 
     Attributes:
@@ -149,8 +142,7 @@ class SanitizerResult:
     findings: tuple[SanitizerFinding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SeedRun:
+class SeedRun(Record):
     """The run of a case with another seed.
 
     Attributes:
@@ -164,8 +156,7 @@ class SeedRun:
     dumps: Mapping[str, Dump] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionChange:
+class InstructionChange(Record):
     """A source line whose floating-point instructions differ between two builds.
 
     Attributes:
@@ -181,7 +172,6 @@ class InstructionChange:
     after: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class VariantRun(Sparse):
     """The run of a case as another combination of its `variants` compiles it.
 
@@ -202,8 +192,7 @@ class VariantRun(Sparse):
     instructions: tuple[InstructionChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TwinCause:
+class TwinCause(Record):
     """A cause of differences between a case and its twin, by the elements that it explains.
 
     Attributes:
@@ -219,7 +208,6 @@ class TwinCause:
     of: int
 
 
-@dataclass(frozen=True, slots=True)
 class TwinResult(Sparse):
     """The results of a twin.
 
@@ -240,7 +228,6 @@ class TwinResult(Sparse):
     causes: Mapping[str, tuple[TwinCause, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
 class Observations(Sparse):
     """Observations of one case. The keys of all mappings but `counters` and `instructions` are buffer names.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class PythonKernel:
+class PythonKernel(Record):
     """A function in Python of which a compiler makes PTX.
 
     Attributes:
@@ -38,8 +38,7 @@ class PythonKernel:
         return (*types, *(f"{name}={value}" for name, value in {**self.constants, **self.settings}.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Record):
     """A kernel source and the options of its compilation.
 
     Attributes:
@@ -85,8 +84,7 @@ HARNESS_KERNEL = "gpuregress_call"
 """The kernel that calls a function under test, in the compiled code."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionArgument:
+class FunctionArgument(Record):
     """An argument of a function under test.
 
     Attributes:
@@ -102,8 +100,7 @@ class FunctionArgument:
     each: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FunctionCall(Record):
     """The calls of a function under test: one for each element of its results.
 
     Attributes:

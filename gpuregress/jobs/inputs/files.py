@@ -17,10 +17,10 @@ from gpuregress.foundation import dtypes, read_log, usermodules
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import HarnessError, UserCodeError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.numeric.conversion import NotRepresentable
 from gpuregress.foundation.records import Buffer, InputFile, PythonFunction
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.inputs import text_files
 from gpuregress.jobs.inputs.file_names import is_dump, split_member
 
@@ -28,8 +28,7 @@ Array = npt.NDArray[Any]
 ReadDump = Callable[[Path], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class FileValues:
+class FileValues(Record):
     """The values of a file.
 
     Attributes:

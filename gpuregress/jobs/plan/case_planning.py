@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Case, CaseSettings, Instruments, KnownFailing, ResourceLimits, TimingLoop
 from gpuregress.gpu import schedules
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.jobs.plan import (
     buffer_usage,
@@ -161,7 +161,7 @@ class _JobPlanning:
     def _case(self, scope: Scope, name: str, facts: sources.SourceFacts | None, dump: tuple[str, ...]) -> Case | None:
         """Plan one case; None if something in it is invalid, which is reported."""
         if self.job.infeasible == "skip":
-            scope = dataclasses.replace(scope, refusals=[])
+            scope = replace(scope, refusals=[])
         seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
         scope = scope.with_seed(seed)
         memory = self.job.limits.memory or self.project.settings.memory
@@ -175,7 +175,7 @@ class _JobPlanning:
         compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)
         refused = next(iter(scope.refusals or ()), None)
         # A reference that no device can launch is an error, unless its case is skipped anyway.
-        of_references = scope if refused else dataclasses.replace(scope, refusals=None)
+        of_references = scope if refused else replace(scope, refusals=None)
         compared = CaseBuffers(buffers, compare, verify)
         references = case_references(self.file, of_references, facts, compared, self._earlier)
         checks = {
@@ -193,13 +193,13 @@ class _JobPlanning:
             return None
         compiled = sources.of_case(self.file, facts, scope, launches, buffers)
         if function is not None:
-            compiled = tuple(dataclasses.replace(one, harness=function.harness) for one in compiled)
+            compiled = tuple(replace(one, harness=function.harness) for one in compiled)
         if len(self.problems) or not compiled:
             return None
         (source, *others), built_variants = variants.combinations(self.file, scope, compiled)
         if len(self.problems):
             return None
-        settings = dataclasses.replace(self._settings(scope, source, launches), refused=refused)
+        settings = replace(self._settings(scope, source, launches), refused=refused)
         return Case(
             job=name,
             name=parameter_combinations.case_name(name, scope.case),
@@ -287,7 +287,7 @@ class _JobPlanning:
         """Require integers in the status buffer, and zero it before the launch."""
         buffer = buffers.get(self.job.status_buffer or "")
         if buffer is not None and buffer.fill is None:
-            buffers[buffer.name] = dataclasses.replace(buffer, fill=records.Fill("zeros", records.NoOptions(), 0))
+            buffers[buffer.name] = replace(buffer, fill=records.Fill("zeros", records.NoOptions(), 0))
         if buffer is not None and not all(
             part.scalar.kind in ("int", "uint") for part in dtypes.parse(buffer.dtype).parts
         ):

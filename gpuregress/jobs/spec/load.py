@@ -17,7 +17,7 @@ from gpuregress.foundation.document import reader
 from gpuregress.foundation.document.problems import Problems, show
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import validation_messages
 from gpuregress.jobs.spec.models.job import JobSpec
 
@@ -43,8 +43,7 @@ _SECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JobFile:
+class JobFile(Record):
     """A loaded job file.
 
     Attributes:

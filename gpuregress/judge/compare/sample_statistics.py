@@ -16,7 +16,6 @@ differ.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -25,7 +24,6 @@ import numpy as np
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Part
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import (
@@ -37,6 +35,7 @@ from gpuregress.foundation.records import (
     SideCounts,
     StatisticLimits,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics.difference_statistics import finite
 from gpuregress.judge.compare.rules import description
@@ -49,8 +48,7 @@ _MAX_SPREAD = 3.0
 """How many times the baseline's standard deviation a run's own widens its allowance."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumericSample:
+class NumericSample(Record):
     """The finite numbers of one part of one side.
 
     Attributes:
@@ -142,7 +140,7 @@ def _compare_part(
             continue
         problem, tested[name] = STATISTICS[name](expected, actual, limit)
         problems += [problem] if problem else []
-    return problems, dataclasses.replace(figures, **tested)
+    return problems, replace(figures, **tested)
 
 
 def _other_share(expected: NumericSample, actual: NumericSample) -> bool:

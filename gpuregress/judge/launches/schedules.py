@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterator
 
 from gpuregress.foundation.records import SM_90, Case, Comparison, ConflictSurvey, Dump, Finding, Outcome, ScheduleRun
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import BLOCKS, BY_WARP, THREADS, WARPS, switches_in
 from gpuregress.judge.buffer_pairs import BufferPair
 
@@ -42,7 +42,7 @@ def comparisons(
                 found = f"the schedules {name} and {run.name} give different results: {_first(compared)}"
                 message = found + (_smallest(run, own.buffer) if other is own else "")
                 findings = (*compared.findings, *_accesses(run, own.buffer))
-                return [dataclasses.replace(compared, message=message, findings=findings)]
+                return [replace(compared, message=message, findings=findings)]
         results[result.digest] = (run.name, result)
     ran = [run for run in runs if not run.left_out and not run.fault]
     if not ran:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.verdict.buffer_verdicts import (
     buffer_verdicts,
     expected_sides,
@@ -78,7 +78,7 @@ def decide(
     buffers = buffer_verdicts(case, outcome, baseline, comparisons)
     if baseline is not None and made_of is not None:
         accepted, made_of = (without_reference_inputs(case, facts) for facts in (baseline.made_of, made_of))
-        baseline = dataclasses.replace(baseline, made_of=accepted)
+        baseline = replace(baseline, made_of=accepted)
     renamed = _renamed(baseline)
     changed = (*renamed, *changes(baseline.made_of, made_of)) if baseline and made_of else renamed
     status, reason = joint_status(buffers, has_baseline=baseline is not None)
@@ -114,9 +114,9 @@ def decide(
         changes=(*renamed, *resources) if status == "pass" else changed,
         notes=(*_notes(baseline), *further, *_twin_notes(outcome)),
     )
-    decided = dataclasses.replace(decided, costs=tuple(costs)) if costs else decided
+    decided = replace(decided, costs=tuple(costs)) if costs else decided
     is_told = baseline is not None or status != "new"  # a new case says already that nothing was compared
-    return dataclasses.replace(decided, timing=timing) if timing is not None and is_told else decided
+    return replace(decided, timing=timing) if timing is not None and is_told else decided
 
 
 def failed(case: Case, error: GpuregressError) -> Verdict:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import __version__
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import HarnessError, UsageError
+from gpuregress.gpu.records import Record
 from gpuregress.lab.capture import application, job_text, jobs, library, raw_log, records, signature
 from gpuregress.lab.capture.application import ApplicationEnd, Choice
 from gpuregress.lab.capture.jobs import CannotCapture, Target, WrittenJob
@@ -26,8 +26,7 @@ LOCK = ".capture.lock"
 _LONGEST_NAME = 48
 
 
-@dataclass(frozen=True, slots=True)
-class FailedLaunch:
+class FailedLaunch(Record):
     """A launch that failed: its call, and the error."""
 
     number: int
@@ -35,8 +34,7 @@ class FailedLaunch:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Record):
     """The result of a capture.
 
     Attributes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.document import units
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.capture import arguments, buffers, job_text, signature
 from gpuregress.lab.capture.buffers import Layout
 from gpuregress.lab.capture.images import ptx_search
@@ -30,8 +30,7 @@ class CannotCapture(Exception):
     """Why a launch cannot become a job, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenJob:
+class WrittenJob(Record):
     """A job that was written.
 
     Attributes:
@@ -49,8 +48,7 @@ class WrittenJob:
     remarks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Record):
     """Where a job goes.
 
     Attributes:

@@ -6,7 +6,7 @@ import math
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts.kernel import default_fill
 from gpuregress.lab.host_programs import scalars
 from gpuregress.lab.host_programs.objects import HostArray
@@ -14,8 +14,7 @@ from gpuregress.lab.host_programs.scalars import HostScalar
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
 
-@dataclass(frozen=True, slots=True)
-class DraftedFill:
+class DraftedFill(Record):
     """A fill, and whether the host code tells it; else it is a guess."""
 
     text: str

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
 from gpuregress.lab.commits.commit_runs import RunOptions
@@ -46,8 +46,7 @@ _SHRINK_SHARE = 0.4
 """Of the request's time, for shrinking, once there is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzRequest:
+class FuzzRequest(Record):
     """A request for fuzzing.
 
     Attributes:
@@ -71,8 +70,7 @@ class FuzzRequest:
     checks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzReport:
+class FuzzReport(Record):
     """The results of fuzzing.
 
     Attributes:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation.escapes import visible_html as escape
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import PastResult
+from gpuregress.gpu.records import Record
 from gpuregress.report import device_marks, tolerance_text
 from gpuregress.report.html import comparisons
 from gpuregress.report.html.drawing import trend
@@ -18,8 +18,7 @@ Trends = Callable[[str, str], Sequence[PastResult]]
 """The past results of a case on devices of a kind, the newest first; "" for all devices."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunFacts(Record):
     """The facts of a run that its cases share.
 
     Attributes:

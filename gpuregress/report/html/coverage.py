@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuregress.foundation.escapes import visible_html as escape
 from gpuregress.foundation.records import Coverage, FileCoverage
-from gpuregress.foundation.records.serialization import from_json
+from gpuregress.foundation.records.json_form import from_json
 from gpuregress.gpu.coverage import merged
 from gpuregress.report import coverage_report
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import DumpError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.store.dumps import parse, reader
 from gpuregress.store.dumps.header import Header
 from gpuregress.store.dumps.reader import MappedDump, mapped, newlines, rest_lines, wrong_count
@@ -35,8 +35,7 @@ _MOST_ROWS = 1 << 18  # rows of a piece that is cut out of arrays
 Rows = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True, slots=True)
-class ElementPairs:
+class ElementPairs(Record):
     """Elements of two dumps at the same indices.
 
     Attributes:

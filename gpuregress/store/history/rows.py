@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gpuregress.foundation.escapes import visible
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Comparison,
     ErrorFigures,
@@ -23,6 +22,7 @@ from gpuregress.foundation.records import (
     ShortResult,
     Verdict,
 )
+from gpuregress.gpu.records import Record
 from gpuregress.store.history.schema import ADDED, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 from gpuregress.store.history.seals import seal
 
@@ -38,8 +38,7 @@ _INSERT_RESULT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ResultRow:
+class ResultRow(Record):
     """The values of one result.
 
     Attributes:

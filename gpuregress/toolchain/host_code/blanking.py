@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.host_code.declarations import View
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros, spaces
 from gpuregress.toolchain.host_code.reachability import ANNOTATION, Edits
@@ -17,8 +17,7 @@ _DROPPED_DIRECTIVES = ("pragma", "include", "error", "warning")
 _PLACE = attrgetter("start", "end", "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Record):
     """A stretch of a text and what stands there instead."""
 
     start: int

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import include_scanner
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import blanking, declarations, reachability
@@ -24,8 +24,7 @@ _MANY_FILES = 40
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
-@dataclass(frozen=True, slots=True)
-class TranslationUnit:
+class TranslationUnit(Record):
     """Texts for the compiler.
 
     Attributes:
@@ -41,8 +40,7 @@ class TranslationUnit:
     uses_library: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Include:
+class _Include(Record):
     """A header that a text includes: the span of its name with the brackets; `path` is None outside the project."""
 
     name: str

@@ -15,8 +15,8 @@ from typing import Any
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.records import Record
 
 _ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P<name>[\w$.]+)'?")
 _ERROR = re.compile(r"\berror\b.*: (?!.*JIT the PTX)")
@@ -35,8 +35,7 @@ _FIGURES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LinkResult:
+class LinkResult(Record):
     """A cubin and the resources of its kernels.
 
     Attributes:
@@ -94,8 +93,7 @@ def link(ptx: str, arch: str, name: str) -> LinkResult:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Assembler:
+class _Assembler(Record):
     """An assembler that is installed here.
 
     Attributes:

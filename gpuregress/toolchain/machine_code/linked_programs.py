@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import InfeasibleSource
 from gpuregress.foundation.records import Program
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache
 
 PINNED = "13.5"

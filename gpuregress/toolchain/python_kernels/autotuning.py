@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.errors import CompileError, MissingCompiler
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cache, compiler_messages
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler, source_inputs
@@ -28,8 +28,7 @@ _DEFAULTS: Mapping[str, object] = {"num_ctas": 1, "maxnreg": None}
 """Settings of which a configuration without one of its own has this value; they are parameters only where set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Record):
     """One entry of the list.
 
     Attributes:

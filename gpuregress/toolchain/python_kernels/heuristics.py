@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuregress.foundation.errors import CompileError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import PythonKernel
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class _Tensor:
+class _Tensor(Record):
     """A buffer as a heuristic sees it: its shape, without gaps, and an aligned address; no elements."""
 
     shape: tuple[int, ...]

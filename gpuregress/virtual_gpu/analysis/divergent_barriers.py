@@ -11,8 +11,7 @@ and stands behind the barrier in the source, is on the `else` side of the barrie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.uniformity import DivergentBranch, Uniformity
 from gpuregress.virtual_gpu.ptx.modifiers import space_of
@@ -20,8 +19,7 @@ from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Label, Statement
 
 
-@dataclass(frozen=True, slots=True)
-class DivergentBarriers:
+class DivergentBarriers(Record):
     """The barriers of one kernel that the lanes of a warp may fail to reach together.
 
     Attributes:

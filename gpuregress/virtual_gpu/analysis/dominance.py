@@ -6,15 +6,14 @@ Dominators are computed by iteration to a fixed point, as bits of an integer: bi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, natural_loop
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, info
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Record):
     """A natural loop: control enters it at its header only.
 
     Attributes:

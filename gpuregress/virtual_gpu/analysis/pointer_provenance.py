@@ -6,17 +6,16 @@ guessed region is looked up among all regions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.virtual_gpu.ptx.types import INDEX_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Record):
     """The variable or parameter that an address is derived from.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import i64
 from gpuregress.virtual_gpu.builder.threads import linear_thread
@@ -28,8 +28,7 @@ _OWN_BARRIERS = re.compile("(^|/)(cuda/__barrier|cub/(block|detail|device))/")
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"}
 
 
-@dataclass(frozen=True, slots=True)
-class AccessNote:
+class AccessNote(Record):
     """An access to memory.
 
     Attributes:

@@ -6,10 +6,10 @@ What is checked of a cell is in `cell_rules`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.structured import at, i64, open_function
 from gpuregress.virtual_gpu.builder.translation_unit import Unit

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import i64
@@ -16,8 +15,7 @@ from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT
 
 
-@dataclass(frozen=True, slots=True)
-class RegionFlags:
+class RegionFlags(Record):
     """What need not be watched in a region.
 
     Attributes:

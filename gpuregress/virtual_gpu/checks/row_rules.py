@@ -8,11 +8,11 @@ checks each access.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i64, open_function
 from gpuregress.virtual_gpu.builder.types import I1, I64, POINTER
 from gpuregress.virtual_gpu.checks.cells.cell_access import READ, WRITE, CellAccess
@@ -24,8 +24,7 @@ CellTest: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ShadowPlace], ir.Value]
 """(builder, cell, place) → whether a test holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowAccess:
+class RowAccess(Record):
     """The plain accesses that each thread of a row makes to an address of its own.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from gpuregress.gpu.errors import DeviceError, UnsupportedError
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.cluster_size import check_cluster
 from gpuregress.virtual_gpu.builder.initializers import variable_facts
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size

@@ -7,8 +7,8 @@ its iterations are counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
 from gpuregress.virtual_gpu.counters.origins import NONE, Origins, find_origins, number_of, parameter_of
@@ -20,8 +20,7 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _TYPES = frozenset(["s16", "u16", "s32", "u32", "s64", "u64"])
 
 
-@dataclass(frozen=True, slots=True)
-class IndexBound:
+class IndexBound(Record):
     """A comparison of an index with a limit.
 
     Attributes:

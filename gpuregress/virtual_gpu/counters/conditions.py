@@ -8,8 +8,8 @@ origins. Constants are no part of an integer comparison: those of an unrolled lo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
 from gpuregress.virtual_gpu.counters.loop_plan import CountedLoop
 from gpuregress.virtual_gpu.counters.origins import NONE, Origins, find_origins, number_of, parameter_of
@@ -42,8 +42,7 @@ _DEEPEST = 8
 Place = tuple[tuple[str, int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BranchCondition:
+class BranchCondition(Record):
     """The condition of a branch or a guard.
 
     Attributes:
@@ -60,8 +59,7 @@ class BranchCondition:
     origins: Origins = NONE
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Record):
     """What computes a predicate: the kind of comparison, and the origins and constants of its operands."""
 
     shape: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.dominance import Dominance
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, info
@@ -13,8 +14,7 @@ _MOST_BLOCKS_ABOVE = 4
 Edge = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class CountedLoop:
+class CountedLoop(Record):
     """A natural loop whose iterations are counted.
 
     Attributes:

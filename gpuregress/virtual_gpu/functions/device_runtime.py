@@ -8,8 +8,8 @@ blocks have arrived.
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Function, Module
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 
-@dataclass(frozen=True, slots=True)
-class Known:
+
+class Known(Record):
     """The value of a register.
 
     Attributes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.counters import coverage
 

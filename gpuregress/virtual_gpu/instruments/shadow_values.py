@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from gpuregress.gpu.accuracy import Place
 from gpuregress.gpu.base import LaunchReport, Shadow
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.counters import rounding_sites
 from gpuregress.virtual_gpu.runtime.memory import Region

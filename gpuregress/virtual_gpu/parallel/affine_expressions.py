@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import field
+
+from gpuregress.gpu.records import Record
 
 
 class NotAffineError(Exception):
     """An address is no affine expression, or analysing it would take too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Affine:
+class Affine(Record):
     """A constant, and a coefficient other than 0 for each variable."""
 
     constant: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpuregress.gpu.programs import Dim3
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import StoredFootprint
 from gpuregress.virtual_gpu.runtime.textures import Textures
@@ -16,8 +16,7 @@ Box = Mapping[str, Range]
 """Range of each coordinate of some blocks."""
 
 
-@dataclass(frozen=True, slots=True)
-class AddressMap:
+class AddressMap(Record):
     """The memory that addresses, handles and names refer to.
 
     Attributes:
@@ -31,8 +30,7 @@ class AddressMap:
     symbols: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLaunch:
+class KernelLaunch(Record):
     """One launch: grid, block, arguments, and the kernel's footprint.
 
     Attributes:

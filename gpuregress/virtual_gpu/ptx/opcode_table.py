@@ -7,10 +7,10 @@ other opcode the passes assume the worst: see `UNKNOWN`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import lru_cache
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 
@@ -92,8 +92,7 @@ class Arithmetic(Enum):
     SELECT = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class OpcodeInfo:
+class OpcodeInfo(Record):
     """The properties of an opcode.
 
     Attributes:

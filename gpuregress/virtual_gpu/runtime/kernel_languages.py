@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.faults import FaultContext
 from gpuregress.virtual_gpu.runtime.program import Site
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLanguage:
+class KernelLanguage(Record):
     """A kernel language and its names of barriers.
 
     Attributes:

@@ -5,8 +5,7 @@ So the analysis of divergent barriers sees the lanes that skip it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.divergent_barriers import is_aligned_barrier
 from gpuregress.virtual_gpu.ptx.tree import Function, Guard, Instruction, Label, Statement, Symbol
 

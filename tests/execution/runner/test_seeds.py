@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from gpuregress.execution.runner.dumps import DumpFolder
 from gpuregress.execution.runner.launcher import Launcher
 from gpuregress.execution.runner.seeds import SeedRuns
 from gpuregress.foundation.records import Buffer, Fill, Interval, Seeded
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchBegin, LaunchLog

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from gpuregress.execution.runner.launcher import Launcher
 from gpuregress.execution.runner.variants import VariantRuns
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import Dump, Program, VariantRun, Variants
+from gpuregress.gpu.records import replace
 from gpuregress.store.launch_log import LaunchLog
 from tests import fakes
 

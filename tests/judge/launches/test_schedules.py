@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.records import Case, CaseSettings, ConflictSurvey, Observations, Outcome, Rule, ScheduleRun
+from gpuregress.gpu.records import replace
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.launches import schedules
 from tests import fakes
@@ -124,7 +124,7 @@ def test_results_of_another_order_are_called_so(tmp_path: Path) -> None:
 
 def test_a_fault_under_one_schedule_fails(tmp_path: Path) -> None:
     broken = outcome(tmp_path, ScheduleRun("reverse", fault="trap: x"))
-    for one in (broken, dataclasses.replace(broken, dumps=())):
+    for one in (broken, replace(broken, dumps=())):
         (failed,) = schedules.faults(case(), one)
         assert failed.buffer in case().buffers
         assert (failed.same, failed.message) == (False, "forward runs to its end, reverse does not: trap: x")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from gpuregress.gpu.records import replace
 from gpuregress.report.html import comparisons
 from tests.report import samples as plain
 from tests.report.html import samples
@@ -33,8 +32,8 @@ def test_an_equal_picture_is_drawn_once() -> None:
     verdict = samples.drawn()
     (buffer,) = verdict.buffers
     first, second = buffer.comparisons
-    other = dataclasses.replace(buffer, comparisons=(first, dataclasses.replace(second, differing=2)))
-    root = shown(dataclasses.replace(verdict, buffers=(other,)))
+    other = replace(buffer, comparisons=(first, replace(second, differing=2)))
+    root = shown(replace(verdict, buffers=(other,)))
     assert len(root.all("figure")) == 1
     assert "the picture is the same as against the baseline" in root.text
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError
 from gpuregress.foundation.records import Observations
+from gpuregress.gpu.records import replace
 from gpuregress.session.accepting import accept
 from gpuregress.session.runs import results
 from gpuregress.session.runs.results import FinishedCase
@@ -99,8 +99,7 @@ def test_results_of_another_schedule_are_not_accepted(bench: Bench, monkeypatch:
     def reversed_cases(folder: Path) -> dict[str, FinishedCase]:
         seen = Observations(schedule="reverse")
         return {
-            name: dataclasses.replace(one, outcome=dataclasses.replace(one.outcome, observations=seen))
-            for name, one in read(folder).items()
+            name: replace(one, outcome=replace(one.outcome, observations=seen)) for name, one in read(folder).items()
         }
 
     bench.run(fakes.case("double"))

@@ -21,7 +21,7 @@ MEGABYTE = 1 << 20
 def case(name: str, count: int, dtype: str = "float32", **more: object) -> Case:
     buffers = {"y": Buffer("y", dtype, (count,))}
     common = Case("j", name, "j.yaml", {}, Source("j.cu"), "1", "", 0, buffers, (), ("y",), {"y": Rule()})
-    return common if not more else Case(**{**{f: getattr(common, f) for f in common.__dataclass_fields__}, **more})
+    return common if not more else Case(**{**{f: getattr(common, f) for f in common.__struct_fields__}, **more})
 
 
 @pytest.fixture

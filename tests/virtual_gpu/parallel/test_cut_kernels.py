@@ -6,7 +6,6 @@ The parts run one after the other, the last one first: what depends on their ord
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.runner import run_case
 from gpuregress.foundation.records import Case, Task
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan.compiled import launches as compiled_launches
 from gpuregress.store import project
@@ -64,7 +64,7 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
         cut.append(len(actual))
         return actual
 
-    plain = dataclasses.replace(case, reference={}, reference_kernels={}, repeat=1)
+    plain = replace(case, reference={}, reference_kernels={}, repeat=1)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition, "MIN_THREADS", 1)
         patch.setattr(partition.PartitionCache, "partition", watch)

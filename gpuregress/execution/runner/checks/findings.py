@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gpuregress.foundation.errors import CALLED_AT, FaultLocation
 from gpuregress.foundation.records import CheckFinding, Fault
+from gpuregress.gpu.records import replace
 
 MOST_SHOWN = 20
 """Findings of a case that its fault tells."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gpuregress.execution.runner.checks.findings import has_chief_of, with_launch
 from gpuregress.execution.runner.launcher import Launcher, LoadedSource
 from gpuregress.foundation.records import Launch, LaunchTime, Observations
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.records import replace
 
 
 class LaunchReports:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import Conflict, ConflictSurvey, Dump, Instruments, Rule, ScheduleRun
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import LaunchReport, Memory
+from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 
 Array = npt.NDArray[np.generic]
@@ -29,8 +30,7 @@ _NO_CONFLICT = "no two accesses that were watched conflict"
 _CUT = "further pairs of accesses conflict, which are not kept"
 
 
-@dataclass(frozen=True, slots=True)
-class Adversary:
+class Adversary(Record):
     """The adversarial schedule of a case.
 
     Attributes:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from gpuregress.execution.runner.launches.delta_debugging import smallest
 from gpuregress.foundation.records import SM_90, Case, Conflict
 from gpuregress.gpu import schedules
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.schedules import Switch
 
@@ -18,8 +19,7 @@ _MOST_TRIALS, _MOST_SECONDS = 200, 10.0
 _MOST_TOLD = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Smallest:
+class Smallest(Record):
     """The smallest change of the order that is known to be enough.
 
     Attributes:

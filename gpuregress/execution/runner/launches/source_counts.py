@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from gpuregress.foundation.records import (
@@ -17,6 +16,7 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu import costs as cost_records
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.coverage import merged
+from gpuregress.gpu.records import replace
 
 
 def added(
@@ -34,12 +34,12 @@ def added(
     if report.coverage is not None and wanted.coverage:
         seen = located(report.coverage, source)
         before = observed.coverage
-        observed = dataclasses.replace(observed, coverage=seen if before is None else merged((before, seen)))
+        observed = replace(observed, coverage=seen if before is None else merged((before, seen)))
     if report.costs is not None:
         found = located_costs(report.costs, kernel, source)
         earlier = observed.costs
         costs = found if earlier is None else cost_records.merged((earlier, found))
-        observed = dataclasses.replace(observed, costs=costs)
+        observed = replace(observed, costs=costs)
     return observed
 
 
@@ -72,11 +72,11 @@ def located_costs(costs: Costs, kernel: str, source: Source) -> Costs:
 
 def _placed(item: InstructionCost, kernel: str, paths: dict[str, str]) -> InstructionCost:
     inner = next(((paths[name], line) for name, line, _ in item.chain if paths[name]), ("", 0))
-    return dataclasses.replace(item, kernel=kernel, path=inner[0], line=inner[1], chain=())
+    return replace(item, kernel=kernel, path=inner[0], line=inner[1], chain=())
 
 
 def _moved(one: FileCoverage, path: str) -> FileCoverage:
-    return dataclasses.replace(one, path=path)
+    return replace(one, path=path)
 
 
 def path_of(name: str, source: Source) -> str:

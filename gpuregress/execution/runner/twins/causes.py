@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import TwinCause
+from gpuregress.gpu.records import Record
 
 Array = npt.NDArray[np.generic]
 Mask = npt.NDArray[np.bool_]
@@ -22,8 +22,7 @@ Results = Mapping[str, Array]
 _FAST = ("use_fast_math", "ftz=true", "prec-div=false", "prec-sqrt=false", "fmad=true", "extra-device-vectorization")
 
 
-@dataclass(frozen=True, slots=True)
-class CauseTrial:
+class CauseTrial(Record):
     """A run without one possible cause.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, HarnessError, KernelFault
 from gpuregress.foundation.records import Case, Dump, Program, TwinCause, TwinResult
 from gpuregress.gpu.base import Device
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain.functions import host
 
 Array = npt.NDArray[np.generic]
@@ -87,7 +87,7 @@ class Twins:
         return tuple(
             program
             if is_given or device.info.arch == program.arch or not source.path.endswith((".cu", ".cuh", ".py"))
-            else toolchain.compile(dataclasses.replace(source, arch=device.info.arch))
+            else toolchain.compile(replace(source, arch=device.info.arch))
             for source, program in zip(case.sources, programs, strict=True)
         )
 
@@ -97,7 +97,7 @@ class Twins:
         """Run the case's launches on a device and return each dumped buffer."""
         own, *others = programs
         label = label.partition(" ")[0]
-        task = dataclasses.replace(self.launcher.task, program=own, other_programs=tuple(others), device_label=label)
+        task = replace(self.launcher.task, program=own, other_programs=tuple(others), device_label=label)
         launcher = Launcher(device, task, self.launcher.log, self.launcher.entering, self.launcher.current)
         launcher.entering("preparing")
         try:
@@ -176,7 +176,7 @@ class Twins:
     def _recompiled(self, options: tuple[str, ...], filled: Mapping[str, Array]) -> dict[str, Array]:
         """Run the case on its own device with other compiler options."""
         self.launcher.entering("preparing")
-        source = dataclasses.replace(self._case.source, options=options)
+        source = replace(self._case.source, options=options)
         device = self.launcher.device
         device.free_all()
         return self._launched(device, (toolchain.compile(source),), filled, self.launcher.device_label)

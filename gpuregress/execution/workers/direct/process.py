@@ -18,7 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation import errors
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
 from gpuregress.foundation.records import from_json
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache
 
 Bytes = npt.NDArray[np.uint8]

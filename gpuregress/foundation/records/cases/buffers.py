@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.fills import FillOptions
+from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.gpu.textures import Texture, TextureDescription
 
@@ -14,8 +15,7 @@ _LAYERED_ROW = 2
 """Axes of a shape: layers and width."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(Record):
     """The contents of a buffer before the first launch.
 
     Attributes:
@@ -26,7 +26,7 @@ class Fill:
     """
 
     kind: str
-    options: FillOptions
+    options: OneOf[FillOptions]
     seed: int
     same: Buffer | None = None
 
@@ -37,8 +37,7 @@ class Fill:
         return origin is not None and origin.kind == "python"
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(Record):
     """A stretch of device memory.
 
     Attributes:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.gpu.programs import Dim3, LaunchShape
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Record):
     """One argument of a kernel.
 
     Attributes:
@@ -51,8 +50,7 @@ class Argument:
         return (*own, *(name for member in self.fields for name in member.maps_in_memory))
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Record):
     """One launch of one kernel.
 
     Attributes:

@@ -8,7 +8,6 @@ match; that greedy matching is as large as any, and what it leaves is "only in t
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation.dtypes import Part, Scalar
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array, Mask
@@ -30,6 +28,7 @@ from gpuregress.foundation.records import (
     OutlierCounts,
     SideCounts,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -49,8 +48,7 @@ Indices = npt.NDArray[np.signedinteger[Any]]
 _MOST, _BLOCK, _FEWEST = 1 << 18, 1 << 16, 1 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(Record):
     """One side, sorted: its total-order keys, from which values are made where they are needed."""
 
     keys: Array
@@ -68,8 +66,7 @@ class _Side:
         return len(self.keys) - int(np.searchsorted(self.keys, top, side="left"))
 
 
-@dataclass(frozen=True, slots=True)
-class Unmatched:
+class Unmatched(Record):
     """Elements without a partner, as indices into each side's sorted keys."""
 
     expected: Indices
@@ -328,7 +325,7 @@ def _worst(
     if worst is None:
         return None
     index = _original_index(original, part.scalar, expected.keys, worst[1], bound)
-    return elements([dataclasses.replace(worst[2], index=index)])[0]
+    return elements([replace(worst[2], index=index)])[0]
 
 
 def _first(

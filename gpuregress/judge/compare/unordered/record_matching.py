@@ -6,8 +6,6 @@ and sorting columns apart hides swaps: neither is done.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from gpuregress.foundation.dtypes import ElementType
@@ -15,6 +13,7 @@ from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
+from gpuregress.gpu.records import replace
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -149,7 +148,7 @@ def _result(
     same = not problems
     merge = rule.signed_zero == "equal"
     listed = statistics.listed()
-    figures = dataclasses.replace(
+    figures = replace(
         statistics.figures(listed),
         outliers=outliers,
         metrics=error_norms.figures(metrics),

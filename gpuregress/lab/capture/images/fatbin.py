@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from mmap import mmap
 
 import zstandard
+
+from gpuregress.gpu.records import Record
 
 Data = bytes | mmap
 _MAGIC = b"\x50\xed\x55\xba"
@@ -25,8 +26,7 @@ _FIELDS = (("<I", 28), ("<Q", 40), ("<Q", 56))
 _MOST_BYTES = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Record):
     """An entry of a fatbin.
 
     Attributes:

@@ -6,18 +6,17 @@ import mmap
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.foundation.user_home import home
+from gpuregress.gpu.records import Record
 from gpuregress.lab.capture.images import fatbin
 
 _LARGEST = 4 << 30
 _TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPtx:
+class FoundPtx(Record):
     """The PTX of a kernel.
 
     Attributes:

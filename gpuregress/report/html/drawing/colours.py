@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 _VIRIDIS = ("bddf26", "7ad151", "44bf70", "22a884", "21918c", "2a788e", "355f8d", "414487", "482475", "440154")
 _GREYS = ("f2f2f2", "d6d6d6", "bababa", "9e9e9e", "838383", "696969", "505050", "383838", "222222", "0d0d0d")
@@ -38,8 +38,7 @@ def gradient(name: str) -> str:
     return f'<linearGradient id="{name}">{stops}</linearGradient>'
 
 
-@dataclass(frozen=True, slots=True)
-class LogAxis:
+class LogAxis(Record):
     """A logarithmic axis of at least one decade, so that errors that hardly differ look alike.
 
     Attributes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from gpuregress.foundation.escapes import visible_html as escape
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import BufferImage, ImageLayer
 from gpuregress.foundation.records.maps.images import LARGEST, NOT_FINITE, unpack
+from gpuregress.gpu.records import Record
 from gpuregress.report.html.drawing import colours, png, profiles
 from gpuregress.report.html.drawing.colours import LogAxis
 from gpuregress.report.html.drawing.scales import Place, error_at, index_text, legend, number
@@ -28,8 +28,7 @@ DEFINITIONS = (
 """Gradients and the pattern of cells that are not finite; once on a page, before the first picture."""
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Record):
     """One of the pictures that stand side by side.
 
     Attributes:

@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 
 from gpuregress.foundation.escapes import visible_html as escape
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import BufferImage, ImageLayer
 from gpuregress.foundation.records.maps.images import LARGEST
+from gpuregress.gpu.records import Record
 
 _WIDTH, _SIDE = 180, 30
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """The area of a picture in its SVG, in pixels.
 
     Attributes:

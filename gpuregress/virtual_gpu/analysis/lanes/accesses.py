@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.points_to import PointsTo
@@ -16,8 +15,7 @@ _OPCODES = frozenset(["ld", "ldu", "st", "atom", "red"])
 _COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
 
 
-@dataclass(frozen=True, slots=True)
-class LaneAccess:
+class LaneAccess(Record):
     """An access to memory that other lanes may reach.
 
     Attributes:

@@ -9,8 +9,10 @@ is so for every width and vector, in global and shared memory. A schedule that r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from msgspec import field
+
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.lanes.values import LANES
 from gpuregress.virtual_gpu.ptx.modifiers import space_of
@@ -23,8 +25,7 @@ _AT_A_TIME = 128
 """Bytes that a warp stores at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContestedStores:
+class ContestedStores(Record):
     """The stores of one kernel that lanes of a warp may make to one address.
 
     Attributes:

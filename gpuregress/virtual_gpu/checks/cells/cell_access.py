@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpuregress.gpu.records import Record
 
 READ, WRITE = "read", "write"
 
 
-@dataclass(frozen=True, slots=True)
-class CellAccess:
+class CellAccess(Record):
     """What is known of an access when its check is built.
 
     Attributes:

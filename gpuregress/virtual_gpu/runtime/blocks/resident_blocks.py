@@ -9,9 +9,9 @@ given up. It is given up where no block can change anything, or where all of the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from gpuregress.gpu.programs import Dim3
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime import machine_layout
 from gpuregress.virtual_gpu.runtime.arena import Arena
 from gpuregress.virtual_gpu.runtime.blocks.standstill import StandstillDetector
@@ -21,8 +21,7 @@ from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import KernelFacts
 
 
-@dataclass(frozen=True, slots=True)
-class _Suspended:
+class _Suspended(Record):
     number: int
     arena: Arena
 

@@ -7,10 +7,10 @@ until its thread has waited for it. The rules of global memory are in `global_co
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.access_lists import Numbers, Words, forget
 from gpuregress.virtual_gpu.runtime.checks.deliveries import Deliveries
@@ -27,8 +27,7 @@ from gpuregress.virtual_gpu.runtime.checks.running_block import (
 from gpuregress.virtual_gpu.runtime.memory import Region
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Stretch(Record):
     """A stretch of shared memory.
 
     Attributes:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedules import BLOCKS, COPIES, THREADS, WARPS, Conflict
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT
@@ -14,8 +15,7 @@ MOST_PAIRS = 4_096
 """Of blocks, warps or threads at a buffer or variable: those behind are not kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Record):
     part: str
     earlier: int
     later: int

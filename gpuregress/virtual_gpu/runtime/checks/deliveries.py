@@ -11,16 +11,15 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.running_block import RunningBlock
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrival:
+class _Arrival(Record):
     """The arrival of a copy: its stamp, and the epoch of the issue."""
 
     stamp: int

@@ -10,12 +10,12 @@ PTX ISA manual, 9.7.9.25.5.2 "cp.async.bulk" and 9.7.9.25.5.3 "cp.reduce.async.b
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.access_lists import Numbers, Words, forget, join, replace_newest
 from gpuregress.virtual_gpu.runtime.checks.deliveries import Deliveries
@@ -34,8 +34,7 @@ Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 _UNWRITTEN = np.uint64(0)
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedCells:
+class CopiedCells(Record):
     """The cells of global memory that a copy reads or writes.
 
     Attributes:

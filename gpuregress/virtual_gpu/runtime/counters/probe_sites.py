@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from gpuregress.gpu.records import Record
 
 ProbeKind = Literal["run", "branch", "case", "predicate", "loop", "bound", "rounding", "restart"]
 Lines = tuple[tuple[tuple[str, int, int], ...], ...]
@@ -22,8 +23,7 @@ COUNTERS: dict[ProbeKind, int] = {
 """Kind of a probe → its counters."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeSite:
+class ProbeSite(Record):
     """The site of a probe.
 
     Attributes:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from gpuregress.gpu.records import Record
 
 OTHER_BLOCK = 1 << 63
 """Bit of an address in a row: it is in the shared memory of another block of the cluster."""
 Access = Literal["load", "store", "atomic"]
 
 
-@dataclass(frozen=True, slots=True)
-class TracedInstruction:
+class TracedInstruction(Record):
     """An instruction of a stretch.
 
     Attributes:
@@ -33,8 +33,7 @@ class TracedInstruction:
     uncounted: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TracedAccess:
+class TracedAccess(Record):
     """An address in the rows of a stretch.
 
     Attributes:
@@ -50,8 +49,7 @@ class TracedAccess:
     lanes: int = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Record):
     """The instructions from the start of a basic block, or a wait, to the next wait or the end of the block.
 
     A row of its trace has the key of the lane, a number for the iterations of the loops around, and the addresses. With

@@ -6,10 +6,10 @@ of its way between two waits, and to the same iterations of the loops around, ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from gpuregress.gpu.records import Record
 
 Words = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
@@ -21,8 +21,7 @@ _LANE_BITS = np.uint64(5)
 _MIX = tuple(np.uint64(value) for value in (0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9))
 
 
-@dataclass(frozen=True, slots=True)
-class WarpGroups:
+class WarpGroups(Record):
     """The rows of a stretch, grouped by executions of warps.
 
     Attributes:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress.gpu.architectures import DEFAULT_HEAP
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.heap import size_classes
 from gpuregress.virtual_gpu.runtime.heap.size_classes import CELL, CELL_SHIFT, CLASS, CLASS_SHIFT, FREED, HEADER
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, REGION_SHIFT, region_of
@@ -26,8 +26,7 @@ Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Record):
     """An allocation of a kernel, held or freed.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpuregress.execution.runner.checks.findings import MOST_SHOWN, fault_of, has_chief_of, merged, with_launch
 from gpuregress.foundation.errors import FaultLocation
 from gpuregress.foundation.records import CheckFinding
+from gpuregress.gpu.records import replace
 
 
 def _finding(line: int, count: int = 1) -> CheckFinding:

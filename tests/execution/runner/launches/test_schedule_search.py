@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.execution.runner.launches import schedule_search
 from gpuregress.execution.runner.launches.schedule_search import ScheduleSearch, Smallest, adversary
 from gpuregress.foundation.records import Case, Conflict
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 from tests import fakes
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -13,6 +12,7 @@ from gpuregress.execution import runner
 from gpuregress.execution.cuda import prerequisites
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import CaseSettings, Outcome, TwinResult
+from gpuregress.gpu.records import replace
 from tests import fakes
 from tests.fakes import FakeDevice
 
@@ -30,7 +30,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(folder: Path, kernel: str) -> Outcome:
-    case = dataclasses.replace(fakes.case(kernel), settings=CaseSettings(twins=("cuda",)))
+    case = replace(fakes.case(kernel), settings=CaseSettings(twins=("cuda",)))
     return runner.run_case(fakes.open_device("fake"), fakes.task(case, folder))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from gpuregress.execution.workers.direct import process
 from gpuregress.execution.workers.direct.process import LaunchProcess
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache
 from tests import preloaded
 from tests.execution.workers.direct.test_child import CALL
@@ -44,7 +44,7 @@ def call(fake: LaunchProcess, kernel: str = "twice", timeout_s: float = 30.0, me
     def take(shared: process.Bytes) -> None:
         out[:] = shared[:32]
 
-    fake.call(dataclasses.replace(CALL, kernel=kernel, memory=memory), fill, take, timeout_s)
+    fake.call(replace(CALL, kernel=kernel, memory=memory), fill, take, timeout_s)
     return [float(number) for number in out.view(np.float32)]
 
 
