@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.cache import check_folder as check_folder
+    from gpuregress.toolchain.cubin_linker import build_cubin as build_cubin
+    from gpuregress.toolchain.cubin_linker import resources as resources
     from gpuregress.toolchain.include_scanner import SourceInputs as SourceInputs
-    from gpuregress.toolchain.machine_code.linked_programs import build_cubin as build_cubin
-    from gpuregress.toolchain.machine_code.linked_programs import resources as resources
     from gpuregress.toolchain.programs import build as build
     from gpuregress.toolchain.programs import compile as compile  # noqa: A004 - callers write toolchain.compile
     from gpuregress.toolchain.programs import compiler_version as compiler_version
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "check_folder": "cache",
     "SourceInputs": "include_scanner",
-    **dict.fromkeys(("build_cubin", "resources"), "machine_code.linked_programs"),
+    **dict.fromkeys(("build_cubin", "resources"), "cubin_linker"),
     **dict.fromkeys(
         ("build", "compile", "compiler_version", "find", "foreign_compiler", "inputs", "warnings"), "programs"
     ),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from gpuregress.foundation.errors import CompileError, UnsupportedError
 from gpuregress.foundation.records import HARNESS_FILE, Source
-from gpuregress.toolchain import remedies
 
 _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
@@ -91,7 +90,7 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
     shown_errors = locations("\n\n".join(errors[:_MOST_ERRORS]), source)
     count = len(errors) - _MOST_ERRORS
     more = f"\n\n… and {count} more {'errors' if count > 1 else 'error'}" if count > 0 else ""
-    hint = remedies.remedy(shown_errors, source, [shown(folder) for folder in folders])
+    hint = remedy(shown_errors, source, [shown(folder) for folder in folders])
     return f"{shown_errors}{more}\n{hint}".rstrip()
 
 
@@ -173,3 +172,158 @@ def portable_paths(ptx: str, folders: Iterable[Path]) -> str:
         return f'{match[1]}"{path.removeprefix(f"{Path.cwd()}/")}"'
 
     return _FILE_DIRECTIVE.sub(directive, ptx)
+
+
+# --- remedies for the common errors of a CUDA source ------------------------------------------------------------------
+
+
+_HEADERS = {
+    "assert.h": "assert",
+    "cfloat": "FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON",
+    "climits": "INT_MAX INT_MIN UINT_MAX LLONG_MAX ULLONG_MAX CHAR_BIT",
+    "cooperative_groups.h": "cooperative_groups cg",
+    "cooperative_groups/memcpy_async.h": "memcpy_async",
+    "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t",
+    "cub/cub.cuh": "cub",
+    "cuComplex.h": "cuComplex cuFloatComplex cuDoubleComplex make_cuComplex cuCmulf cuCaddf",
+    "cuda/barrier": "barrier",
+    "cuda/pipeline": "pipeline",
+    "cuda_bf16.h": "__nv_bfloat16 nv_bfloat16 __nv_bfloat162 nv_bfloat162 __float2bfloat16",
+    "cuda_fp16.h": "half __half half2 __half2 __float2half __half2float __hadd __hmul __hfma",
+    "cuda_fp8.h": "__nv_fp8_e4m3 __nv_fp8_e5m2 __nv_fp8x4_e4m3",
+    "cuda_pipeline.h": "__pipeline_memcpy_async __pipeline_commit",
+    "curand_kernel.h": "curandState curandState_t curandStateXORWOW_t curandStatePhilox4_32_10_t curand_init "
+    "curand_uniform curand_normal",
+    "math_constants.h": "CUDART_PI_F CUDART_INF_F CUDART_NAN_F CUDART_INF CUDART_PI",
+    "mma.h": "nvcuda wmma",
+    "cuda.h": "CUtensorMap",
+}
+_STANDARD = {
+    "algorithm": "min max swap",
+    "array": "array",
+    "cmath": "sqrt abs fabs pow exp log isnan isinf floor ceil",
+    "limits": "numeric_limits",
+    "tuple": "tuple",
+    "type_traits": "is_same enable_if is_same_v conditional integral_constant",
+    "utility": "pair move forward",
+}
+_BY_NAME = {name: header for header, names in _HEADERS.items() for name in names.split()}
+_BY_STANDARD_NAME = {name: header for header, names in _STANDARD.items() for name in names.split()}
+
+_UNDEFINED = re.compile(r'error: (?:identifier|name) "(\w+)" is undefined')
+_NO_NAMESPACE = re.compile(
+    r"error: (?:name must be a namespace name|name followed by .::. must be a class or namespace)"
+)
+_NO_MEMBER = re.compile(r'error: namespace "(?:cuda::)?std(?:::__\w+)?" has no member "(\w+)"')
+_LINE = re.compile(r"^ {2}(?! *\^)(.*)$", re.MULTILINE)
+
+_SYNTAX_ERROR = re.compile(r"^[^\n]*: error: [^\n]*\bexpected\b[^\n]*\n[ \t]+(?P<line>[^\n]+)", re.MULTILINE)
+
+_HOST_HINT = (
+    "NVRTC compiles device code only: leave `compile.host_code: blank` as it is, or put the host code between "
+    "`#ifndef __CUDACC_RTC__` and `#endif`"
+)
+_RUNTIME_HINT = "a kernel cannot call the CUDA runtime: the job allocates, copies and launches"
+_OPTION_HINT = (
+    "compile.options go to NVRTC as they are; nvcc's own (-O3, -Xptxas, -Xcompiler, -gencode) are none of its options"
+)
+_LAUNCH_HINT = (
+    "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
+)
+_TEXTURE_HINT = (
+    "texture references were removed in CUDA 12: take a cudaTextureObject_t as the kernel's argument, "
+    "and give the buffer a `texture:`"
+)
+_DEFINE_HINT = "a constant that the build gives with -D (nvcc -DTILE=16) goes into compile.defines: {TILE: 16}"
+_HOST_SIGNS = ("is considered a host function", "a __host__ function", "host variables are not allowed")
+
+
+def remedy(errors: str, source: Source, searched: Iterable[str]) -> str:
+    """Return what to do about the compiler's errors, "" where it is not known.
+
+    Args:
+        errors: its messages, with their source lines.
+        source: what was compiled.
+        searched: the folders of the project that it searched, as they are shown.
+    """
+    return next(_remedies(errors, source, searched), "")
+
+
+def _remedies(errors: str, source: Source, searched: Iterable[str]) -> Iterator[str]:
+    missing = re.search(r'cannot open source file "([^"]+)"', errors)
+    if missing is not None:
+        yield _missing_header(missing[1], searched)
+    if "device-side kernel launch" in errors:
+        yield _LAUNCH_HINT
+    text = _content(source)
+    names = list(dict.fromkeys(_UNDEFINED.findall(errors)))
+    if any(re.search(rf"\btexture\s*<[^;]*>\s*{name}\b", text) for name in names):
+        yield _TEXTURE_HINT
+    yield from _host_functions(names, text)
+    includes = list(dict.fromkeys(_includes(errors, names)))
+    if includes:
+        yield "\n".join(includes)
+    if any(sign in errors for sign in _HOST_SIGNS):
+        yield _HOST_HINT
+    if any(re.match(r"(?:cuda|cu)[A-Z]", name) for name in names) or "checkCudaErrors" in names:
+        yield _RUNTIME_HINT
+    if _looks_defined_elsewhere(names, text):
+        yield _DEFINE_HINT
+    if "unrecognized option" in errors:
+        yield _OPTION_HINT
+    yield from _macros(errors, source)
+
+
+def _missing_header(name: str, searched: Iterable[str]) -> str:
+    return (
+        f"{name} was searched in {', '.join(searched)} and CUDA's own headers; add its folder to compile.include: "
+        f"the one that {name} begins in, as nvcc's -I has it"
+    )
+
+
+def _host_functions(names: Iterable[str], text: str) -> Iterator[str]:
+    """Names of functions that the source has for the host."""
+    for name in names:
+        match = re.search(
+            rf"^[^\n#/;=]*[\w>&*][ \t\n]+[*&]?{name}\s*\([^;{{}}]*\)\s*(?:const\s*)?\{{", text, re.MULTILINE
+        )
+        if match is not None:
+            line = text.count("\n", 0, text.index(name, match.start())) + 1
+            yield f"{name} is a host function (line {line}): annotate it __device__ if kernels call it"
+
+
+def _includes(errors: str, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if name in _BY_NAME:
+            yield f"{name} is declared in <{_BY_NAME[name]}>: add #include <{_BY_NAME[name]}>"
+    for name in _NO_MEMBER.findall(errors):
+        if name in _BY_STANDARD_NAME:
+            yield f"std::{name} is declared in <{_BY_STANDARD_NAME[name]}>: add #include <{_BY_STANDARD_NAME[name]}>"
+    if _NO_NAMESPACE.search(errors):
+        words = [word for line in _LINE.findall(errors) for word in re.findall(r"\w+", line)]
+        for name in dict.fromkeys(words):
+            if name in ("cooperative_groups", "nvcuda", "wmma", "cub"):
+                yield f"{name} is declared in <{_BY_NAME[name]}>: add #include <{_BY_NAME[name]}>"
+
+
+def _looks_defined_elsewhere(names: Iterable[str], text: str) -> bool:
+    """Tell whether an undeclared name is a macro's, or is used twice and so no typing error."""
+    words = re.findall(r"\w+", text)
+    return any(words.count(name) > 1 or (len(name) > 1 and name == name.upper()) for name in names)
+
+
+def _macros(errors: str, source: Source) -> Iterator[str]:
+    """Name the macros of the job in the line of the first syntax error."""
+    first = _SYNTAX_ERROR.search(errors)
+    names = [name for name in source.defines if first is not None and re.search(rf"\b{name}\b", first["line"])]
+    if names:
+        given = ", ".join(f"{name} as {source.defines[name]!r}" for name in names)
+        own = "pass only the macros that the source needs, or rename them"
+        yield f"compile.defines defines {given} in this line: {own}"
+
+
+def _content(source: Source) -> str:
+    try:
+        return Path(source.path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -13,20 +13,13 @@ from gpuregress.foundation import read_log
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
 from gpuregress.gpu.records import Record, replace
-from gpuregress.toolchain import (
-    compiler_messages,
-    cxx_declarations,
-    include_scanner,
-    kernel_names,
-    kernel_text,
-    local_arrays,
-)
+from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text, local_arrays
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
-from gpuregress.toolchain.kernel_names import NameExpressions
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder
+from gpuregress.toolchain.cxx_declarations import Declaration
 
 
 class NvrtcResult(Record):
@@ -269,7 +262,7 @@ def _attempt(
     unknown = [name for name in given.missing if name not in virtual]
     texts = (given.text, *given.headers.values())
     implied = host_headers.implied(texts)
-    asked = kernel_names.expressions(() if source.harness else source.kernels, signatures or {})
+    asked = name_expressions(() if source.harness else source.kernels, signatures or {})
     virtual |= {**host_headers.shims(unknown, texts), **given.headers}
     program = _checked(
         nvrtc.nvrtcCreateProgram(
@@ -287,7 +280,7 @@ def _attempt(
         nvrtc.nvrtcDestroyProgram(program)
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
         declared = [one for text in texts for one in cxx_declarations.declarations(text)]
-        known = kernel_names.signatures(asked.expressions, declared)
+        known = overload_signatures(asked.expressions, declared)
         again = _attempt(nvrtc, source, given, folders, known) if known else attempt
         return again if again.result is not None else attempt
     return attempt
@@ -397,7 +390,7 @@ def _with_mangled_names(names: Iterable[str], ptx: str, source: Source, text: st
 def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> CompileError:
     """The error that a compiler's log tells."""
     named = () if source.harness else source.kernels
-    asked = kernel_names.expressions(named, {})
+    asked = name_expressions(named, {})
     names = {
         **{expression: name for name, expression in asked.expressions.items()},
         **dict(zip(named, named, strict=True)),
@@ -452,3 +445,76 @@ def _bindings() -> Any:
 def _first_line(error: BaseException) -> str:
     lines: Iterable[str] = str(error).splitlines()
     return next(iter(lines), type(error).__name__)
+
+
+# --- name expressions: the texts for which NVRTC returns the mangled names of kernels ---------------------------------
+
+
+_ALIAS = "gpuregress_overload_{}"
+
+
+class NameExpressions(Record):
+    """What the compiler is asked for.
+
+    Attributes:
+        expressions: name in the job → expression.
+        mangled: the names that are to be in the PTX as they are.
+        text: behind the source: a line for each alias.
+        of_line: the name of each of these lines.
+    """
+
+    expressions: Mapping[str, str]
+    mangled: tuple[str, ...] = ()
+    text: str = ""
+    of_line: tuple[str, ...] = ()
+
+
+def name_expressions(names: Iterable[str], signatures: Mapping[str, str]) -> NameExpressions:
+    """Write the name expressions of kernels.
+
+    Args:
+        names: as the job has them.
+        signatures: a name without parameters → that with them, where the compiler needs it.
+    """
+    asked: dict[str, str] = {}
+    mangled: list[str] = []
+    lines: list[str] = []
+    of_line: list[str] = []
+    for name in names:
+        spelled = signatures.get(name, cxx_declarations.readable(name))
+        plain, types = cxx_declarations.split_signature(spelled)
+        if name.startswith("_Z") and "<" not in plain:
+            mangled.append(name)
+        elif types is None:
+            asked[name] = spelled
+        else:
+            scope = cxx_declarations.strip_template_arguments(plain).removeprefix("::").rpartition("::")[0]
+            alias = _ALIAS.format(len(lines))
+            given = ", ".join(map(cxx_declarations.spelled, types))
+            opened = "".join(f"namespace {space} {{ " for space in scope.split("::") if space)
+            lines.append(f"{opened}typedef void (*{alias})({given});{' }' * opened.count('{')}")
+            of_line.append(name)
+            asked[name] = f"static_cast<{f'{scope}::' if scope else ''}{alias}>(&{plain})"
+    text = "\n".join(("", f'#line 1 "{HARNESS_FILE}"', *lines, "")) if lines else ""
+    return NameExpressions(asked, tuple(mangled), text, tuple(of_line))
+
+
+def overload_signatures(names: Iterable[str], declared: Iterable[Declaration]) -> dict[str, str]:
+    """Find the signatures of names without parameters that one declaration of a source has, as a library may, too.
+
+    Args:
+        names: as the job has them.
+        declared: the kernels of the source and of its headers.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        given = cxx_declarations.template_arguments(name)
+        same = {
+            (one.name, one.type_words): one
+            for one in cxx_declarations.overloads(declared, name)
+            if bool(one.template) == bool(given)
+        }
+        if len(same) == 1 and not name.startswith("_Z") and cxx_declarations.split_signature(name)[1] is None:
+            (only,) = same.values()
+            found[name] = only.signature(given)
+    return found

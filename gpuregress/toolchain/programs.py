@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,24 +23,28 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu import architecture_names as architectures
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import replace
-from gpuregress.toolchain import cache, compiler_messages, cxx_declarations, debug_types, ptx_declarations
+from gpuregress.toolchain import (
+    cache,
+    compiler_messages,
+    cubin_linker,
+    cxx_declarations,
+    debug_types,
+    ptx_declarations,
+    source_keys,
+)
+from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers.library_files import library_files
 from gpuregress.toolchain.include_scanner import SourceInputs
-from gpuregress.toolchain.machine_code import linked_programs
-from gpuregress.toolchain.machine_code.linked_programs import PINNED
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
 
 if TYPE_CHECKING:
-    from gpuregress.toolchain.machine_code import cubin
+    from gpuregress.toolchain import cubin
 
 _TAKEN = (".ptx", ".cubin")
 """Suffixes of what is not compiled."""
-
-_ANY_VERSION = "built elsewhere"
-"""Stands for the version of a compiler in the key that a host without that compiler looks for."""
 
 _SHOWS_FOLDER = "shows the folder"
 """In the cache, in place of a program that depends on the folder of its files, which is part of that one's key."""
@@ -52,7 +54,7 @@ _PATH_MARK = "\x1a{}\x1a"
 
 def compiler_version() -> str:
     """Return `nvrtc 13.5.37`, or `nvrtc 13.5 (not installed)`; loads nothing."""
-    installed = _installed()
+    installed = source_keys.installed_nvrtc()
     return f"nvrtc {installed}" if installed else f"nvrtc {PINNED} (not installed)"
 
 
@@ -90,7 +92,7 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
     files = _inputs(source)
     if files.unknown:
         return make(source)
-    key = _python_keys(source, source.python, files)[-1] if source.python else _own_key(source, files)
+    key = source_keys.newest(source, files) if source.python else source_keys.own(source, files)
     with cache.making(key):
         return find(source) or make(source)
 
@@ -110,17 +112,21 @@ def _find(source: Source) -> Program | None:
     files = _inputs(source)
     suffix = Path(source.path).suffix
     if suffix == ".cubin":
-        return _take_cubin(source, files.contents[0])
+        return _take_cubin(source, files)
     if suffix == ".ptx":
-        return _take_ptx(source, files.contents[0])
+        return _take_ptx(source, files)
     if files.unknown:
         return None
     if source.python is not None:
         return _find_python(source, source.python, files)
     try:
-        return next((program for key in _cxx_keys(source, files) if (program := _cached(key, files))), None)
+        for key in source_keys.candidates(source, files):
+            program = _cached(key, files)
+            if program is not None:
+                return program
     except InfeasibleSource as refused:
         raise InfeasibleSource(_with_own_paths(str(refused), files.files)) from refused
+    return None
 
 
 def make(source: Source) -> Program:
@@ -138,7 +144,7 @@ def make(source: Source) -> Program:
             program, ptx, complaints = (_compile_python if source.python else _compile_cxx)(source, files)
         except InfeasibleSource as refused:
             if source.python is None and not files.unknown and _inputs(source) == files:
-                linked_programs.store_refusal(_own_key(source, files), _without_paths(str(refused), files.files))
+                cubin_linker.store_refusal(source_keys.own(source, files), _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
             if source.python and not files.unknown:
@@ -182,21 +188,7 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     """
     wanted = [replace(one, arch=architectures.named(one.arch, arch)) if arch else one for one in sources]
     distinct = {repr(source): source for source in wanted}
-    return tuple(linked_programs.build_cubin(compile(source)) for source in distinct.values())
-
-
-def _cxx_keys(source: Source, files: SourceInputs) -> Iterator[str]:
-    """Yield the cache keys of a program: the pinned compiler's first, then this host's, which takes long to ask for."""
-    content = _content(source, files)
-    yield cache.digest(("c++", _own_digest(), PINNED, *content))
-    own = _minor(_installed() or PINNED)
-    if own != PINNED:
-        yield cache.digest(("c++", _own_digest(), own, *content))
-
-
-def _own_key(source: Source, files: SourceInputs) -> str:
-    """The cache key of a program of this host's compiler."""
-    return [*_cxx_keys(source, files)][-1]
+    return tuple(cubin_linker.build_cubin(compile(source)) for source in distinct.values())
 
 
 def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
@@ -209,10 +201,10 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
     texts = (content.decode(errors="replace") for content in files.contents)
     declared = [declaration for text in texts for declaration in cxx_declarations.declarations(text)]
     named = {**_other_names(module, set(compiled.kernels.values())), **compiled.kernels}
-    key = _own_key(source, files)
+    key = source_keys.own(source, files)
     if compiled.shows_folder and not files.unknown:
         cache.store(key, {_SHOWS_FOLDER: True}, {})
-        key = _in_place(key, files)
+        key = source_keys.in_folder(key, files)
     program = Program(
         cache.digest((key, ptx)) if files.unknown else key,
         "",
@@ -263,11 +255,10 @@ def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> P
     this host has an older compiler or none, or lacks a package that the source imports, so that both hosts run the same
     program.
     """
-    key, *others = _python_keys(source, kernel, files)
-    program = _cached(key)
-    if program is not None or not others:
+    program = _cached(source_keys.own(source, files))
+    if program is not None:
         return program
-    built = cache.load(others[0])
+    built = cache.load(source_keys.newest(source, files))
     return _cached(str(built["built"])) if built is not None and _is_taken(built, kernel, files) else None
 
 
@@ -284,11 +275,11 @@ def _is_taken(built: Mapping[str, Any], kernel: PythonKernel, files: SourceInput
 def _note_version(source: Source, kernel: PythonKernel, files: SourceInputs, key: str) -> None:
     """Note the program of the newest compiler, for a host with an older one or none."""
     installed = python_compiler.version(kernel.language)
-    for other in _python_keys(source, kernel, files)[1:]:
-        known = cache.load(other) or {}
-        if _numbers(str(known.get("version", ""))) <= _numbers(installed):
-            packages = source_inputs.packages(files)
-            cache.store(other, {"built": key, "version": installed, "packages": packages}, {})
+    note = source_keys.newest(source, files)
+    known = cache.load(note) or {}
+    if _numbers(str(known.get("version", ""))) <= _numbers(installed):
+        packages = source_inputs.packages(files)
+        cache.store(note, {"built": key, "version": installed, "packages": packages}, {})
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -311,20 +302,6 @@ def foreign_compiler(source: Source, program: Program) -> str:
     return f"{what}; the compiler here is older ({installed})"
 
 
-def _python_keys(source: Source, kernel: PythonKernel, files: SourceInputs) -> tuple[str, ...]:
-    """Return the cache keys of a Python source: for the version here, then for a host without the compiler."""
-    content = [source.contract, source.arch, *source.options, "", *source.kernels, "", *source.symbols, ""]
-    record = to_json(kernel)
-    if not kernel.arguments:
-        del record["arguments"]  # few kernels have heuristics
-    content += [json.dumps(record), files.structure, *(path.name for path in files.files)]
-    installed = python_compiler.version(kernel.language)
-    packages = source_inputs.packages(files)
-    own = f"{installed} {json.dumps(packages)}" if packages else installed
-    versions = dict.fromkeys((own, _ANY_VERSION))
-    return tuple(cache.digest(("python", _own_digest(), version, *content, *files.contents)) for version in versions)
-
-
 def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
     """The program of a Python source, its PTX, and no warnings."""
     kernel = source.python
@@ -334,7 +311,7 @@ def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, 
     module = ptx_declarations.parse(ptx)
     if not module.entries:
         raise CompileError(f"{source.name} made PTX without an .entry: no kernel can be launched from it")
-    key = _python_keys(source, kernel, files)[0]
+    key = source_keys.own(source, files)
     named = _other_names(module, set())
     if kernel.language != "python":  # the compiler decides the name in the PTX
         named = {kernel.function: next(iter(module.entries))}
@@ -367,12 +344,12 @@ def _with_parameter_names(entry: Entry, kernel: PythonKernel, launch: CompiledLa
     )
 
 
-def _take_ptx(source: Source, data: bytes) -> Program:
-    key = cache.digest(("ptx", _own_digest(), source.contract, source.arch, *source.kernels, "", *source.symbols, data))
+def _take_ptx(source: Source, files: SourceInputs) -> Program:
+    key = source_keys.own(source, files)
     program = _cached(key)
     if program is not None:
         return program
-    text = data.decode(errors="replace")
+    text = files.contents[0].decode(errors="replace")
     ptx = pin(text) if source.contract == "pinned" else text
     module = ptx_declarations.parse(ptx)
     if not module.entries:
@@ -395,16 +372,15 @@ def _ptx_architecture(source: Source, target: str) -> str:
     )
 
 
-def _take_cubin(source: Source, data: bytes) -> Program:
-    from gpuregress.toolchain.machine_code import cubin  # noqa: PLC0415 - few sources are machine code
+def _take_cubin(source: Source, files: SourceInputs) -> Program:
+    from gpuregress.toolchain import cubin  # noqa: PLC0415 - few sources are machine code
 
-    key = cache.digest(("cubin", source.arch, *source.kernels, "", *source.symbols, data))
     try:
-        module = cubin.parse(data)
+        module = cubin.parse(files.contents[0])
     except ValueError as error:
         raise CompileError(f"{compiler_messages.shown(Path(source.path))} cannot be used: {error}") from error
     named = {demangle(mangled) or mangled: mangled for mangled in module.entries}
-    program = _given(source, module, named, key, "cubin as given")
+    program = _given(source, module, named, source_keys.own(source, files), "cubin as given")
     arch = source.arch if source.arch.rstrip("af") == module.arch else module.arch or source.arch
     return replace(program, cubin=str(Path(source.path).absolute()), arch=arch)
 
@@ -460,25 +436,6 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
     raise UnknownNames({name: f"{compiler_messages.shown(Path(source.path))} has no variable {name!r}; it has {there}"})
 
 
-def _content(source: Source, files: SourceInputs) -> list[str | bytes]:
-    """List all that decides a program's bits besides the compiler; no path of this machine."""
-    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
-
-    options = nvrtc.options_for(source)
-    parts: list[str | bytes] = [source.contract, source.arch, *options, "", *source.kernels, "", *source.symbols, ""]
-    parts += [source.harness] if source.harness else []
-    parts += ["host code"] if source.host_code == "blank" else []
-    parts.append(files.structure)
-    for path, content in zip(files.files, files.contents, strict=True):
-        parts += [path.name, content]
-    return parts
-
-
-def _in_place(key: str, files: SourceInputs) -> str:
-    """The cache key of a program that depends on the folder of its files."""
-    return cache.digest((key, *(str(path) for path in files.files)))
-
-
 def _stored(program: Program, ptx: str, complaints: str) -> Program:
     program = replace(program, library_files=library_files(ptx))
     record = {"program": to_json(program), "warnings": complaints}
@@ -513,8 +470,8 @@ def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
     """
     record = cache.load(key) or {}
     if files is not None and record.get(_SHOWS_FOLDER):
-        return _cached(_in_place(key, files))
-    linked_programs.check_refusal(record)
+        return _cached(source_keys.in_folder(key, files))
+    cubin_linker.check_refusal(record)
     try:
         return _with_paths(from_json(Program, record["program"]))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -522,28 +479,6 @@ def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
 
 
 def _with_paths(program: Program) -> Program:
-    key = linked_programs.key_of(program)
+    key = cubin_linker.key_of(program)
     built = str(cache.file_path(key, ".cubin")) if "linker" in (cache.load(key) or {}) else ""
     return replace(program, ptx=str(cache.file_path(program.key, ".ptx")), cubin=built)
-
-
-@lru_cache(maxsize=1)
-def _own_digest() -> str:
-    """The digest of the code and the headers of this package, which decide a program's PTX as well."""
-    root = Path(__file__).parent
-    return cache.digest([file.read_bytes() for file in sorted((*root.rglob("*.py"), *root.glob("data/*")))])
-
-
-@lru_cache(maxsize=1)
-def _installed() -> str:
-    """NVRTC's version by its wheel, "" where there is none."""
-    from importlib import metadata  # noqa: PLC0415 - slow, and a warm start needs none of it
-
-    try:
-        return metadata.version("nvidia-cuda-nvrtc")
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])

@@ -16,7 +16,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Source
 from gpuregress.toolchain import nvrtc
-from gpuregress.toolchain.headers import header_macros
+from gpuregress.toolchain.headers import virtual_headers
 
 KERNEL = 'extern "C" __global__ void k() {}\n'
 
@@ -39,7 +39,7 @@ def identifiers(library: Path) -> set[str]:
     return set(re.findall(r"\b[A-Za-z]\w*\b", plain)) | set(string.ascii_letters)
 
 
-def write(names: Iterable[str], target: Path = header_macros.TABLE) -> None:
+def write(names: Iterable[str], target: Path = virtual_headers.TABLE) -> None:
     """Write the table."""
     text = textwrap.fill(" ".join(sorted(names)), 120, break_long_words=False, break_on_hyphens=False)
     target.write_text(f"{text}\n", encoding="ascii")

@@ -11,8 +11,7 @@ from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Source, to_json
 from gpuregress.gpu.records import replace
-from gpuregress.toolchain import cache, nvrtc, programs
-from gpuregress.toolchain.machine_code import link, linked_programs
+from gpuregress.toolchain import cache, cubin_linker, nvrtc, programs, source_keys
 from tests.toolchain.conftest import Write
 
 TEXT = """
@@ -94,14 +93,14 @@ def test_other_code_of_gpuregress_or_other_headers_compile_again(
     source: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """They decide the PTX, too, and a program of theirs would be tested in its place."""
-    monkeypatch.setattr(programs, "__file__", str(tmp_path / "programs.py"))
+    monkeypatch.setattr(source_keys, "__file__", str(tmp_path / "source_keys.py"))
     keys = set()
     for path, text in (("headers/a.py", "1"), ("headers/a.py", "2"), ("data/torch.h", "3")):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-        programs._own_digest.cache_clear()
-        keys.add(programs._own_key(source, toolchain.inputs(source)))
-    programs._own_digest.cache_clear()
+        source_keys.package_digest.cache_clear()
+        keys.add(source_keys.own(source, toolchain.inputs(source)))
+    source_keys.package_digest.cache_clear()
     assert len(keys) == 3
 
 
@@ -126,23 +125,23 @@ def test_a_damaged_entry_is_compiled_again(source: Source) -> None:
 def test_a_host_without_compiler_takes_what_was_built(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     (built,) = toolchain.build((source, source), "sm_90")
     assert Path(built.cubin).read_bytes()[:4] == b"\x7fELF"
-    monkeypatch.setattr(programs, "_installed", lambda: "")
+    monkeypatch.setattr(source_keys, "installed_nvrtc", lambda: "")
     monkeypatch.setattr(nvrtc, "_bindings", lambda: pytest.fail("the compiler was asked for"))
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
     program = toolchain.compile(source)
     assert program == built
     assert toolchain.build_cubin(program) == built
-    monkeypatch.setattr("gpuregress.toolchain.machine_code.link.link", None)  # a host without an assembler
+    monkeypatch.setattr("gpuregress.toolchain.cubin_linker.link", None)  # a host without an assembler
     assert toolchain.build_cubin(replace(program, cubin="")) == built
     assert toolchain.resources(program)[program.entries["scaled<float>"].mangled]["registers"] > 0
-    assert toolchain.compiler_version() == f"nvrtc {linked_programs.PINNED} (not installed)"
+    assert toolchain.compiler_version() == f"nvrtc {cubin_linker.PINNED} (not installed)"
 
 
 def test_an_older_compiler_here_does_not_replace_the_pinned_result(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = toolchain.compile(source)
-    monkeypatch.setattr(programs, "_installed", lambda: "13.0.88")
+    monkeypatch.setattr(source_keys, "installed_nvrtc", lambda: "13.0.88")
     assert toolchain.compile(source) == built
     Path(source.path).write_text(f"{TEXT}// new\n")
     assert toolchain.compile(source).key != built.key
@@ -387,7 +386,7 @@ def test_a_program_that_the_assembler_refuses_is_remembered(source: Source, monk
         calls.append(arguments)
         raise InfeasibleSource("uses too much shared data (57024 bytes, 49152 max)")
 
-    monkeypatch.setattr(link, "link", refuse)
+    monkeypatch.setattr(cubin_linker, "link", refuse)
     program = toolchain.compile(source)
     for _ in range(2):
         with pytest.raises(InfeasibleSource, match="57024 bytes"):

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.records import Source
-from gpuregress.toolchain import remedies
+from gpuregress.toolchain import compiler_messages
 
 
 def remedy(errors: str, text: str, tmp_path: Path, **defines: str) -> str:
     path = tmp_path / "k.cu"
     path.write_text(text)
-    return remedies.remedy(errors, Source(str(path), defines=defines), ["kernels", "include"])
+    return compiler_messages.remedy(errors, Source(str(path), defines=defines), ["kernels", "include"])
 
 
 def undefined(name: str) -> str:

@@ -252,7 +252,7 @@ def _variables(file: SourceFile) -> set[str]:
     if file.path.suffix == ".ptx":
         mangled = ptx_declarations.parse(file.inputs.contents[0].decode(errors="replace")).variables
         return {name for one in mangled for name in (one, (demangle(one) or one).rpartition("::")[2])}
-    from gpuregress.toolchain.machine_code import cubin  # noqa: PLC0415 - seldom needed
+    from gpuregress.toolchain import cubin  # noqa: PLC0415 - seldom needed
 
     try:
         mangled = cubin.parse(file.inputs.contents[0]).variables

@@ -22,7 +22,6 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import BaselineError, StorageError
 
 FILE = "cases.yaml"
-DEVICES = ("cpu", "cuda")
 
 Expected = Mapping[str, tuple[str, ...]]
 """Case → the devices that its job names; none: whichever there is."""

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import Program
-from gpuregress.toolchain import build_cubin
+from gpuregress.toolchain import build_cubin, cubin
 from gpuregress.toolchain.cache import digest as digest_of
-from gpuregress.toolchain.machine_code import cubin
 
 _SAYS_NOTHING = re.compile(rb"^[ \t]*(?:\.loc\b|\.file\b|//)[^\n]*\n|[ \t]*//[^\n]*", re.MULTILINE)
 _SECTION = re.compile(rb"^[ \t]*\.section\b[^{]*\{[^}]*\}", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""SQLite file of the history: opening, the check for damage, one transaction at a time."""
+"""SQLite file of the history: its tables, opening, and the check for damage."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ from pathlib import Path
 
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.storage import disk_errors
-from gpuregress.store.history import migrations
-from gpuregress.store.history.schema import VERSION, version_of
+from gpuregress.store.history.schema import TABLES, VERSION, execute, version_of
 
 BUSY_S = 10.0
 """The time that a writer waits for another one; 10,000 results take half a second."""
 _CHECKED_BYTES = 16 << 20
-"""Files up to this size are checked whole when they are opened; in others the seals of what is read show damage."""
+"""Files up to this size are checked whole when they are opened; in others the digests of rows show damage."""
 
 
 def open_file(path: Path) -> sqlite3.Connection:
-    """Open the file, made if it is not there, with tables of this version.
-
-    A file that cannot be written, as on a read-only file system, is read; one of an earlier version is migrated in
-    memory then.
+    """Open the file, made if it is not there; one that cannot be written, as on a read-only file system, is read.
 
     Raises:
-        StorageError: it is of a later gpuregress, or of another program.
+        StorageError: its tables are of another version of gpuregress, or of another program.
         sqlite3.DatabaseError: it cannot be opened, or is damaged.
     """
     database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
@@ -43,45 +39,58 @@ def open_file(path: Path) -> sqlite3.Connection:
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
     tables = int(database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     version = version_of(database)  # after it: another process may be beginning
-    _refuse_later(path, version)
+    if version == 0 and tables:
+        raise StorageError(f"{path} is a database of something else; move it away")
+    if version != 0:
+        _check_version(path, version)
     database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would not work on a network file system
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute("PRAGMA foreign_keys = ON")
-    if version == 0 and tables:
-        raise StorageError(f"{path} is a database of something else; move it away")
-    if version < VERSION:
-        migrations.bring_up_to_date(database)
+    if version == 0:
+        _make_tables(database)
     is_small = path.stat().st_size <= _CHECKED_BYTES
     if is_small and database.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         raise sqlite3.DatabaseError("damaged")
 
 
+def _make_tables(database: sqlite3.Connection) -> None:
+    database.execute("BEGIN IMMEDIATE")  # another process may be doing the same
+    with database:
+        if version_of(database) == 0:
+            execute(database, TABLES)
+            database.execute(f"PRAGMA user_version = {VERSION}")
+
+
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open an existing file for reading; one of an earlier version is migrated in memory.
+    """Open an existing file for reading; one without tables, which another process begins, has no runs.
 
     Raises:
-        StorageError: it is of a later gpuregress.
+        StorageError: its tables are of another version of gpuregress.
         sqlite3.DatabaseError: it cannot be opened, or is damaged.
     """
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=BUSY_S, uri=True, isolation_level=None)
     try:
-        if (version := version_of(database)) == VERSION:
+        version = version_of(database)
+        if version != 0:
+            _check_version(path, version)
             return database
-        _refuse_later(path, version)
-        memory = sqlite3.connect(":memory:", isolation_level=None)
-        database.backup(memory)
-        migrations.bring_up_to_date(memory)
     except BaseException:
         database.close()
         raise
     database.close()
-    memory.execute("PRAGMA query_only = ON")
+    memory = sqlite3.connect(":memory:", isolation_level=None)
+    _make_tables(memory)
     return memory
 
 
-def _refuse_later(path: Path, version: int) -> None:
+def _check_version(path: Path, version: int) -> None:
     if version > VERSION:
         raise StorageError(f"{path} is of a later gpuregress (version {version}); upgrade, or move it away")
+    if version < VERSION:
+        raise StorageError(
+            f"{path} is of an earlier gpuregress (version {version}, expected {VERSION}); move it away to begin a "
+            "new history (`gpuregress history import` reads the runs that are still there)"
+        )
 
 
 def move_aside(path: Path) -> Path:

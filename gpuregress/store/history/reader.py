@@ -15,7 +15,6 @@ from gpuregress.store.history import database as file
 from gpuregress.store.history import rows, series
 from gpuregress.store.history.periods import seconds_between
 from gpuregress.store.history.schema import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
-from gpuregress.store.history.seals import seal
 
 _RUNS = f"SELECT id, {', '.join(RUN_COLUMNS)}, seal FROM runs"  # noqa: S608 - constants
 _RESULTS = (
@@ -50,7 +49,7 @@ class Reader:
         """Open an existing history for reading; nothing is made, changed or moved aside.
 
         Raises:
-            StorageError: it is of a later gpuregress.
+            StorageError: it is of another version of gpuregress.
             sqlite3.DatabaseError: it cannot be opened, or is damaged.
         """
         return cls(path, file.open_read_only(path))
@@ -179,7 +178,7 @@ class Reader:
         if self._known_runs[0] != state:
             runs = []
             for run_id, *values, mark in self._query(_RUNS):
-                self._check(values[0], is_intact=seal(values) == mark)
+                self._check(values[0], is_intact=rows.seal(values) == mark)
                 runs.append((run_id, rows.past_run(values, {})))
             self._moments = moments = series.moments((number, one.started, one.imported) for number, one in runs)
             runs.sort(key=lambda one: (moments[one[0]], one[0]), reverse=True)

@@ -22,11 +22,10 @@ from gpuregress.foundation.records import (
     ShortResult,
     Verdict,
 )
+from gpuregress.foundation.storage import digest_text
 from gpuregress.gpu.records import Record
-from gpuregress.store.history.schema import ADDED, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
-from gpuregress.store.history.seals import seal
+from gpuregress.store.history.schema import EXTENT_COLUMNS, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 
-NO_NUMBERS: tuple[Any, ...] = tuple(None for _ in NUMBER_COLUMNS)
 _INSERT_RUN = (
     f"INSERT INTO runs ({', '.join((*RUN_COLUMNS, 'seal'))}) "  # noqa: S608 - constants
     f"VALUES ({', '.join('?' for _ in (*RUN_COLUMNS, 'seal'))})"
@@ -46,20 +45,24 @@ class ResultRow(Record):
         job: its job's.
         texts: in the order of `schema.TEXT_COLUMNS`.
         numbers: in the order of `schema.NUMBER_COLUMNS`.
-        is_intact: False for a row of an earlier version that was changed since it was written.
     """
 
     case: str
     job: str
     texts: tuple[str, ...]
     numbers: tuple[Any, ...]
-    is_intact: bool = True
 
     @property
     def short(self) -> ShortResult:
         """The values that a run's digest is of."""
         device, verdict, _, revision = self.texts[:4]
         return ShortResult(self.case, device, verdict, revision, self.numbers[0])
+
+
+def seal(values: Sequence[Any]) -> int:
+    """Compute the digest of a row, which shows a change: half of the xxh3-128 of its values, as SQLite's integer."""
+    half = int(digest_text(repr(tuple(values)).encode())[:16], 16)
+    return half - (1 << 64) if half >> 63 else half
 
 
 def digest(results: Iterable[ShortResult]) -> int:
@@ -79,14 +82,9 @@ class RowWriter:
         self._texts: dict[str, int] = {}
         self._cases: dict[str, int] = {}
 
-    def add_run(self, values: Sequence[Any], *, is_intact: bool = True) -> int:
-        """Add a run and return its id.
-
-        Args:
-            values: in the order of `schema.RUN_COLUMNS`.
-            is_intact: False for a row that was changed since it was written.
-        """
-        cursor = self._database.execute(_INSERT_RUN, (*values, _seal(values, is_intact=is_intact)))
+    def add_run(self, values: Sequence[Any]) -> int:
+        """Add a run, its values in the order of `RUN_COLUMNS`, and return its id."""
+        cursor = self._database.execute(_INSERT_RUN, (*values, seal(values)))
         return int(cursor.lastrowid or 0)
 
     def add_results(self, run_id: int, run: str, host: str, rows: Iterable[ResultRow]) -> None:
@@ -97,7 +95,7 @@ class RowWriter:
     def _result(self, run_id: int, run: str, host: str, row: ResultRow) -> tuple[Any, ...]:
         sealed = _sealed(run, host, row.case, row.job, row.texts, row.numbers)
         ids = (self._text(text) for text in row.texts)
-        return (run_id, self._case(row), *ids, *row.numbers, _seal(sealed, is_intact=row.is_intact))
+        return (run_id, self._case(row), *ids, *row.numbers, seal(sealed))
 
     def _text(self, text: str) -> int:
         if text not in self._texts:
@@ -122,14 +120,10 @@ class RowWriter:
 
 
 def _sealed(run: str, host: str, case: str, job: str, texts: Sequence[str], numbers: Sequence[Any]) -> tuple[Any, ...]:
-    """The values that the seal of a result is of; those that version 5 added only where there are some."""
-    added = numbers[-len(ADDED) :]
-    kept = numbers if any(one is not None for one in added) else numbers[: -len(ADDED)]
-    return (run, host, case, job, *texts, *kept)
-
-
-def _seal(values: Sequence[Any], *, is_intact: bool = True) -> int:
-    return seal(values) ^ (not is_intact)
+    """The values that the seal of a result is of; the extent of a difference only where there is one."""
+    if all(number is None for number in numbers[-EXTENT_COLUMNS:]):
+        numbers = numbers[:-EXTENT_COLUMNS]
+    return (run, host, case, job, *texts, *numbers)
 
 
 # --- from a summary ---------------------------------------------------------------------------------------------------

@@ -48,8 +48,8 @@ NUMBER_COLUMNS = (
 )
 """Of a result: its numbers; the samples are little-endian float32. `place` is a kind of pattern, or NULL."""
 
-ADDED = {"differing": "INTEGER", "compared": "INTEGER", "place": "TEXT"}
-"""The last of these, which version 5 added: column → its type."""
+EXTENT_COLUMNS = 3
+"""The number of the last of these that are the extent of a difference."""
 
 TABLES = """
 CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;

@@ -33,7 +33,7 @@ class History(Reader):
         path: the SQLite file, made if it is not there.
 
     Raises:
-        StorageError: it cannot be made or opened, or was written by a later gpuregress.
+        StorageError: it cannot be made or opened, or was written by another version of gpuregress.
     """
 
     def __init__(self, path: Path) -> None:

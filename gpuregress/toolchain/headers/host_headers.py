@@ -226,11 +226,6 @@ def use_library(words: Collection[str], texts: Collection[str]) -> bool:
     return not _LIBRARY_NAMES.isdisjoint(words) and any(_DIRECTIVE.search(text) for text in texts)
 
 
-def is_host_only(name: str) -> bool:
-    """Tell whether a header is known to be needed by host code alone."""
-    return _shim(name) is not None
-
-
 @lru_cache(maxsize=1)
 def torch_text() -> str:
     """What kernels use of Torch's headers."""

@@ -8,11 +8,14 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from gpuregress.gpu.records import Record, replace
-from gpuregress.toolchain.host_code import device_spans, grammar
+from gpuregress.toolchain.host_code import grammar
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+from collections.abc import Mapping
+
+from gpuregress.toolchain.host_code.preprocessing import words_of
 
 Kind = Literal[
     "function", "prototype", "variable", "class", "enum", "alias", "namespace", "assertion", "instantiation", "macro"
@@ -102,7 +105,7 @@ def _view(code: str, macros: Macros) -> View:
     parsed = _ARGUMENTS.sub(lambda match: " " * len(match[0]), macros.without_brackets(plain))
     tree = grammar.root(parsed)
     reader = _Reader(bare, plain, macros.annotations)
-    device = device_spans.device_spans(bare, macros)
+    device = device_spans(bare, macros)
     found = _with_misread_classes(list(reader.below(tree)), bare, device, macros)
     return View(code, bare, parsed, tree, tuple(found), frozenset(reader.namespaces), device)
 
@@ -116,7 +119,7 @@ def _with_misread_classes(
     """
     misread: list[Declared] = []
     starts = [one.start for one in found]
-    for first, body, end in device_spans.class_spans(bare, macros):
+    for first, body, end in class_spans(bare, macros):
         number = bisect_right(starts, first) - 1
         around = found[number] if number >= 0 and found[number].end > first else None
         if around is None:
@@ -346,3 +349,78 @@ def _last_name(node: Node | None) -> str:
         name = node.child_by_field_name("name")
         node = name if name is not None else (node.named_children[-1] if node.named_children else None)
     return "" if node is None else grammar.text(node)
+
+
+# --- spans of device code and of classes by their brackets, also where the grammar misreads them ----------------------
+
+
+_DEVICE = tuple(f"__{one}__" for one in ("global", "device", "constant", "shared", "managed"))
+_BRACKETS = r"[(){}\[\];]"
+_CLASS = rf"{words_of(('class', 'struct', 'union'))}\b(?<!enum class)(?<!enum struct)[^;{{}}()=]*(?=\{{)"
+_CLASS_WORD = re.compile(r"\b(?:class|struct|union)\b")
+_GOES_ON = re.compile(r"\s*[,{]")
+_BODY = re.compile(r"\s*\{")
+
+
+def device_spans(bare: str, macros: Macros) -> tuple[tuple[int, int], ...]:
+    """Find what each annotation begins: up to its semicolon, or to the end of its body.
+
+    Args:
+        bare: a view without the contents of strings.
+        macros: those that annotate are as annotations; some open or close a body.
+    """
+    annotation = re.compile(rf"{words_of((*_DEVICE, *sorted(macros.annotations)))}\b")
+    brackets = _brackets(macros)
+    found: list[tuple[int, int]] = []
+    at = 0
+    while (first := annotation.search(bare, at)) is not None:
+        is_call = first[0] in macros.named and bare[first.end() :].lstrip().startswith("(")
+        at = _end(bare, first.start(), brackets, macros.braces, is_call=is_call)
+        at = max(at, first.end())
+        found.append((first.start(), at))
+    return tuple(found)
+
+
+def class_spans(bare: str, macros: Macros) -> tuple[tuple[int, int, int], ...]:
+    """Find the outermost classes: offsets of their first word and of their body, and the one behind it.
+
+    Args:
+        bare: a view without the contents of strings.
+        macros: some open or close a body.
+    """
+    opening = [
+        name
+        for name, surplus in sorted(macros.braces.items())
+        if surplus > 0 and any(_CLASS_WORD.search(one) for one in macros.bodies(name))
+    ]
+    begin = re.compile(rf"{_CLASS}|{words_of(opening)}\b" if opening else _CLASS)
+    brackets = _brackets(macros)
+    found: list[tuple[int, int, int]] = []
+    at = 0
+    while (head := begin.search(bare, at)) is not None:
+        body = head.end() if bare[head.end() : head.end() + 1] == "{" else head.start()
+        at = max(_end(bare, body, brackets, macros.braces, is_call=False), head.end())
+        found.append((head.start(), head.end(), at))
+    return tuple(found)
+
+
+def _brackets(macros: Macros) -> re.Pattern[str]:
+    return re.compile(rf"{_BRACKETS}|{words_of(sorted(macros.braces))}\b" if macros.braces else _BRACKETS)
+
+
+def _end(bare: str, start: int, brackets: re.Pattern[str], braces: Mapping[str, int], *, is_call: bool) -> int:
+    """The offset behind the declaration that begins at an offset; a macro's call alone may be one."""
+    depth = 0
+    for one in brackets.finditer(bare, start):
+        if one[0] == ";" and depth == 0:
+            return one.end()
+        depth += braces.get(one[0], 1 if one[0] in "([{" else 0 if one[0] == ";" else -1)
+        if depth < 0:
+            return one.start()
+        if depth == 0 and one[0] == ")" and is_call:
+            if not _BODY.match(bare, one.end()):
+                return one.end()
+            is_call = False
+        if depth == 0 and (one[0] == "}" or one[0] in braces) and not _GOES_ON.match(bare, one.end()):
+            return one.end()
+    return len(bare)

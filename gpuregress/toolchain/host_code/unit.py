@@ -7,16 +7,18 @@ made the file's path there. A file that includes such a file is a text, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import include_scanner
 from gpuregress.toolchain.headers import host_headers, virtual_headers
-from gpuregress.toolchain.host_code import blanking, declarations, reachability
+from gpuregress.toolchain.host_code import declarations, reachability
 from gpuregress.toolchain.host_code.declarations import Declared, View
-from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, spaces
+from gpuregress.toolchain.host_code.reachability import ANNOTATION, Edits
 
 _MANY_FILES = 40
 """A source with more project headers uses a library of templates, which most often NVRTC compiles as it is."""
@@ -91,7 +93,7 @@ class UnitBuilder:
             return TranslationUnit(self._texts[0].text, {}, self._missing())
         edits, reached = reachability.select(self._views, self._macros, self._named, self._dropped)
         changes = [
-            blanking.replacements(text, views, one, self._macros)
+            replacements(text, views, one, self._macros)
             for text, views, one in zip(self._texts, self._views, edits, strict=True)
         ]
         changed = self._changed(changes)
@@ -99,7 +101,7 @@ class UnitBuilder:
         texts = []
         for at, text in enumerate(self._texts):
             renamed = _renamed(self._included[at], paths, is_text=at in changed) if at in changed or not at else []
-            texts.append(blanking.replaced(text.text, [*changes[at], *renamed]))
+            texts.append(replaced(text.text, [*changes[at], *renamed]))
         headers = {str(self._paths[at]): texts[at] for at in sorted(changed)}
         needs = self._is_partial or host_headers.use_library(reached, texts)
         self._withholds = not needs and not virtual_headers.LIBRARY.isdisjoint(self._missing())
@@ -171,7 +173,7 @@ class UnitBuilder:
                 self._views[number] = ()
                 pending += [one.path for one in self._included[number]]
 
-    def _changed(self, changes: Sequence[Sequence[blanking.Replacement]]) -> set[int]:
+    def _changed(self, changes: Sequence[Sequence[Replacement]]) -> set[int]:
         """The included files that are not given to the compiler as they are on disk."""
         changed = {at for at, one in enumerate(changes) if at and one}
         while True:
@@ -206,10 +208,10 @@ def words(texts: Collection[str]) -> list[str]:
     return [word for text in texts for word in WORD.findall(text)]
 
 
-def _renamed(targets: Sequence[_Include], paths: Collection[Path], *, is_text: bool) -> list[blanking.Replacement]:
+def _renamed(targets: Sequence[_Include], paths: Collection[Path], *, is_text: bool) -> list[Replacement]:
     """Put paths in place of the names of changed files; in a file that is given as text, of all files."""
     return [
-        blanking.Replacement(one.start, one.end, f'"{one.path}"')
+        Replacement(one.start, one.end, f'"{one.path}"')
         for one in targets
         if one.path is not None and (is_text or one.path in paths)
     ]
@@ -234,3 +236,84 @@ def _host_members(declared: Declared) -> Iterator[Declared]:
         yield from _host_members(one)
         if reachability.is_host_member(one):
             yield one
+
+
+# --- blanking of host code: spaces in its place, so that every line and nearly every column stays ---------------------
+
+
+_DROPPED_DIRECTIVES = ("pragma", "include", "error", "warning")
+
+
+_PLACE = attrgetter("start", "end", "text")
+
+
+class Replacement(Record):
+    """A stretch of a text and what stands there instead."""
+
+    start: int
+    end: int
+    text: str
+
+
+def replacements(text: CxxText, views: Sequence[View], edits: Sequence[Edits], macros: Macros) -> list[Replacement]:
+    """List what takes the place of host code.
+
+    Args:
+        text: as the file holds it.
+        views: of the text.
+        edits: of each view.
+        macros: of the source and all that it includes.
+    """
+    spans = _spans(text, views, edits)
+    found = [Replacement(start, end, spaces(text.text[start:end])) for start, end in spans]
+    found += [Replacement(at, at, ANNOTATION) for one in edits for at in one.annotated]
+    found += [Replacement(at, at, inserted) for one in edits for at, inserted in one.inserted]
+    found += [Replacement(one.start(1), one.end(1), " " * len(one[1])) for one in _lambdas(text.code, macros)]
+    return sorted(set(found), key=_PLACE)
+
+
+def replaced(text: str, changes: Iterable[Replacement]) -> str:
+    """Apply replacements; one that begins inside another is left out."""
+    pieces, at = [], 0
+    for one in sorted(changes, key=_PLACE):
+        if one.start >= at:
+            pieces += [text[at : one.start], one.text]
+            at = one.end
+        elif one.end > at and not one.text.strip():  # blanks that overlap
+            pieces.append(one.text[at - one.start :])
+            at = one.end
+    return "".join((*pieces, text[at:]))
+
+
+def _lambdas(code: str, macros: Macros) -> Iterable[re.Match[str]]:
+    """The annotations of lambdas, which NVRTC refuses."""
+    names = "|".join(("__host__", "__device__", *map(re.escape, sorted(macros.annotations))))
+    return re.finditer(rf"\]\s*((?:(?:{names})\s*)+)(?=[({{])", code)
+
+
+def _spans(text: CxxText, views: Sequence[View], edits: Sequence[Edits]) -> list[tuple[int, int]]:
+    """The stretches of host code, each within a line: what lies between them stays."""
+    kept = [span for one in edits for span in one.kept]
+    found: set[tuple[int, int]] = set()
+    for view, one in zip(views, edits, strict=True):
+        for start, end in one.removed:
+            if not any(first < end and start < last for first, last in kept):
+                found |= _visible(view.code, start, end)
+                found |= _inner_branches(text, start, end)
+    return sorted(found)
+
+
+def _visible(code: str, start: int, end: int) -> set[tuple[int, int]]:
+    return {(start + one.start(), start + one.end()) for one in re.finditer(r"\S[^\n]*\S|\S", code[start:end])}
+
+
+def _inner_branches(text: CxxText, start: int, end: int) -> set[tuple[int, int]]:
+    """All branches of the conditionals inside a span, and its directives that would still have an effect."""
+    found: set[tuple[int, int]] = set()
+    for one in text.conditionals:
+        if start <= one.start and one.end <= end:
+            found |= _visible(text.code, one.start, one.end)
+    for directive in text.directives:
+        if start <= directive.start and directive.end <= end and directive.word in _DROPPED_DIRECTIVES:
+            found.add((directive.start, directive.end))
+    return found

@@ -17,7 +17,7 @@ from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import CompiledDescriptor, CompiledLaunch, PythonKernel
 from gpuregress.gpu.tensor_maps import SPANS
-from gpuregress.toolchain.python_kernels import heuristics
+from gpuregress.toolchain.python_kernels import autotuning
 
 PACKAGE = "triton"
 _ARGUMENT = re.compile(r"(?P<type>.+?)(?P<aligned>:16)?")
@@ -85,7 +85,7 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     function = _kernel(given)
     names = list(function.arg_names)
     constants = {name: _constant(value) for name, value in kernel.constants.items()}
-    constants |= heuristics.values(given, kernel, constants)
+    constants |= autotuning.values(given, kernel, constants)
     signature = dict.fromkeys(names, "constexpr")
     attributes: dict[tuple[int, ...], list[list[object]]] = {}
     for name, text in kernel.signature.items():

@@ -8,7 +8,7 @@ from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.records import Program
 from gpuregress.gpu.records import replace
 from gpuregress.store.baselines import machine_code
-from gpuregress.toolchain.machine_code import cubin, link
+from gpuregress.toolchain import cubin, cubin_linker
 from tests.toolchain.sample import PTX
 
 CODE = """// Compiled by nobody
@@ -42,7 +42,7 @@ def test_lines_and_debug_sections_change_nothing_and_code_does(tmp_path: Path) -
 
 
 def test_a_cubin_is_its_code_and_its_constants(tmp_path: Path) -> None:
-    linked = link.link(PTX, "sm_90", "k.ptx").cubin
+    linked = cubin_linker.link(PTX, "sm_90", "k.ptx").cubin
     assert any(name == ".text.k" and code for name, code in cubin.code_sections(linked))
     for name, data in (("a.cubin", linked), ("b.cubin", linked), ("c.cubin", linked[:90])):
         (tmp_path / name).write_bytes(data)

@@ -11,7 +11,7 @@ import pytest
 import gpuregress.store.history.database as busy
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import RunSummary, State, Status, Verdict
-from gpuregress.store.history import History, verdicts
+from gpuregress.store.history import History, Reader, verdicts
 from tests.store.history.past import night, results
 
 
@@ -110,14 +110,21 @@ def test_a_damaged_file_is_moved_aside(path: Path, damage: str) -> None:
     assert path.with_name("history.sqlite.damaged-1").exists()
 
 
-def test_a_later_version_is_left_alone(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (99, r"later gpuregress \(version 99\); upgrade"),
+        (4, r"earlier gpuregress \(version 4, expected 5\); move it away to begin"),
+    ],
+)
+def test_another_version_is_left_alone(path: Path, version: int, message: str) -> None:
     with History(path):
         pass
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 99")
-    database.close()
-    with pytest.raises(StorageError, match="later gpuregress"):
-        History(path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"PRAGMA user_version = {version}")
+    for open_history in (History, Reader.open):
+        with pytest.raises(StorageError, match=message):
+            open_history(path)
     assert sorted(p.name for p in path.parent.iterdir() if "damaged" in p.name) == []
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.toolchain.functions import declarations, library_calls
+from gpuregress.toolchain.functions import declarations
 
 TEXTS = [
     (
@@ -16,9 +16,9 @@ FUNCTIONS = {one.name: one for one in declarations.device_functions(TEXTS)}
 
 
 def test_functions_of_the_library_are_found_through_other_functions() -> None:
-    assert library_calls.of_function(FUNCTIONS["wave"], TEXTS) == ("powf", "sinf", "tanh")
+    assert declarations.of_function(FUNCTIONS["wave"], TEXTS) == ("powf", "sinf", "tanh")
 
 
 def test_exact_functions_and_the_sources_own_do_not_count() -> None:
-    assert library_calls.of_function(FUNCTIONS["plain"], TEXTS) == ()
-    assert library_calls.of_function(FUNCTIONS["own"], TEXTS) == ()
+    assert declarations.of_function(FUNCTIONS["plain"], TEXTS) == ()
+    assert declarations.of_function(FUNCTIONS["own"], TEXTS) == ()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.toolchain.headers.header_macros import breaks_headers
+from gpuregress.toolchain.headers.virtual_headers import breaks_headers
 from tests.toolchain import header_names
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.toolchain.host_code.device_spans import class_spans, device_spans
+from gpuregress.toolchain.host_code.declarations import class_spans, device_spans
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros
 
 

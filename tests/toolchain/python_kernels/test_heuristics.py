@@ -7,7 +7,7 @@ import pytest
 
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import PythonKernel
-from gpuregress.toolchain.python_kernels import heuristics
+from gpuregress.toolchain.python_kernels import autotuning
 
 KERNEL = PythonKernel("triton", "k", settings={"num_warps": 4}, arguments={"x": (6, 8), "n": 6, "bias": None})
 
@@ -28,15 +28,15 @@ def test_values_from_arguments_constants_settings_and_outer_heuristics() -> None
         "GIVEN": lambda _args: 1 / 0,
     }
     inner = {"TWICE": lambda args: 2 * args["WARPS"]}
-    found = heuristics.values(decorated(outer, inner), KERNEL, {"BLOCK": 4, "GIVEN": 3})
+    found = autotuning.values(decorated(outer, inner), KERNEL, {"BLOCK": 4, "GIVEN": 3})
     assert found == {"EVEN": False, "BIAS": False, "WARPS": 4, "WIDE": (8, 48, 0), "TWICE": 8}
 
 
 def test_a_heuristic_that_fails_names_itself() -> None:
     message = r"k: @triton.heuristics of 'A' failed with AttributeError: .*dtype.*; its value can be given in constants"
     with pytest.raises(CompileError, match=message):
-        heuristics.values(decorated({"A": lambda args: args["x"].dtype}), KERNEL, {})
+        autotuning.values(decorated({"A": lambda args: args["x"].dtype}), KERNEL, {})
 
 
 def test_a_kernel_without_any() -> None:
-    assert heuristics.values(decorated(), KERNEL, {}) == {}
+    assert autotuning.values(decorated(), KERNEL, {}) == {}

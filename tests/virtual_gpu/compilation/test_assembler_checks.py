@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gpuregress.foundation.errors import CompileError, HarnessError
-from gpuregress.toolchain.machine_code.link import link
+from gpuregress.toolchain.cubin_linker import link
 from gpuregress.virtual_gpu.compilation import assembler_checks
 from gpuregress.virtual_gpu.compilation.translate import compile_module
 from gpuregress.virtual_gpu.ptx.parser import parse

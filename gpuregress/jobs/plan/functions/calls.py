@@ -18,7 +18,7 @@ from gpuregress.jobs.spec.resolve import launches as spec_launches
 from gpuregress.jobs.spec.resolve import scalar_arguments
 from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner
-from gpuregress.toolchain.functions import declarations, harness, host, library_calls, overloads
+from gpuregress.toolchain.functions import declarations, harness, host, overloads
 from gpuregress.toolchain.functions.declarations import CxxFunction
 from gpuregress.toolchain.functions.overloads import RESULT, FunctionInstance, NoFunction
 
@@ -312,7 +312,7 @@ class _FunctionPlan:
             self._scope.error(key, f"{instance} is called by whole blocks (scope: block), which the host has none of")
             return None
         texts = self._source_texts()
-        return host.program_text(instance, arguments), library_calls.of_function(instance.function, texts)
+        return host.program_text(instance, arguments), declarations.of_function(instance.function, texts)
 
     def _launch_arguments(self, call: FunctionCall) -> tuple[Argument, ...]:
         result = Argument("buffer", buffer=call.result) if call.result else Argument("null", text="null")

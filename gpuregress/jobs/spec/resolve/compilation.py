@@ -15,7 +15,7 @@ from gpuregress.jobs.spec.expressions import Value
 from gpuregress.jobs.spec.models.compilation import CompileSpec, MacroGroupSpec
 from gpuregress.jobs.spec.models.values import PlainTextSpec
 from gpuregress.jobs.spec.resolve.scope import Scope
-from gpuregress.toolchain.headers import header_macros
+from gpuregress.toolchain.headers import virtual_headers
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _OWNED = {
@@ -133,7 +133,7 @@ def macro_text(value: Value) -> str:
 def _check_names(scope: Scope, macros: Mapping[str, str], group: MacroGroupSpec, key: Key) -> None:
     """Refuse macros with names that CUDA's own headers use."""
     for name, value in macros.items():
-        if header_macros.breaks_headers(name, value):
+        if virtual_headers.breaks_headers(name, value):
             own = f"rename the parameter {name}" if group.parameter else "give the macro another name"
             own += ", or list the parameters that are macros" if group.parameter == "all" else ""
             text = f"a macro called {name} breaks the compiler's own headers, which use that name: {own}"

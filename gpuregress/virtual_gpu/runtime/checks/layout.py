@@ -108,7 +108,6 @@ ORDERS_PER_ROW_SHIFT = 2
 """The log has a row for 4 entries: most threads know what the one before knew."""
 REPORT = 192
 """Where a report's words are: kind, address, epoch, other epoch, bytes."""
-REPORT_WORDS = 6
 MATRIX_ROWS = 256
 """A count, and the addresses in shared memory of as many rows of 16 bytes: those that a wgmma reads for one warp."""
 MOST_MATRIX_ROWS = 2048

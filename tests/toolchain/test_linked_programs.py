@@ -11,8 +11,7 @@ from gpuregress import toolchain
 from gpuregress.foundation.errors import InfeasibleSource
 from gpuregress.foundation.records import Program
 from gpuregress.gpu.records import replace
-from gpuregress.toolchain import cache, programs
-from gpuregress.toolchain.machine_code import linked_programs
+from gpuregress.toolchain import cache, cubin_linker, programs
 
 PROGRAM = Program("key", "a.ptx", "", {}, {}, "nvrtc 13.5.37", (), "sm_90")
 
@@ -24,26 +23,26 @@ def own_cache(tmp_path: Path) -> Iterator[None]:
 
 
 def test_machine_code_is_found_by_program_and_architecture() -> None:
-    key = linked_programs.key_of(PROGRAM)
-    assert key != linked_programs.key_of(replace(PROGRAM, arch="sm_90a"))
+    key = cubin_linker.key_of(PROGRAM)
+    assert key != cubin_linker.key_of(replace(PROGRAM, arch="sm_90a"))
     cache.store(key, {"linker": "ptxas", "resources": {"k": {"registers": 8}}}, {".cubin": b"ELF"})
-    assert Path(linked_programs.build_cubin(PROGRAM).cubin).read_bytes() == b"ELF"
-    assert linked_programs.resources(PROGRAM) == {"k": {"registers": 8}}
+    assert Path(cubin_linker.build_cubin(PROGRAM).cubin).read_bytes() == b"ELF"
+    assert cubin_linker.resources(PROGRAM) == {"k": {"registers": 8}}
 
 
 def test_a_refusal_is_kept() -> None:
-    linked_programs.store_refusal(linked_programs.key_of(PROGRAM), "too much shared memory")
+    cubin_linker.store_refusal(cubin_linker.key_of(PROGRAM), "too much shared memory")
     with pytest.raises(InfeasibleSource, match="too much shared memory"):
-        linked_programs.build_cubin(PROGRAM)
+        cubin_linker.build_cubin(PROGRAM)
 
 
 def test_a_program_with_machine_code_is_taken_as_it_is() -> None:
     given = replace(PROGRAM, cubin="given.cubin")
-    assert linked_programs.build_cubin(given) is given
+    assert cubin_linker.build_cubin(given) is given
 
 
 def test_the_room_has_the_names_of_its_modules() -> None:
-    assert toolchain.build_cubin is linked_programs.build_cubin
+    assert toolchain.build_cubin is cubin_linker.build_cubin
     assert toolchain.inputs is programs.inputs
     with pytest.raises(AttributeError, match="has no attribute 'other'"):
         toolchain.other  # type: ignore[attr-defined] # noqa: B018

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
-from gpuregress.toolchain.machine_code import link
+from gpuregress.toolchain import cubin_linker
 from tests.toolchain.sample import PTX
 
 NVJITLINK_LOG = """ptxas info    : 11 bytes gmem
@@ -26,15 +26,17 @@ ptxas info    : Used 12 registers, used 1 barriers, 1024 bytes smem
 
 def test_ptx_that_does_not_assemble_says_where() -> None:
     with pytest.raises(CompileError, match=r"(?s)k\.ptx does not assemble for sm_90.*k\.ptx:12.*globul"):
-        link.link(PTX.replace("st.global.u32", "st.globul.u32"), "sm_90", "k.ptx")
+        cubin_linker.link(PTX.replace("st.global.u32", "st.globul.u32"), "sm_90", "k.ptx")
 
 
 def test_the_logs_of_both_assemblers_are_read() -> None:
-    assert link.parse_resources(NVJITLINK_LOG) == {
+    assert cubin_linker.parse_resources(NVJITLINK_LOG) == {
         "_Z1kPf": {"stack": 16, "spill": 8, "registers": 28, "shared": 512, "constant": 560, "local": 32},
     }
-    assert link.parse_resources(PTXAS_LOG) == {"plain": {"stack": 0, "spill": 0, "registers": 12, "shared": 1024}}
-    assert link.parse_resources("nothing of it") == {}
+    assert cubin_linker.parse_resources(PTXAS_LOG) == {
+        "plain": {"stack": 0, "spill": 0, "registers": 12, "shared": 1024}
+    }
+    assert cubin_linker.parse_resources("nothing of it") == {}
 
 
 def test_too_much_memory_is_told_from_other_refusals() -> None:
@@ -47,13 +49,13 @@ def test_too_much_memory_is_told_from_other_refusals() -> None:
 }
 """
     with pytest.raises(InfeasibleSource, match="uses too much shared data"):
-        link.link(large, "sm_90", "k.ptx")
+        cubin_linker.link(large, "sm_90", "k.ptx")
     with pytest.raises(InfeasibleSource) as refused:
-        link.link(large.replace("entry k", "entry _Z2lbILi512EEvPfPKfii"), "sm_90", "b616.ptx")
+        cubin_linker.link(large.replace("entry k", "entry _Z2lbILi512EEvPfPKfii"), "sm_90", "b616.ptx")
     told = "Entry function 'lb<512>' uses too much shared data (80000 bytes, 49152 max)"
     assert str(refused.value).splitlines() == ["the assembler refuses this program for sm_90:", told]
     with pytest.raises(CompileError) as caught:
-        link.link(large.replace("st.global", "st.globul"), "sm_90", "k.ptx")
+        cubin_linker.link(large.replace("st.global", "st.globul"), "sm_90", "k.ptx")
     assert not isinstance(caught.value, InfeasibleSource)
 
 
@@ -75,23 +77,23 @@ def test_an_assembler_that_is_too_old_is_asked_once_and_the_remedy_is_named(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     newer = PTX.replace(".version 8.0", ".version 9.5")
-    assert link.link(newer, "sm_90", "k.ptx").linker.startswith("nvjitlink")
+    assert cubin_linker.link(newer, "sm_90", "k.ptx").linker.startswith("nvjitlink")
     assert not calls.exists()
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
     monkeypatch.delattr("cuda.bindings.nvjitlink")
-    assert link.link(PTX, "sm_90", "k.ptx").linker == "ptxas 11.8.89"
+    assert cubin_linker.link(PTX, "sm_90", "k.ptx").linker == "ptxas 11.8.89"
     with pytest.raises(CompileError, match=r"k\.ptx does not assemble"):  # it takes this version, but not this text
-        link.link(PTX.replace("st.global.u32", "st.globul.u32"), "sm_90", "k.ptx")
+        cubin_linker.link(PTX.replace("st.global.u32", "st.globul.u32"), "sm_90", "k.ptx")
     asked = []
     for _ in range(2):
         with pytest.raises(
             HarnessError, match=rf"ptxas 11\.8\.89 \({program}\) cannot assemble PTX 9\.5 for sm_90.*pip"
         ):
-            link.link(newer, "sm_90", "k.ptx")
+            cubin_linker.link(newer, "sm_90", "k.ptx")
         asked.append(len(calls.read_text().splitlines()))
     assert asked[0] == asked[1]
 
 
 def test_an_architecture_that_no_assembler_knows() -> None:
     with pytest.raises(HarnessError, match=r"cannot assemble PTX 8\.0 for sm_77"):
-        link.link(PTX, "sm_77", "k.ptx")
+        cubin_linker.link(PTX, "sm_77", "k.ptx")

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import Parameter
-from gpuregress.toolchain.machine_code import cubin, link
+from gpuregress.toolchain import cubin, cubin_linker
 from tests.toolchain.sample import PTX
 
 
 def test_a_cubin_tells_its_kernels_and_variables() -> None:
-    linked = link.link(PTX, "sm_90", "k.ptx")
+    linked = cubin_linker.link(PTX, "sm_90", "k.ptx")
     module = cubin.parse(linked.cubin)
     assert [(p.size, p.kind) for p in module.entries["k"].parameters] == [(8, "word"), (4, "struct"), (24, "struct")]
     assert module.entries["k"].parameters[2] == Parameter(24, 8, "struct")
@@ -24,7 +24,7 @@ def test_what_is_no_cubin_is_refused(data: bytes) -> None:
 
 
 def test_a_cubin_cut_short_is_refused() -> None:
-    data = link.link(PTX, "sm_90", "k.ptx").cubin
+    data = cubin_linker.link(PTX, "sm_90", "k.ptx").cubin
     for length in (70, len(data) // 2, len(data) - 8):
         with pytest.raises(ValueError, match="cut short"):
             cubin.parse(data[:length])

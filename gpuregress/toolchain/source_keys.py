@@ -1,0 +1,111 @@
+"""Cache keys of a source: all that decides the bits of its program, and no path of this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from gpuregress.foundation.records import PythonKernel, Source, to_json
+from gpuregress.toolchain import cache
+from gpuregress.toolchain.cubin_linker import PINNED
+from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.python_kernels import compiler as python_compiler
+from gpuregress.toolchain.python_kernels import source_inputs
+
+
+def own(source: Source, files: SourceInputs) -> str:
+    """Calculate the key of the program that this host makes; see `candidates`."""
+    *_, key = candidates(source, files)
+    return key
+
+
+def candidates(source: Source, files: SourceInputs) -> Iterator[str]:
+    """Yield the keys of the programs that this host takes, the cheapest to ask for first and its own last.
+
+    Args:
+        source: in C++, Python, PTX or machine code.
+        files: the files that decide its program.
+    """
+    suffix = Path(source.path).suffix
+    names = [*source.kernels, "", *source.symbols]
+    if suffix == ".cubin":
+        yield cache.digest(("cubin", source.arch, *names, files.contents[0]))
+    elif suffix == ".ptx":
+        yield cache.digest(("ptx", package_digest(), source.contract, source.arch, *names, files.contents[0]))
+    elif source.python is not None:
+        installed = python_compiler.version(source.python.language)
+        packages = source_inputs.packages(files)
+        version = f"{installed} {json.dumps(packages)}" if packages else installed
+        yield _of_python(source, source.python, files, version)
+    else:
+        content = _cxx_content(source, files)
+        yield cache.digest(("c++", package_digest(), PINNED, *content))
+        version = _minor(installed_nvrtc() or PINNED)  # takes long to ask for
+        if version != PINNED:
+            yield cache.digest(("c++", package_digest(), version, *content))
+
+
+def newest(source: Source, files: SourceInputs) -> str:
+    """Calculate the key of the note which program of a Python source was made by the newest compiler, on any host."""
+    assert source.python is not None
+    return _of_python(source, source.python, files, "built elsewhere")
+
+
+def in_folder(key: str, files: SourceInputs) -> str:
+    """Calculate the key of a program that depends on the folder of its files.
+
+    Args:
+        key: of the same program anywhere.
+        files: where they are.
+    """
+    return cache.digest((key, *(str(path) for path in files.files)))
+
+
+@lru_cache(maxsize=1)
+def installed_nvrtc() -> str:
+    """Return NVRTC's version by its wheel, "" where there is none."""
+    from importlib import metadata  # noqa: PLC0415 - slow, and a warm start needs none of it
+
+    try:
+        return metadata.version("nvidia-cuda-nvrtc")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _cxx_content(source: Source, files: SourceInputs) -> list[str | bytes]:
+    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - loads the compiler's bindings only when called, but is not free
+
+    content: list[str | bytes] = [source.contract, source.arch, *nvrtc.options_for(source), ""]
+    content += [*source.kernels, "", *source.symbols, ""]
+    if source.harness:
+        content.append(source.harness)
+    if source.host_code == "blank":
+        content.append("host code")
+    content.append(files.structure)
+    for path, text in zip(files.files, files.contents, strict=True):
+        content += [path.name, text]
+    return content
+
+
+def _of_python(source: Source, kernel: PythonKernel, files: SourceInputs, version: str) -> str:
+    record = to_json(kernel)
+    if not kernel.arguments:
+        del record["arguments"]  # few kernels have heuristics
+    content: list[str | bytes] = [source.contract, source.arch, *source.options, ""]
+    content += [*source.kernels, "", *source.symbols, ""]
+    content += [json.dumps(record), files.structure, *(path.name for path in files.files), *files.contents]
+    return cache.digest(("python", package_digest(), version, *content))
+
+
+@lru_cache(maxsize=1)
+def package_digest() -> str:
+    """Digest the code and the headers of this package, which decide a program's PTX, too."""
+    root = Path(__file__).parent
+    files = sorted((*root.rglob("*.py"), *root.glob("data/*")))
+    return cache.digest([file.read_bytes() for file in files])
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
