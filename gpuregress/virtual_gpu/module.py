@@ -61,7 +61,8 @@ class CpuModule(base.DeviceModule):
         self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
-        self._tables = [table(name, cache) for name in built.facts.tables]
+        # A module and an object can be hashed; mypy does not take that from a protocol.
+        self._tables = [table(name, cache) for name in built.facts.tables]  # type: ignore[arg-type]
         self.counters = np.zeros(sum(COUNTERS[site.kind] for site in built.facts.probes) or 1, np.uint64)
         self.tables = np.array([item.ctypes.data for item in self._tables] or [0], np.uint64)
 
