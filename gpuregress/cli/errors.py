@@ -120,7 +120,7 @@ def _crash_text(error: BaseException) -> str:
     from gpuregress import __version__
 
     versions = []
-    for package in ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "pydantic", "pycuda"):
+    for package in ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "msgspec", "pycuda"):
         try:
             versions.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Schedules of a case: the order of blocks, warps and lanes, and what runs under several of them gave."""
+"""Schedules of a case: the order of blocks, warps and lanes, and the accesses that only a schedule orders."""
 
 from __future__ import annotations
 

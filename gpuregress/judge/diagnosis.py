@@ -110,7 +110,7 @@ def _evidence(pair: BufferPair, outcome: Outcome, sample: DifferenceSample) -> E
 def _poison(pair: BufferPair, outcome: Outcome) -> bytes:
     initial = pair.case.initial_buffers.get(pair.actual.buffer)
     is_poisoned = initial is not None and initial.is_poisoned
-    return bytes.fromhex(outcome.observations.poison) if is_poisoned else b""
+    return bytes.fromhex(outcome.observations.writes.poison) if is_poisoned else b""
 
 
 def _inputs(case: Case) -> Mapping[str, Array]:

@@ -10,8 +10,7 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrup
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, Outcome, Program, Verdict
 from gpuregress.gpu.records import replace
-from gpuregress.judge import overwritten_inputs, verdict, write_coverage
-from gpuregress.judge import variants as variant_runs
+from gpuregress.judge import further_runs, overwritten_inputs, verdict, write_coverage
 from gpuregress.judge.accepted import AcceptedDumps, made_of
 from gpuregress.judge.case_comparisons import CaseComparisons
 from gpuregress.judge.launches import first_wrong
@@ -46,8 +45,8 @@ class Judge:
             comparisons = first_wrong.added(case, programs, outcome, accepted, comparisons)
             for name, overwritten in overwritten_inputs.comparisons(case, programs, outcome).items():
                 comparisons.setdefault(name, []).append(overwritten)
-            variants = variant_runs.verdicts(case, outcome, self.user)
-            for failure in variant_runs.failures(case, outcome, variants):
+            variants = further_runs.variant_verdicts(case, outcome, self.user)
+            for failure in further_runs.variant_failures(case, outcome, variants):
                 comparisons.setdefault(failure.buffer, []).append(failure)
             provenance = made_of(case, outcome, programs)
             timing = comparison.compare(case, outcome, accepted, provenance, tests=max(1, self.timed_cases))

@@ -49,7 +49,7 @@ def comparisons(case: Case, programs: Sequence[Program], outcome: Outcome) -> di
     Returns:
         Buffer → a comparison that fails.
     """
-    changed = outcome.observations.overwritten
+    changed = outcome.observations.writes.overwritten
     if not changed or not programs:
         return {}
     uses = _uses(case)

@@ -227,9 +227,9 @@ def _block_orders(devices: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
-    paths = outcome.observations.repeat_dumps.get(buffer, {})
-    for number, path in paths.items():
-        yield outcome.repeats[buffer][int(number) - 2], Path(path)
+    for repeat in outcome.observations.along("repeat"):
+        if buffer in repeat.dumps:
+            yield repeat.dumps[buffer].digest, Path(repeat.dumps[buffer].path)
 
 
 def _fit(results: _BufferResults) -> RuleFit:

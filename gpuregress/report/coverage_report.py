@@ -68,7 +68,7 @@ def of_jobs(summary: RunSummary) -> dict[str, Coverage]:
 
 def _of_cases(summary: RunSummary) -> Iterator[tuple[str, Coverage]]:
     for verdict in summary.verdicts:
-        coverage = verdict.outcome.observations.coverage if verdict.outcome is not None else None
+        coverage = verdict.outcome.observations.instruments.coverage if verdict.outcome is not None else None
         if coverage is not None:
             yield verdict.job, coverage
 

@@ -35,16 +35,14 @@ from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLau
 from gpuregress.virtual_gpu.instruments.shadow_values import ShadowValues
 from gpuregress.virtual_gpu.module import CpuModule, warp_width
 from gpuregress.virtual_gpu.parallel import block_order, cores, partition
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
-from gpuregress.virtual_gpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
+from gpuregress.virtual_gpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.arena import Arena, local_size
-from gpuregress.virtual_gpu.runtime.blocks.co_resident_blocks import CoResidentGrid
-from gpuregress.virtual_gpu.runtime.blocks.resident_blocks import ResidentBlocks
-from gpuregress.virtual_gpu.runtime.bulk import map_bytes
-from gpuregress.virtual_gpu.runtime.bulk.copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, Schedule
+from gpuregress.virtual_gpu.runtime.resident_blocks import CoResidentGrid, ResidentBlocks
 from gpuregress.virtual_gpu.runtime.syscalls import Syscalls
 from gpuregress.virtual_gpu.runtime.textures import Textures
 
@@ -207,7 +205,7 @@ class CpuDevice(base.Device):
             DeviceError: the memory is too small.
         """
         check_size(memory, given)
-        return map_bytes.pack(given, memory.address)
+        return tensor_tiles.pack(given, memory.address)
 
     def free_all(self) -> None:
         """Free every buffer, texture and module."""

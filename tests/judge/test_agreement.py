@@ -12,12 +12,15 @@ from gpuregress.foundation.records import (
     Buffer,
     BufferVerdict,
     CaseSettings,
+    FurtherRun,
     Observations,
     Outcome,
     PoisonComparison,
     Rule,
+    RunFacts,
     UnwrittenElements,
     Verdict,
+    WriteSurvey,
 )
 from gpuregress.gpu.records import replace
 from gpuregress.judge import agreement
@@ -120,7 +123,8 @@ def wrote(folder: Path, block: int, values: list[Any], rule: Rule | None = None,
             array[number] = value
     path = folder / str(block) / "out.2.4"
     dumps = (writer.write(path, array, element, (len(values),)),)
-    observed = survey([array], element).added_to(Observations(), "out", is_unchanged=False)
+    writes = survey([array], element).added_to(WriteSurvey(), "out", is_unchanged=False)
+    observed = Observations(writes=writes)
     outcome = replace(one.outcome, dumps=dumps, observations=observed)
     case = replace(one.case, buffers={"out": Buffer("out", dtype, (len(values),))})
     return replace(one, case=case, outcome=outcome)
@@ -192,7 +196,8 @@ def test_a_majority_that_may_hold_the_poison_by_chance_is_none(tmp_path: Path, d
     assert all("cannot be told which is wrong; the elements of block=0 may never have" in text for _, text in judged)
     proven = PoisonComparison(UnwrittenElements(1, 64, ((60, 61),)), None)
     for number, twice in enumerate((proven, proven, PoisonComparison(None, None))):
-        seen = replace(members[number].outcome.observations, poison_twice={"out": twice})
+        run = FurtherRun("poison", "complement", facts=RunFacts(poisons={"out": twice}))
+        seen = replace(members[number].outcome.observations, runs=(run,))
         outcome = replace(members[number].outcome, observations=seen)
         members[number] = replace(members[number], outcome=outcome)
     assert [status for status, _ in words(members)] == ["differ", "differ", "pass"]
@@ -202,8 +207,13 @@ def test_a_majority_that_may_hold_the_poison_by_chance_is_none(tmp_path: Path, d
 
 
 def test_cases_that_change_nothing_are_no_votes(tmp_path: Path) -> None:
+    untouched = WriteSurvey(nan={}, unchanged=("out",))
+
     def idle(one: GroupMember) -> GroupMember:
-        return replace(one, outcome=replace(one.outcome, observations=Observations(nan={}, unchanged=("out",))))
+        return replace(
+            one,
+            outcome=replace(one.outcome, observations=Observations(writes=untouched)),
+        )
 
     fills = [idle(member(tmp_path, block, [0, 0])) for block in (1, 2)]
     text = "no baseline yet; out: nothing to agree with: the case changed no buffer that it dumps"

@@ -20,6 +20,7 @@ from gpuregress.foundation.records import (
     Parameter,
     Program,
     Texture,
+    WriteSurvey,
 )
 from gpuregress.gpu.records import replace
 from gpuregress.judge import overwritten_inputs
@@ -37,7 +38,7 @@ def setup(*, const: bool = False, dtype: str = "float32", **changes: Any) -> tup
 
 def changed(expected: object, actual: object, dtype: str = "<f4") -> Outcome:
     sides = (np.array([value], dtype).tobytes().hex() for value in (expected, actual))
-    observed = Observations(overwritten={"x": OverwrittenInput(3, 8, 5, *sides)})
+    observed = Observations(writes=WriteSurvey(overwritten={"x": OverwrittenInput(3, 8, 5, *sides)}))
     return Outcome("c", "done", observations=observed)
 
 

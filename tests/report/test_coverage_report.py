@@ -7,6 +7,7 @@ from gpuregress.foundation.records import (
     BranchCount,
     Coverage,
     FileCoverage,
+    InstrumentReports,
     LoopCount,
     Observations,
     Outcome,
@@ -27,7 +28,7 @@ FILE = FileCoverage(
 
 def covered(*files: FileCoverage) -> RunSummary:
     """A run of two cases, one without counts."""
-    seen = Observations(coverage=Coverage(files or (FILE,)))
+    seen = Observations(instruments=InstrumentReports(coverage=Coverage(files or (FILE,))))
     counted = verdict("pass", outcome=Outcome("reduce/pass", "done", observations=seen))
     return replace(summary(), verdicts=(counted, verdict("skip")))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import DeviceInfo, Observations, Outcome, Since, TimingComparison
+from gpuregress.foundation.records import DeviceInfo, InstrumentReports, Observations, Outcome, Since, TimingComparison
 from gpuregress.gpu.records import replace
 from gpuregress.session import earlier_nights
 from gpuregress.session.runs import history_entry
@@ -85,7 +85,12 @@ def test_a_damaged_history_is_an_error(bench: Bench) -> None:
 def test_the_night_on_which_a_slow_level_began_is_found(bench: Bench) -> None:
     def counted(count: int) -> Outcome:
         device = DeviceInfo("cpu", "virtual", "sm_90", "", 1)
-        return Outcome("a", "done", device=device, observations=Observations(instructions={"k": count}))
+        return Outcome(
+            "a",
+            "done",
+            device=device,
+            observations=Observations(instruments=InstrumentReports(instructions={"k": count})),
+        )
 
     for at, count in enumerate((100, 900, 905)):
         record(bench, at, case("a", outcome=counted(count)), commit=f"{at}eb0c1f")

@@ -18,7 +18,7 @@ from gpuregress.virtual_gpu import device
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.parallel import partition
 from gpuregress.virtual_gpu.runtime import syscalls
-from gpuregress.virtual_gpu.runtime.printf import render
+from gpuregress.virtual_gpu.runtime.syscalls import render
 from tests.virtual_gpu.running import Running, ints
 
 SOURCE = """

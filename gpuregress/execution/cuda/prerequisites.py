@@ -26,7 +26,7 @@ class Prerequisite(Record):
     """One piece that a GPU run needs, or that makes it better.
 
     Attributes:
-        piece: `driver`, `gpu`, `permissions`, `pycuda`, `nvjitlink`, `nvrtc`, `compute mode`, `persistence`.
+        piece: `driver`, `gpu`, `permissions`, `pycuda`, `nvjitlink`, `nvml`, `nvrtc`, `compute mode`, `persistence`.
         problem: "" if there is none.
         mend: the command that mends it, "" where there is nothing to do.
         needed: whether no GPU run is possible without it.
@@ -45,6 +45,7 @@ def prerequisites() -> tuple[Prerequisite, ...]:
         _permissions(),
         _package("pycuda", "pycuda", f"{_INSTALL} (pycuda is compiled: it needs a C++ compiler and CUDA's headers)"),
         _package("nvjitlink", "nvidia-nvjitlink", _INSTALL, needed=False),
+        _package("nvml", "nvidia-ml-py", _INSTALL, needed=False),
         _package("nvrtc", "nvidia-cuda-nvrtc", "pip install --force-reinstall gpuregress", needed=False),
         *_card_modes(),
     )

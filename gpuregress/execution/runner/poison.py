@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.records import Observations, PoisonDependence, UnwrittenElements
+from gpuregress.foundation.records import PoisonDependence, UnwrittenElements, WriteSurvey
 from gpuregress.gpu.base import Bytes
 from gpuregress.gpu.records import Record, replace
 
@@ -48,15 +48,14 @@ class Survey(Record):
     partly: int
     unwritten: UnwrittenElements | None
 
-    def added_to(self, observations: Observations, buffer: str, *, is_unchanged: bool) -> Observations:
-        """The observations with those of a buffer."""
-        was = observations
+    def added_to(self, writes: WriteSurvey, buffer: str, *, is_unchanged: bool) -> WriteSurvey:
+        """What was written, with the counts of a buffer."""
         return replace(
-            was,
-            nan={**(was.nan or {}), buffer: self.nan},
-            unwritten={**was.unwritten, buffer: self.unwritten} if self.unwritten else was.unwritten,
-            partly={**was.partly, buffer: self.partly} if self.partly else was.partly,
-            unchanged=(*was.unchanged, buffer) if is_unchanged else was.unchanged,
+            writes,
+            nan={**(writes.nan or {}), buffer: self.nan},
+            unwritten={**writes.unwritten, buffer: self.unwritten} if self.unwritten else writes.unwritten,
+            partly={**writes.partly, buffer: self.partly} if self.partly else writes.partly,
+            unchanged=(*writes.unchanged, buffer) if is_unchanged else writes.unchanged,
         )
 
 

@@ -55,7 +55,7 @@ class _WatchedCase:
         self._parameters = _WatchedParameters(case.parameters, note)
 
     @property
-    def __class__(self) -> type[Case]:  # type: ignore[override] # an instance of Case for `isinstance`
+    def __class__(self) -> type[Case]:  # type: ignore[misc] # an instance of Case for `isinstance`
         return Case
 
     def __getattr__(self, name: str) -> Any:

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     import socket
     import subprocess
 
-LIBRARIES = {"OPENBLAS_THREAD_TIMEOUT": "4", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+LIBRARIES = {"OPENBLAS_THREAD_TIMEOUT": "4"}
 """Defaults of environment variables, for this process and its workers.
 
 numpy's BLAS starts a thread a core, and each spins for 2^26 cycles before it sleeps: on a host with many cores they
-take all of them from the start of a run. 2^4 cycles let them sleep at once. pydantic looks for plugins in every
-installed distribution, 20 ms and more, and no model of ours has one.
+take all of them from the start of a run. 2^4 cycles let them sleep at once.
 """
 
 # -P: a random.py or types.py in the user's folder must not stand in for Python's own.

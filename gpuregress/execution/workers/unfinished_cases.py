@@ -15,7 +15,7 @@ from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase
 from gpuregress.execution.workers.worker_process import Worker
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import Fault, Observations, Outcome, ScheduleRun, Task, from_json
+from gpuregress.foundation.records import Fault, FurtherRun, Observations, Outcome, Task, from_json
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import EXPLANATION
 
@@ -100,12 +100,13 @@ def under_schedule(interim: Message, task: Task, ended: Outcome) -> Outcome:
     known = from_json(Outcome, interim["outcome"])
     if ended.fault is None:
         return ended
-    name, done = interim["schedule"], known.observations.schedules or ()
+    name, runs = interim["schedule"], list(known.observations.runs)
     if name != EXPLANATION:
-        done = (*done, ScheduleRun(name, fault=f"{ended.fault.kind}: {ended.fault.message}"))
+        runs.append(FurtherRun("schedule", name, fault=f"{ended.fault.kind}: {ended.fault.message}"))
+        done = [run.name for run in runs if run.axis == "schedule"]
         left = task.case.settings.schedules[1 + len(done) :]
-        done = (*done, *(ScheduleRun(other, left_out=f"{name} ended the worker") for other in left))
-    observed = replace(known.observations, schedules=done)
+        runs += (FurtherRun("schedule", other, left_out=f"{name} ended the worker") for other in left)
+    observed = replace(known.observations, runs=tuple(runs))
     return replace(known, observations=observed, seconds=ended.seconds)
 
 

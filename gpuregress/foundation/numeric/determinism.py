@@ -8,9 +8,8 @@ from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison, Determinism, Figures
+from gpuregress.foundation.records.further_runs import CLASSES
 from gpuregress.gpu.records import Record
-
-CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
 
 
 class ObservedDeterminism(Record):

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from msgspec import field
 
+from gpuregress.foundation.records.further_runs import Determinism
 from gpuregress.foundation.records.maps.images import BufferImage
-from gpuregress.foundation.records.observations import Determinism
 from gpuregress.gpu.records import Record, Sparse
 
 
@@ -144,6 +144,7 @@ class Figures(Sparse, kw_only=True):
         expected: determinism of the baseline.
         actual: determinism of this run; `found` in JSON.
         runs: from which determinism is known.
+        nothing_written: whether both sides were left as they were, so that nothing could be compared.
     """
 
     nan: SideCounts | None = None
@@ -158,6 +159,7 @@ class Figures(Sparse, kw_only=True):
     expected: Determinism | None = None
     actual: Determinism | None = field(default=None, name="found")
     runs: int | None = None
+    nothing_written: bool = False
 
 
 class ErrorFigures(Figures, kw_only=True):

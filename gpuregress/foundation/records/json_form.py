@@ -69,7 +69,8 @@ def _plain(value: Any) -> Any:
     raise NotImplementedError
 
 
-def _first_that_fits(kind: _Union, data: Any) -> Any:
+def _first_that_fits(kind: Any, data: Any) -> Any:
+    """Read a value of a type that `OneOf` made."""
     for member in kind.members:
         with contextlib.suppress(msgspec.ValidationError):
             return from_json(member, data)

@@ -73,7 +73,6 @@ class Outcome(Record):
         message: for `error`.
         dumps: what was written, in the case's order.
         inputs: filled buffer → digest of its bytes before the first launch.
-        repeats: the digests of each further run, for `repeat`: buffer → digests.
         launches: those that ended.
         output: what the kernels printed.
         device: where it ran.
@@ -88,7 +87,6 @@ class Outcome(Record):
     message: str = ""
     dumps: tuple[Dump, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
-    repeats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     launches: tuple[LaunchTime, ...] = ()
     output: str = ""
     device: DeviceInfo | None = None

@@ -9,9 +9,9 @@ from msgspec import field
 
 from gpuregress.foundation.records.cases.settings import KnownFailing
 from gpuregress.foundation.records.figures import Element, ErrorFigures, Figures, UlpFigures
+from gpuregress.foundation.records.further_runs import Finding, InstructionChange
 from gpuregress.foundation.records.json_form import OneOf
 from gpuregress.foundation.records.launch_digests import FirstWrong
-from gpuregress.foundation.records.observations import InstructionChange
 from gpuregress.foundation.records.outcomes import Outcome
 from gpuregress.foundation.records.parameter_spaces import ParameterSpace
 from gpuregress.foundation.records.statuses import Status, headline
@@ -31,20 +31,6 @@ PLACES = {
 }
 """Patterns that say where a buffer differs, and not how → their kind: one mistake has another pattern in another shape,
 and the last column of a matrix is one lane of each warp where a row has as many elements as a block has threads."""
-
-
-class Finding(Record):
-    """The pattern of a difference.
-
-    Attributes:
-        pattern: a name from `diagnose`'s list.
-        message: one sentence with its evidence.
-        weight: the share of the differing elements it explains, 0 to 1.
-    """
-
-    pattern: str
-    message: str
-    weight: float = 1.0
 
 
 class Accuracy(Record):
@@ -277,6 +263,7 @@ class Verdict(Record):
         retried: why it was run again, once for each time.
         timing: how its times compare with the accepted ones; None where nothing was to be compared.
         costs: how its costs do, for each measure of `cost:`.
+        error: the class of the error for which the case could not be planned, built or compared; "" without one.
     """
 
     job: str
@@ -303,6 +290,7 @@ class Verdict(Record):
     retried: tuple[str, ...] = ()
     timing: TimingComparison | None = None
     costs: tuple[CostComparison, ...] = ()
+    error: str = ""
 
     @property
     def headline(self) -> str:

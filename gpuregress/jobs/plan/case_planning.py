@@ -153,7 +153,7 @@ class _JobPlanning:
 
     def _check_devices(self) -> None:
         has_cubin = any(facts.has_cubin for facts in self.sources.known)
-        if has_cubin and "devices" in self.job.model_fields_set:
+        if has_cubin and "devices" in self.job.written:
             for position, device in enumerate(self.job.devices):
                 if device == "cpu":
                     self.problems.add(("devices", position), "a .cubin is machine code: it runs on cuda only")
@@ -184,7 +184,7 @@ class _JobPlanning:
             if buffer in buffers and buffer != DEVICE
         }
         self._check_signatures(scope, checks)
-        repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.model_fields_set else ("repeat",)
+        repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.written else ("repeat",)
         repeat = self.overrides.repeat or scope.whole(
             self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
         )
@@ -295,11 +295,7 @@ class _JobPlanning:
 
     def _named_arch(self, source: records.Source) -> str | None:
         """The architecture that the job names for the case itself; None: a GPU's own is compiled for."""
-        is_named = (
-            self.job.card
-            or "arch" in self.job.compile.model_fields_set
-            or (self.job.variants and self.job.variants.arch)
-        )
+        is_named = self.job.card or "arch" in self.job.compile.written or (self.job.variants and self.job.variants.arch)
         return source.arch if is_named else None
 
     @staticmethod
@@ -334,7 +330,7 @@ class _JobPlanning:
             else None,
             cost={
                 name: ratio
-                for name, value in (self.job.cost.model_dump(exclude_none=True) if self.job.cost else {}).items()
+                for name, value in (self.job.cost.present() if self.job.cost else {}).items()
                 if (ratio := scope.real(value, ("cost", name), low=1, high=_LARGEST_SLOWDOWN)) is not None
             },
             resources=ResourceLimits(
@@ -346,7 +342,7 @@ class _JobPlanning:
             twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
             known_failing=self._known_failing(scope, launches),
             retries=self.job.retries or None,
-            on=tuple(dict.fromkeys(self.job.devices)) if "devices" in self.job.model_fields_set else (),
+            on=tuple(dict.fromkeys(self.job.devices)) if "devices" in self.job.written else (),
         )
 
     def _known_failing(self, scope: Scope, launches: Sequence[records.Launch]) -> KnownFailing | None:

@@ -79,6 +79,6 @@ def sound_rule(
         verify_signature.check(scope, (*key, "verify"), rule.verify)
     if verify is None:
         return rule
-    for name in sorted(item.model_fields_set - _TOLERANCES):
+    for name in sorted(item.written - _TOLERANCES):
         scope.error((*key, name), f"has no effect: the job's verify compares {buffer.name}, with rtol, atol and ulp")
     return replace(rule, verify=verify)

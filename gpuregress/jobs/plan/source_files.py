@@ -141,7 +141,7 @@ def locate(file: JobFile, problems: Problems, given: SourceTexts) -> SourcePaths
     for position, text in given.of_launch:
         path = own if text is None else _located(problems, ("launches", position, "source"), text)
         if path is not None:
-            has_own = path.language and _OWN_SETTINGS & settings[position].model_fields_set
+            has_own = path.language and _OWN_SETTINGS & settings[position].written
             of_launch[position] = replace(path, launch=position) if has_own else path
     if given.own is None:
         _report_missing(file, problems)

@@ -116,7 +116,7 @@ class JobSources:
         if any(templates.is_template(text or "") for text in texts) or self._file.is_broken("source"):
             return None
         plain = {"options": job.compile.options, "include": job.compile.include}
-        settings = compile_settings(scope, CompileSpec.model_validate(plain), ("compile",), job.card)
+        settings = compile_settings(scope, CompileSpec.of(plain), ("compile",), job.card)
         filled = source_files.texts(self._file, scope)
         return self._located(filled, settings or _folders_only(scope, job), {}) if filled is not None else None
 
@@ -174,7 +174,7 @@ def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) ->
     for name in (
         ("include", "defines", "host_code") if is_python else ("options", "include", "defines", "arch", "host_code")
     ):
-        if name in file.job.compile.model_fields_set and not file.is_broken("compile"):
+        if name in file.job.compile.written and not file.is_broken("compile"):
             problems.add(("compile", name), f"has no effect: {taken}")
 
 
@@ -185,9 +185,9 @@ def _check_language(file: JobFile, problems: Problems, sources: Sequence[Path]) 
     if sources and not any(path.suffix == ".py" for path in sources):
         shown = " and ".join(dict.fromkeys(path.name for path in sources))
         for name in names:
-            if name in job.model_fields_set and not file.is_broken(name):
+            if name in job.written and not file.is_broken(name):
                 problems.add((name,), f"is for kernels in Python, and the source is {shown}")
-    elif job.language is None and any(name in job.model_fields_set for name in names[1:]):
+    elif job.language is None and any(name in job.written for name in names[1:]):
         problems.add(("language",), "missing key: triton or numba")
     if job.language == "triton" and job.function is not None:
         problems.add(("function",), "is for C++: a Triton function cannot be called alone")
@@ -305,7 +305,7 @@ def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str
     located = source_files.of_reference(file, scope.problems, (*key, "source"), text, item.language)
     if located is not None and not located.language:
         for setting in ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas"):
-            if setting in item.model_fields_set:
+            if setting in item.written:
                 odd = f"is for kernels in Python, and the source is {located.path.name}"
                 scope.problems.add((*key, setting), odd)
     return located

@@ -66,7 +66,7 @@ def of_outcome(outcome: Outcome, calls: Sequence[str] = ()) -> RecordedSide | No
     if digests is None:
         return None
     recorded = {memory for number, after in digests.after.items() if number != "0" for memory in after}
-    if set(observed.overwritten) - recorded:
+    if set(observed.writes.overwritten) - recorded:
         return None
     varying = frozenset(name for name, kind in observed.determinism.items() if kind != "bitwise")
     return RecordedSide(digests, outcome.inputs, {dump.buffer: dump for dump in outcome.dumps}, tuple(calls), varying)

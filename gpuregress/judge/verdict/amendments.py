@@ -93,7 +93,7 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str, case: 
 
 def _is_undecided(decided: Verdict) -> bool:
     """Whether a function of the user did not run to its end, so that a buffer was compared with nothing."""
-    references_failed = decided.outcome is not None and bool(decided.outcome.observations.reference_errors)
+    references_failed = decided.outcome is not None and bool(decided.outcome.observations.reference.facts.errors)
     return references_failed or any(one.unanswered for buffer in decided.buffers for one in buffer.comparisons)
 
 

@@ -31,7 +31,7 @@ def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
 
 
 def _has_findings(one: Verdict) -> bool:
-    return one.outcome is not None and bool(one.outcome.observations.findings)
+    return one.outcome is not None and bool(one.outcome.observations.instruments.findings)
 
 
 def _evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[AuditEvidence]:
@@ -40,15 +40,12 @@ def _evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[Au
         yield AuditEvidence("proven", f"no finding of the dynamic checks in {plural}")
     for one in found:
         assert one.outcome is not None
-        for finding in one.outcome.observations.findings:
+        for finding in one.outcome.observations.instruments.findings:
             yield AuditEvidence("luck", f"{one.case}: {finding.kind}: {one_line(finding.message)}", finding.details)
-    for text in dict.fromkeys(
-        text for one in (*clean, *found) if one.outcome is not None for text in one.outcome.observations.exchanges
-    ):
+    reports = [one.outcome.observations.instruments for one in (*clean, *found) if one.outcome is not None]
+    for text in dict.fromkeys(text for report in reports for text in report.exchanges):
         yield AuditEvidence("luck", one_line(text))
-    for text in dict.fromkeys(
-        text for one in (*clean, *found) if one.outcome is not None for text in one.outcome.observations.unwatched
-    ):
+    for text in dict.fromkeys(text for report in reports for text in report.unwatched):
         yield AuditEvidence("unnoticed", one_line(text))
 
 

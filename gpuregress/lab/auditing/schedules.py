@@ -38,7 +38,7 @@ def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
 
 def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     """A case that has no results of other schedules, as one that faults under the first, is not examined."""
-    ran = tuple(one for one in verdicts.examined if one.outcome is not None and one.outcome.observations.schedules)
+    ran = tuple(one for one in verdicts.examined if one.outcome and one.outcome.observations.along("schedule"))
     told = replace(verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran)))
     if not ran:
         return JobExamination(job.name, None, why=told.why_left)

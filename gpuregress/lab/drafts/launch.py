@@ -16,7 +16,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import MemberLayout
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import expressions
-from gpuregress.lab.drafts import fills, instances, makers
+from gpuregress.lab.drafts import fills
 from gpuregress.lab.drafts.compiled import Slot
 from gpuregress.lab.drafts.fills import DraftedFill
 from gpuregress.lab.drafts.kernel import KernelDraft, default_fill, quoted, shown
@@ -71,7 +71,7 @@ class LaunchDraft(KernelDraft):
 
     def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
         self._facts, self._launch = facts, facts.launch
-        chosen, name, guessed = instances.instance_of(declaration, facts.launch)
+        chosen, name, guessed = fills.instance_of(declaration, facts.launch)
         super().__init__(
             declaration,
             source,
@@ -437,7 +437,7 @@ class LaunchDraft(KernelDraft):
         if (
             memory is None
             or memory.bytes is None
-            or makers.last_writer(memory, self._facts.earlier, self._facts.program, self._known, is_strict=True)
+            or fills.last_writer(memory, self._facts.earlier, self._facts.program, self._known, is_strict=True)
         ):
             return ""
         contents, size = memory.contents, memory.bytes
@@ -456,7 +456,7 @@ class LaunchDraft(KernelDraft):
     def _maker(self, memory: HostArray | None) -> SeenLaunch | None:
         """Return the last earlier launch of another kernel that may write an array."""
         others = [one for one in self._facts.earlier if one.kernel != self._launch.kernel]
-        return None if memory is None else makers.last_writer(memory, others, self._facts.program, self._known)
+        return None if memory is None else fills.last_writer(memory, others, self._facts.program, self._known)
 
     def _filled(self, buffer: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
         """Write a fill, and a comment where the host code does not tell that these are the contents."""

@@ -87,7 +87,7 @@ def watched(case: Case) -> Case:
 
 
 def _found(verdict: Verdict) -> CaseAccuracy:
-    found = verdict.outcome.observations.accuracy if verdict.outcome is not None else None
+    found = verdict.outcome.observations.instruments.accuracy if verdict.outcome is not None else None
     return CaseAccuracy(verdict.case, found or ResultAccuracy())
 
 
@@ -96,7 +96,7 @@ def _why_left(verdict: Verdict) -> str:
     outcome = verdict.outcome
     if outcome is None or outcome.state != "done":
         return f"has no results to compare: {verdict.headline}"
-    found = outcome.observations.accuracy
+    found = outcome.observations.instruments.accuracy
     if found is None or not found.buffers:
         return "has no result of a floating-point type (float16, bfloat16, float32, float64)"
     return ""

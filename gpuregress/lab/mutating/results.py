@@ -96,7 +96,7 @@ def _computed(verdict: Verdict | None) -> list[str]:
     if verdict is None or verdict.outcome is None:
         return []
     outcome, observed = verdict.outcome, verdict.outcome.observations
-    references = (observed.references, observed.unrounded_references)
+    references = (observed.reference.dumps, observed.reference.facts.unrounded)
     dumps = [*((dump.buffer, dump.digest) for dump in outcome.dumps), *outcome.inputs.items()]
     dumps += [(name, dump.digest) for of in references for name, dump in of.items()]
     return [f"{name} {digest}" for name, digest in dumps]

@@ -344,7 +344,7 @@ class MutantTrials:
             unanswered: calls of the user's functions that had no answer before this verdict.
         """
         without_kernel = (
-            outcome.observations.reference_errors.keys() - self._cases[reached.case].reference_kernels.keys()
+            outcome.observations.reference.facts.errors.keys() - self._cases[reached.case].reference_kernels.keys()
         )
         is_lost = (
             self._user.unanswered > unanswered  # a function of the job was too slow, or its process died

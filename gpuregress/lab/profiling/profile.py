@@ -47,9 +47,9 @@ def profile(project: Project, cases: Sequence[str], listen: Listener = ignore) -
     request = RunRequest(selectors=tuple(cases), device="cpu", costs=True)
     summary = session.run(project, request, listen=listen)
     found = {
-        verdict.case: verdict.outcome.observations.costs
+        verdict.case: verdict.outcome.observations.instruments.costs
         for verdict in summary.verdicts
-        if verdict.outcome is not None and verdict.outcome.observations.costs is not None
+        if verdict.outcome is not None and verdict.outcome.observations.instruments.costs is not None
     }
     return ProfileResult(summary, {name: costs for name, costs in found.items() if costs is not None})
 

@@ -2,85 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
-from gpuregress.foundation.escapes import visible_html as escape
 from gpuregress.foundation.records.audits import EVIDENCE, AuditReport, EvidenceKind
 from gpuregress.report.audits import text
-from gpuregress.report.html.fragments import listed, preformatted, scrolling
-from gpuregress.report.html.frame import framed
+from gpuregress.report.html import templates
 
 
 def page(report: AuditReport) -> str:
     """The whole page."""
-    return framed(f"gpuregress audit: {text.headline(report)}", "\n".join(_body(report)))
-
-
-def _body(report: AuditReport) -> Iterator[str]:
-    yield '<a class="skip-link" href="#main">to the results</a>'
-    yield f'<header><h1>{escape(text.headline(report))}</h1></header><main id="main" tabindex="-1">'
-    yield '<section aria-labelledby="grades"><h2 id="grades">Grades</h2>'
-    yield from scrolling("grades", _table(report))
-    yield "</section>"
-    for kind, title in EVIDENCE.items():
-        yield from _section(report, kind, title)
-    yield from _not_examined(report)
-    yield from _limits(report)
-    yield from listed("Notes", report.notes)
-    yield "</main>"
-
-
-def _table(report: AuditReport) -> Iterator[str]:
     parts = text.counted(report)
-    names = ("grade", "job", *(part.name for part in parts), "points", "")
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
-    yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
-    for one in report.grades:
-        cells = (
-            *(text.cell(part, one.job) for part in parts),
-            f"{one.points:.0f} of {one.examined:.0f}",
-            one.why,
-        )
-        shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        yield f'<tr><td>{escape(text.grade(one))}</td><th scope="row"><code>{escape(one.job)}</code></th>{shown}</tr>'
-    yield "</tbody></table>"
+    grades = []
+    for grade in report.grades:
+        cells = [text.cell(part, grade.job) for part in parts]
+        points = f"{grade.points:.0f} of {grade.examined:.0f}"
+        grades.append({"text": text.grade(grade), "job": grade.job, "cells": [*cells, points, grade.why]})
+    not_examined = []
+    for (part, done, why), jobs in text.not_examined(report).items():
+        reason = ": ".join(word for word in (part, done, why) if word)
+        not_examined.append(f"{', '.join(jobs)}: {reason}")
+    headline = text.headline(report)
+    return templates.render(
+        "audit.html",
+        title=f"gpuregress audit: {headline}",
+        headline=headline,
+        columns=("grade", "job", *(part.name for part in parts), "points", ""),
+        grades=grades,
+        evidence=[{"kind": kind, "title": title, "jobs": _evidence(report, kind)} for kind, title in EVIDENCE.items()],
+        not_examined=not_examined,
+        parts=report.parts,
+        notes=report.notes,
+    )
 
 
-def _section(report: AuditReport, kind: EvidenceKind, title: str) -> Iterator[str]:
-    found: dict[str, list[str]] = {}
-    examined = [(part.name, job) for part in report.parts for job in part.jobs]
-    for name, job in examined:
-        for one in job.evidence:
-            if one.kind == kind:
-                lines = "".join(preformatted(one.details, one.text))
-                found.setdefault(job.job, []).append(f"<li>{escape(name)}: {escape(one.text)}{lines}</li>")
-    if not found:
-        return
-    yield f'<section aria-labelledby="{kind}"><h2 id="{kind}">{title}</h2>'
-    for name, items in found.items():
-        is_open = " open" if kind != "proven" else ""
-        yield f'<details{is_open}><summary><code>{escape(name)}</code> <span class="soft">{len(items)}</span></summary>'
-        yield f"<ul>{''.join(items)}</ul></details>"
-    yield "</section>"
-
-
-def _not_examined(report: AuditReport) -> Iterator[str]:
-    left = text.not_examined(report)
-    if left:
-        yield '<section aria-labelledby="left"><h2 id="left">Not examined</h2><ul>'
-        for (part, done, why), jobs in left.items():
-            told = ": ".join(one for one in (part, done, why) if one)
-            yield f"<li>{escape(', '.join(jobs))}: {escape(told)}</li>"
-        yield "</ul></section>"
-
-
-def _limits(report: AuditReport) -> Iterator[str]:
-    """What each part proves, and what it does not prove."""
-    yield '<section aria-labelledby="limits"><h2 id="limits">What this proves</h2>'
-    yield "<table><thead><tr><th>part</th><th>points</th><th>time</th><th>proves</th></tr></thead><tbody>"
+def _evidence(report: AuditReport, kind: EvidenceKind) -> dict[str, list[dict[str, Any]]]:
+    """Job → its evidence of this kind, part by part."""
+    by_job: dict[str, list[dict[str, Any]]] = {}
     for part in report.parts:
-        yield (
-            f'<tr><th scope="row">{escape(part.name)}</th><td>{part.points}</td><td>{part.seconds:.0f} s</td>'
-            f"<td>{escape(part.proves)}</td></tr>"
-        )
-    yield "</tbody></table></section>"
+        for job in part.jobs:
+            for evidence in job.evidence:
+                if evidence.kind == kind:
+                    by_job.setdefault(job.job, []).append({"part": part.name, "evidence": evidence})
+    return by_job

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gpuregress.foundation.escapes import visible_html as escape
-from gpuregress.foundation.records import PastResult
+from markupsafe import Markup
+
+from gpuregress.foundation.records import BufferImage, PastResult, from_json
 from gpuregress.gpu.records import Record
 from gpuregress.report import device_marks, tolerance_text
-from gpuregress.report.html import comparisons
-from gpuregress.report.html.drawing import trend
-from gpuregress.report.html.fragments import FAILED, listed, preformatted, status
+from gpuregress.report.html import pictures, trend
+from gpuregress.report.html.scales import index_text
+from gpuregress.report.html.templates import fragment
 
 Trends = Callable[[str, str], Sequence[PastResult]]
 """The past results of a case on devices of a kind, the newest first; "" for all devices."""
+_MOST_ELEMENTS = 8
+_BAR = 120
+"""Pixels of the longest bar of a histogram."""
+_MOST_DIGITS = 4
 
 
 class RunFacts(Record):
@@ -38,40 +44,37 @@ class RunFacts(Record):
         case, kind = device_marks.parts(entry["case"])
         return self.trends(case, entry["device"] or kind)
 
+    def commit(self, entry: Mapping[str, Any]) -> str:
+        """`8eb0c1f (main), with changes`; "" outside of a git repository."""
+        commit, branch = self.of(entry, "commit"), self.of(entry, "branch")
+        if not commit:
+            return ""
+        changed = ", with changes" if self.document.get("dirty") else ""
+        return f"{commit[:12]}{f' ({branch})' if branch else ''}{changed}"
 
-def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: bool) -> Iterator[str]:
+
+def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: bool) -> Markup:
     """A case as a part that can be folded.
 
     Args:
         entry: of results.json.
-        anchor: the id that rows link to; within the part, so that a browser unfolds it.
+        anchor: the id that rows link to.
         facts: of the run.
         is_open: whether it is unfolded at first.
     """
-    word = escape(entry["verdict"])
-    fails = " data-fails" if entry["verdict"] in FAILED else ""
-    yield f'<details class="card {word}"{" open" if is_open else ""}{fails}>'
-    yield f"<summary><h4>{status(entry['verdict'])} <code>{escape(entry['case'])}</code></h4>"
-    yield f'<span class="why">{escape(entry["reason"])}</span></summary><div class="body" id="{anchor}">'
-    yield _facts(entry, facts)
     past = facts.past(entry)
-    yield from trend.strip(past, str(facts.document["run"]))
-    yield from preformatted([command(entry, facts)], "command that reproduces it")
-    yield from listed("Changed since the baseline", entry["changes"])
-    yield from listed("Run again", entry.get("retried") or ())
-    if timing := entry.get("timing_comparison"):
-        yield from listed("Time", [f"{timing['status']}: {timing['message']}"])
-    yield from preformatted(entry["fault"]["details"] if entry.get("fault") else (), "details of the fault")
-    for buffer in entry["buffers"]:
-        if buffer["verdict"] == "differ":
-            yield from comparisons.buffer(buffer, entry["case"])
-    yield from trend.chart(past, entry["case"])
-    yield from _notes(entry)
-    if entry.get("output"):
-        yield "<details><summary>What the kernels printed</summary>"
-        yield from preformatted([entry["output"]], "output of the kernels")
-        yield "</details>"
-    yield "</div></details>"
+    return fragment(
+        "card.html",
+        "card",
+        entry=entry,
+        anchor=anchor,
+        facts=_facts(entry, facts),
+        command=command(entry, facts),
+        trend=trend.strip(past, str(facts.document["run"])),
+        chart=trend.chart(past, entry["case"]),
+        buffers=[buffer(one, entry["case"]) for one in entry["buffers"] if one["verdict"] == "differ"],
+        is_open=is_open,
+    )
 
 
 def command(entry: Mapping[str, Any], facts: RunFacts) -> str:
@@ -82,40 +85,136 @@ def command(entry: Mapping[str, Any], facts: RunFacts) -> str:
     return shlex.join(["gpuregress", "run", case, *chosen])
 
 
-def _facts(entry: Mapping[str, Any], facts: RunFacts) -> str:
-    """Revision, baseline, commit, host, device and time in one line."""
+def _facts(entry: Mapping[str, Any], facts: RunFacts) -> list[tuple[str, str]]:
+    """Revision, baseline, commit, host, device and time; "" for those that are not known."""
     model = (entry.get("device_facts") or {}).get("model", "")
     device = facts.of(entry, "device")
-    compiler = facts.of(entry, "compiler")
-    pairs = (
+    share = entry.get("tolerance_share")
+    return [
         ("revision", entry["revision"]),
         ("baseline", entry.get("baseline_revision")),
-        ("commit", commit_text(facts, entry)),
+        ("commit", facts.commit(entry)),
         ("host", facts.of(entry, "host")),
         ("device", f"{device} ({model})" if model else device),
-        ("compiler", compiler),
+        ("compiler", facts.of(entry, "compiler")),
         ("time", f"{entry['seconds']:.3f} s"),
-        ("tolerance", _used(entry)),
-    )
-    items = "".join(f"<div><dt>{name}</dt><dd>{escape(str(text))}</dd></div>" for name, text in pairs if text)
-    return f'<dl class="facts">{items}</dl>'
+        ("tolerance", f"{tolerance_text.percentage(float(share))} used" if share is not None else ""),
+    ]
 
 
-def _used(entry: Mapping[str, Any]) -> str:
-    share = entry.get("tolerance_share")
-    return f"{tolerance_text.percentage(float(share))} used" if share is not None else ""
+# --- buffers ----------------------------------------------------------------------------------------------------------
 
 
-def commit_text(facts: RunFacts, entry: Mapping[str, Any]) -> str:
-    """`8eb0c1f (main), with changes`; "" outside of a git repository."""
-    commit, branch = facts.of(entry, "commit"), facts.of(entry, "branch")
-    changed = ", with changes" if facts.document.get("dirty") else ""
-    return f"{commit[:12]}{f' ({branch})' if branch else ''}{changed}" if commit else ""
+def buffer(entry: Mapping[str, Any], case: str) -> Markup:
+    """A buffer that differs: each comparison that failed, then the files.
+
+    A comparison with a reference mostly says the same as that with the baseline, or has the same picture.
+
+    Args:
+        entry: of results.json.
+        case: the case's name.
+    """
+    before, drawn = dict[str, str](), dict[str, str]()
+    comparisons = []
+    for comparison in entry["comparisons"]:
+        if comparison["same"]:
+            continue
+        against = comparison["against"]
+        first = before.setdefault(json.dumps({**comparison, "against": ""}, sort_keys=True), against)
+        if first != against:
+            comparisons.append({"against": against, "same_as": first})
+            continue
+        picture = json.dumps(comparison["numbers"].get("picture", {}).get("image"))
+        comparisons.append(_comparison(entry["name"], comparison, case, above=drawn.get(picture, "")))
+        drawn.setdefault(picture, against)
+    files = [f"{kind:<8}  {entry[kind]}" for kind in ("dump", "baseline") if entry[kind]]
+    return fragment("card.html", "buffer", entry["name"], comparisons, files)
 
 
-def _notes(entry: Mapping[str, Any]) -> Iterator[str]:
-    """The notes; the further lines of a compiler's error stay as they are."""
-    if entry["verdict"] == "error":
-        yield from preformatted(entry["notes"], "messages")
-    else:
-        yield from listed("Notes", entry["notes"])
+def _comparison(name: str, comparison: Mapping[str, Any], case: str, above: str) -> dict[str, Any]:
+    """One comparison.
+
+    Args:
+        name: the buffer's.
+        comparison: of results.json.
+        case: the case's name.
+        above: the comparison that has drawn the same picture; "" for none.
+    """
+    image = _image(comparison)
+    shape: Sequence[int] = image.shape if image is not None else ()
+    message = comparison["message"]
+    if not message:
+        message = f"{comparison['differing']} of {comparison['of']} differ" if comparison["differing"] else "differs"
+    worst = comparison["worst"]
+    if worst:
+        message += f"; the worst at {_index(worst, shape)}"
+        if comparison["numbers"].get("place"):
+            message += f", {comparison['numbers']['place']}"
+    findings = [finding["message"] for finding in comparison["findings"]]
+    picture = Markup()
+    if image is not None and not above:
+        description = message + (f"; it looks like: {findings[0]}" if findings else "")
+        picture = pictures.figure(image, f"{name} of {case}", description, worst["index"] if worst else None)
+    return {
+        "against": comparison["against"],
+        "same_as": "",
+        "message": message,
+        "rule": comparison["rule"],
+        "first_wrong": (comparison.get("first_wrong") or {}).get("message"),
+        "findings": findings,
+        "picture": picture,
+        "picture_above": above if image is not None else "",
+        "elements": _elements(comparison, shape),
+        "histogram": histogram(comparison["numbers"].get("ulp_histogram") or (), comparison["of"]),
+    }
+
+
+def _image(comparison: Mapping[str, Any]) -> BufferImage | None:
+    """The comparison's image; None in results of an earlier version."""
+    image = comparison["numbers"].get("picture", {}).get("image")
+    if image is None:
+        return None
+    layers = dict(image)
+    for name, layer in image.items():
+        if isinstance(layer, dict):  # of numbers that are not finite the document has the names
+            layers[name] = {**layer, "low": float(layer["low"]), "high": float(layer["high"])}
+    return from_json(BufferImage, layers)
+
+
+def _elements(comparison: Mapping[str, Any], shape: Sequence[int]) -> list[dict[str, Any]]:
+    worst = comparison["worst"]
+    elements = [worst] if worst else []
+    elements += [element for element in comparison["first"][:_MOST_ELEMENTS] if element != worst]
+    return [{"index": _index(one, shape), "is_worst": one is worst, "entry": one} for one in elements]
+
+
+def _index(element: Mapping[str, Any], shape: Sequence[int]) -> str:
+    where = index_text(shape, element["index"]) if shape else f"[{element['index']}]"
+    return f"{where}.{element['part']}" if element["part"] else where
+
+
+def histogram(counts: Sequence[tuple[str, int]], of: int) -> Markup:
+    """The number of elements in each range of errors in ulp, as a table with bars; nothing without any.
+
+    Args:
+        counts: range of steps → elements that differ by so many.
+        of: elements of the buffer.
+    """
+    if not counts:
+        return Markup()
+    highest = max(count for _, count in counts)
+    rows = []
+    for name, count in counts:
+        width = max(1.0, _BAR * count / highest)
+        share = f"{100 * count / of:.3g} %" if of else ""
+        rows.append({"range": _range(name), "count": count, "width": width, "share": share})
+    return fragment("card.html", "histogram", rows)
+
+
+def _range(name: str) -> str:
+    """`3-4` as it is; ranges of large powers of two as those, `2^61-2^62`."""
+    first, dash, last = name.partition("-")
+    if not (last.isdigit() and first.isdigit() and len(last) > _MOST_DIGITS):
+        return name
+    low = (int(first) - 1).bit_length() - 1 if int(first) > 1 else 0
+    return f"2^{low}{dash}2^{int(last).bit_length() - 1}"

@@ -5,21 +5,17 @@ All of it can be read without scripts. The script only sorts, filters and jumps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gpuregress.foundation.escapes import visible_html as escape
 from gpuregress.foundation.records import STATUSES, NightChanges, RunSummary, from_json
 from gpuregress.report import json_report, morning
-from gpuregress.report.html import cards, case_table, changes, costs, coverage, parameter_grid, timings, variants
+from gpuregress.report.html import cards, pictures, sections, templates
 from gpuregress.report.html.cards import RunFacts, Trends
-from gpuregress.report.html.drawing import pictures
-from gpuregress.report.html.fragments import FAILED, listed, plural, scrolling, status
-from gpuregress.report.html.frame import framed
 from gpuregress.report.html.groups import Group, grouped
+from gpuregress.report.html.templates import FAILED, plural
 
-_MOST_NOTES = 8
 _MOST_OPEN = 3
 """Groups whose first card is unfolded."""
 _CARDS_EACH = 3
@@ -28,7 +24,6 @@ _PAGE_BYTES = 2_700_000
 """Bytes of the page of many cases, about; cards may take what the table leaves, and some in any case."""
 _FEWEST_CARD_BYTES, _MOST_CARD_BYTES = 200_000, 1_000_000
 _MOST_GROUPS = 200
-_MOST_LINKS = 12
 _MOST_CELLS = 100
 """Cells of a grid of parameters that is unfolded."""
 
@@ -51,76 +46,74 @@ def page(document: Mapping[str, Any], trends: Trends | None = None) -> str:
         trends: the past results of a case on a device; None without a history.
     """
     facts = RunFacts(document, trends or (lambda _case, _device: ()))
-    title = f"gpuregress {document['run']}: {_headline(document)}"
-    return framed(title, "\n".join(_body(document, facts)))
-
-
-def _body(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:
     cases, spaces = document["cases"], document.get("parameter_spaces", ())
-    failed = [entry for entry in cases if entry["verdict"] in FAILED]
     missing = [line for one in document.get("missing", ()) for line in one["lines"]]
-    groups = grouped(failed, spaces)
-    yield '<a class="skip-link" href="#main">to the results</a>'
-    yield pictures.DEFINITIONS
-    yield "<header>"
-    yield from _summary(document, facts)
-    yield "</header>"
-    yield from _contents(groups)
-    yield '<main id="main" tabindex="-1">'
+    groups = grouped([entry for entry in cases if entry["verdict"] in FAILED], spaces)
     anchors: dict[str, str] = {}
-    wrong = list(_wrong(groups, missing, facts, anchors))  # before what links to its cards
-    yield from changes.section(document.get("changes"), anchors)
-    yield from wrong
-    yield from _grids(spaces)
-    yield from _new([entry for entry in cases if entry["verdict"] == "new"])
-    yield from _notes([note for note in document["notes"] if note not in missing])
-    yield from timings.section(cases, facts)
-    yield from variants.section(cases)
-    yield from coverage.section(cases)
-    yield from costs.section(cases)
-    yield from case_table.table(cases, groups, anchors)
-    yield "</main>"
-    yield '<footer class="soft" id="keys" hidden><p>n and p: next and previous failure</p></footer>'
+    shown_groups = _shown_groups(groups, facts, anchors)  # before what links to their cards
+    headline = _headline(document)
+    below = (
+        sections.times(cases, facts),
+        sections.variants(cases),
+        sections.coverage(cases),
+        sections.costs(cases),
+        sections.case_table(cases, groups, anchors),
+    )
+    return templates.render(
+        "page.html",
+        title=f"gpuregress {document['run']}: {headline}",
+        scales=pictures.SCALES,
+        headline=headline,
+        counted=_counted(document) if document.get("changes") is not None else "",
+        facts=_facts(document, facts),
+        shares=_shares(document),
+        groups=groups,
+        shown_groups=shown_groups,
+        other_groups=len(groups[_MOST_GROUPS:]),
+        other_failures=sum(len(group.cases) for group in groups[_MOST_GROUPS:]),
+        missing=missing,
+        changes=sections.changes(document.get("changes"), anchors),
+        grids=_grids(spaces),
+        new_jobs=_new_jobs([entry for entry in cases if entry["verdict"] == "new"]),
+        notes=[note for note in document["notes"] if note not in missing],
+        sections=below,
+    )
 
 
 # --- head -------------------------------------------------------------------------------------------------------------
 
 
-def _summary(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:
-    counts = _counts(document)
-    yield f"<h1>{escape(_headline(document))}</h1>"
-    if document.get("changes") is not None:
-        yield f"<p>{escape(_counted(document))}</p>"
+def _facts(document: Mapping[str, Any], facts: RunFacts) -> list[str]:
+    """The run in a line: its name, when and where it ran, how it ended."""
+    host, commit = facts.of({}, "host"), facts.commit({})
     stopped = "" if document["state"] == "finished" else f"{document['state']}, "
     parts = (
         f"run {document['run']}",
         document["started"],
         document["device"],
-        cards.commit_text(facts, {}) and f"commit {cards.commit_text(facts, {})}",
-        facts.of({}, "host") and f"host {facts.of({}, 'host')}",
+        f"commit {commit}" if commit else "",
+        f"host {host}" if host else "",
         facts.of({}, "compiler"),
         f"{document['seconds']:.2f} s",
         f"{stopped}{document['cut']} exit code {document['exit_code']}".strip(),
     )
-    yield f'<p class="soft">{escape(" · ".join(str(part) for part in parts if part))}</p>'
-    yield _bar(counts)
-    yield '<ul class="counts">' + "".join(f"<li>{number} {status(word)}</li>" for word, number in counts) + "</ul>"
-
-
-def _bar(counts: Sequence[tuple[str, int]]) -> str:
-    """The shares of the verdicts as a bar; the list of counts behind it says the same in words."""
-    total, at, parts = sum(number for _, number in counts), 0.0, []
-    for word, number in counts:
-        width = 1000 * number / total
-        parts.append(f'<rect class="{word}" x="{at:.2f}" width="{width:.2f}" height="10"/>')
-        at += width
-    drawn = "".join(parts)
-    return f'<svg class="shares" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
+    return [str(part) for part in parts if part]
 
 
 def _counts(document: Mapping[str, Any]) -> list[tuple[str, int]]:
     verdicts = [entry["verdict"] for entry in document["cases"]]
     return [(word, verdicts.count(word)) for word in STATUSES if word in verdicts]
+
+
+def _shares(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The verdicts with their numbers and their parts of a bar of 1000 units."""
+    start = 0.0
+    shares = []
+    for status, count in _counts(document):
+        width = 1000 * count / len(document["cases"])
+        shares.append({"status": status, "count": count, "start": start, "width": width})
+        start += width
+    return shares
 
 
 def _headline(document: Mapping[str, Any]) -> str:
@@ -165,104 +158,60 @@ def _outcome(counts: Sequence[tuple[str, int]], missing: int, exit_code: int) ->
     return f"All is well: {cases}" if number else "No case was run"
 
 
-def _contents(groups: Sequence[Group]) -> Iterator[str]:
-    """Links to the groups, where there are several."""
-    if len(groups) < 2:
-        return
-    state = " open" if len(groups) <= _MOST_LINKS else ""
-    yield f'<nav aria-label="failures by cause"><details{state}><summary>Failures by cause: {len(groups)}</summary><ul>'
+# --- the parts --------------------------------------------------------------------------------------------------------
+
+
+def _shown_groups(groups: Sequence[Group], facts: RunFacts, anchors: dict[str, str]) -> list[dict[str, Any]]:
+    """The first groups, each with its first cases in full; notes the anchors of these, which others link to."""
+    cases = facts.document["cases"]
+    bytes_left = max(_FEWEST_CARD_BYTES, min(_MOST_CARD_BYTES, _PAGE_BYTES - sections.table_bytes(cases)))
+    told = set[tuple[str, str]]()
+    shown = []
     for number, group in enumerate(groups[:_MOST_GROUPS], 1):
-        text = f"{group.job}, {group.title}"
-        count = plural(len(group.cases), "case")
-        yield f'<li><a href="#group-{number}">{escape(text)}</a> <span class="soft">{count}</span></li>'
-    yield "</ul></details></nav>"
-
-
-# --- what is wrong ----------------------------------------------------------------------------------------------------
-
-
-def _wrong(groups: Sequence[Group], missing: Sequence[str], facts: RunFacts, anchors: dict[str, str]) -> Iterator[str]:
-    if groups or missing:
-        yield '<section aria-labelledby="wrong"><h2 id="wrong">What is wrong</h2>'
-        yield from listed("Missing", missing)
-        yield from _groups(groups, facts, anchors)
-        yield "</section>"
-
-
-def _groups(groups: Sequence[Group], facts: RunFacts, anchors: dict[str, str]) -> Iterator[str]:
-    """Each group with its first cases in full; notes their anchors for the table."""
-    left, told = _card_bytes(facts.document["cases"]), set[tuple[str, str]]()
-    for number, group in enumerate(groups[:_MOST_GROUPS], 1):
-        yield f'<section class="group" aria-labelledby="group-{number}">'
-        yield f'<h3 id="group-{number}"><code>{escape(group.job)}</code> {escape(group.title)} '
-        yield f'<span class="soft">{plural(len(group.cases), "case")}</span></h3>'
         shared = [text for text in group.shared if (group.job, text) not in told]
         told |= {(group.job, text) for text in shared}
-        yield from (f"<p>{escape(text)}</p>" for text in shared)
-        shown = 0
+        group_cards: list[str] = []
         for entry in group.cases[:_CARDS_EACH]:
             anchor = f"c{len(anchors) + 1}"
-            text = "\n".join(cards.card(entry, anchor, facts, is_open=number <= _MOST_OPEN and not shown))
-            if len(text) > left:
+            is_open = number <= _MOST_OPEN and not group_cards
+            card = cards.card(entry, anchor, facts, is_open=is_open)
+            if len(card) > bytes_left:
                 break
-            left, shown, anchors[entry["case"]] = left - len(text), shown + 1, anchor
-            yield text
-        if more := len(group.cases) - shown:
-            what = f"{more} more like it, in the table" if shown else f"{plural(more, 'case')}, in the table"
-            yield f'<p><a href="#rows-{number}" data-rows>{what}</a></p>'
-        yield "</section>"
-    if rest := groups[_MOST_GROUPS:]:
-        count = sum(len(group.cases) for group in rest)
-        yield f'<p><a href="#rows-{_MOST_GROUPS + 1}">{count} failures of {len(rest)} more causes, in the table</a></p>'
+            bytes_left -= len(card)
+            anchors[entry["case"]] = anchor
+            group_cards.append(card)
+        shown.append(
+            {
+                "job": group.job,
+                "title": group.title,
+                "count": len(group.cases),
+                "shared": shared,
+                "cards": group_cards,
+            }
+        )
+    return shown
 
 
-def _card_bytes(cases: Sequence[Mapping[str, Any]]) -> int:
-    """The bytes that the cards may take."""
-    return max(_FEWEST_CARD_BYTES, min(_MOST_CARD_BYTES, _PAGE_BYTES - case_table.size(cases)))
-
-
-# --- the rest ---------------------------------------------------------------------------------------------------------
-
-
-def _grids(spaces: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _grids(spaces: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The verdicts of each job over two parameters; folded where all is well."""
-    shown = [space for space in spaces if space["grid"] is not None]
-    if not shown:
-        return
-    yield '<section aria-labelledby="parameters"><h2 id="parameters">Parameters</h2>'
-    for space in shown:
-        has_failed = any(cell.get(word) for row in space["grid"]["rows"] for cell in row for word in FAILED)
-        cells = len(space["grid"]["rows"]) * len(space["grid"]["x_values"])
-        state = " open" if has_failed and cells <= _MOST_CELLS else ""
-        yield f"<details{state}><summary><code>{escape(space['job'])}</code></summary>"
-        yield from scrolling(f"verdicts of {space['job']}", parameter_grid.table(space["grid"]))
-        yield "</details>"
-    yield "</section>"
+    grids = []
+    for space in spaces:
+        grid = space["grid"]
+        if grid is None:
+            continue
+        has_failed = any(cell.get(word) for row in grid["rows"] for cell in row for word in FAILED)
+        is_small = len(grid["rows"]) * len(grid["x_values"]) <= _MOST_CELLS
+        grids.append({"job": space["job"], "is_open": has_failed and is_small, "table": sections.grid(grid)})
+    return grids
 
 
-def _new(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not cases:
-        return
-    yield '<section aria-labelledby="new"><h2 id="new">New: nothing to compare with yet</h2>'
-    yield from scrolling("new cases", _new_rows(cases))
-    yield "</section>"
-
-
-def _new_rows(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    heads = '<th scope="col">job</th><th scope="col" class="num">cases</th><th scope="col">buffers</th>'
-    yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
-    for job, entries in groupby(cases, lambda entry: str(entry["job"])):
+def _new_jobs(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The jobs that have nothing to compare with yet, with their new buffers."""
+    jobs = []
+    for name, entries in groupby(cases, lambda entry: str(entry["job"])):
         group = list(entries)
-        names = dict.fromkeys(b["name"] for entry in group for b in entry["buffers"] if b["verdict"] == "new")
-        yield f'<tr><th scope="row"><code>{escape(job)}</code></th><td class="num">{len(group)}</td>'
-        yield f"<td>{escape(', '.join(names))}</td></tr>"
-    yield "</tbody></table>"
-
-
-def _notes(notes: Sequence[str]) -> Iterator[str]:
-    """The notes of the run, folded where there are many."""
-    if notes:
-        state = "" if len(notes) > _MOST_NOTES else " open"
-        items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-        yield '<section aria-labelledby="notes"><h2 id="notes">Notes</h2>'
-        yield f"<details{state}><summary>{len(notes)} in all</summary><ul>{items}</ul></details></section>"
+        buffers = dict.fromkeys(
+            buffer["name"] for entry in group for buffer in entry["buffers"] if buffer["verdict"] == "new"
+        )
+        jobs.append({"name": name, "cases": len(group), "buffers": list(buffers)})
+    return jobs

@@ -217,7 +217,7 @@ def _launch_seconds(outcome: Outcome | None) -> float | None:
         return outcome.observations.timing.median_ms / 1000
     if outcome.state != "done" or not outcome.launches:
         return None
-    repeats = max(map(len, outcome.repeats.values()), default=0)
+    repeats = len(outcome.observations.along("repeat"))
     return sum(one.elapsed_ms for one in outcome.launches) / 1000 / (1 + repeats)
 
 
@@ -227,7 +227,7 @@ def _samples(outcome: Outcome | None) -> tuple[float, ...]:
 
 
 def _instructions(outcome: Outcome | None) -> int | None:
-    counts = outcome.observations.instructions if outcome is not None else {}
+    counts = outcome.observations.instruments.instructions if outcome is not None else {}
     return sum(counts.values()) if counts else None
 
 

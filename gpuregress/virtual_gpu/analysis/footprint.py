@@ -11,9 +11,8 @@ from collections.abc import Iterable
 
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
-from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.dominance import Dominance, Loop
-from gpuregress.virtual_gpu.analysis.points_to import PointsTo
+from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance, Loop
+from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info

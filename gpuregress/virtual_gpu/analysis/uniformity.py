@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
-from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
-from gpuregress.virtual_gpu.analysis.dominance import dominator_sets
+from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, dominator_sets, single_definitions
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.virtual_gpu.runtime.machine_layout import SYSTEM_CALLS

@@ -14,7 +14,7 @@ from llvmlite import ir
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
-from gpuregress.virtual_gpu.analysis.pointer_provenance import PointerProvenance
+from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance
 from gpuregress.virtual_gpu.builder.emit import Emit
 from gpuregress.virtual_gpu.builder.frame import Frame
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView, RegionBounds

@@ -16,9 +16,9 @@ from msgspec import field
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.parallel.launch import KernelLaunch
+from gpuregress.virtual_gpu.parallel.affine import KernelLaunch
 from gpuregress.virtual_gpu.runtime.arena import Arena
-from gpuregress.virtual_gpu.runtime.bulk.copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.faults import FaultContext
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace

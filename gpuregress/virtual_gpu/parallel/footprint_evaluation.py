@@ -12,18 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.parallel.affine_expressions import ZERO, Affine, NotAffineError
-from gpuregress.virtual_gpu.parallel.affine_operations import AffineOperations
-from gpuregress.virtual_gpu.parallel.constraints import (
+from gpuregress.virtual_gpu.parallel.affine import (
     NEGATED,
     UNBOUNDED,
+    ZERO,
+    Affine,
+    AffineOperations,
     ConstraintSystem,
+    NotAffineError,
+    Range,
     decide,
     iteration_limit,
     nonpositive,
     nonpositive_before_zero,
 )
-from gpuregress.virtual_gpu.parallel.launch import Range
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
     Condition,
     Conditions,

@@ -16,13 +16,12 @@ from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.tree import UNDEFINED
 from gpuregress.virtual_gpu.runtime import machine_layout
-from gpuregress.virtual_gpu.runtime.bulk.copies import BadAccess
-from gpuregress.virtual_gpu.runtime.heap.device_heap import Allocation
-from gpuregress.virtual_gpu.runtime.machine_layout import Machine
+from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess
+from gpuregress.virtual_gpu.runtime.device_heap import Allocation
+from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, DONE, ROWS, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts, Site
 from gpuregress.virtual_gpu.runtime.textures import Textures
-from gpuregress.virtual_gpu.runtime.thread_context import DEPARTED, DONE, ROWS
 
 _MOST_RANGES = 6
 _MOST_BLOCKS = 100

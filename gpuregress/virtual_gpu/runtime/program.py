@@ -16,8 +16,7 @@ from gpuregress.gpu.errors import CALLED_AT
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import ProbeSite
-from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch, TracedAccess, TracedInstruction
+from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite, Stretch, TracedAccess, TracedInstruction
 from gpuregress.virtual_gpu.runtime.record_codec import decode
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Warp steps: waits that make the lanes of a warp access memory in step.
 
 A card runs a converged warp one instruction after the other, each in all its lanes. Code without `__syncwarp` may rely
-on it. A step is inserted where the dependence test cannot exclude that; see `analysis.lanes.dependence`.
+on it. A step is inserted where the dependence test cannot exclude that; see `analysis.lane_dependence`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from msgspec import field
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.lanes.contested import ContestedStores
-from gpuregress.virtual_gpu.analysis.lanes.dependence import lane_dependence
+from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores, lane_dependence
 from gpuregress.virtual_gpu.builder.frame import lay_out
 from gpuregress.virtual_gpu.ptx.modifiers import space_of
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Statement

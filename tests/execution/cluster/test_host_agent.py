@@ -92,7 +92,7 @@ def test_files_that_are_missing_are_named_until_they_are_sent(agent: HostAgent, 
     module.unlink()
     outcome = reply(agent, asked).outcome
     assert outcome is not None
-    assert outcome.observations.references.keys() == {"out"}
+    assert outcome.observations.reference.dumps.keys() == {"out"}
 
 
 def test_a_case_that_nobody_wants_any_more_is_ended(agent: HostAgent, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import ctypes
+import sys
 from typing import Any
 
 import pytest
@@ -8,65 +8,79 @@ import pytest
 from gpuregress.execution.cuda import nvml
 
 
-class _Library:
-    """A management library with two cards; one does not answer to all questions."""
+class _Pynvml:
+    """The package with two cards; one does not answer to all questions."""
 
-    def __init__(self, *, divided: int = 0) -> None:
-        self.divided, self.is_shut = divided, False
+    NVML_TEMPERATURE_GPU, NVML_CLOCK_SM, NVML_CLOCK_MEM = 0, 1, 2
+    NVMLError = RuntimeError
 
-    def nvmlInit_v2(self) -> int:  # noqa: N802 - the library's
-        return 0
+    def __init__(self) -> None:
+        self.divided, self.is_shut = 0, False
+
+    def nvmlInit(self) -> None:  # noqa: N802 - the library's
+        pass
 
     def nvmlShutdown(self) -> None:  # noqa: N802 - the library's
         self.is_shut = True
 
-    def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802 - the library's
-        count._obj.value = 2
-        return 0
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802 - the library's
+        return 2
 
-    def nvmlDeviceGetHandleByIndex_v2(self, index: int, handle: Any) -> int:  # noqa: N802 - the library's
-        handle._obj.value = index + 1
-        return 0
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802 - the library's
+        return index + 1
 
-    def nvmlDeviceGetCudaComputeCapability(self, _handle: Any, major: Any, minor: Any) -> int:  # noqa: N802 - the library's
-        major._obj.value, minor._obj.value = 9, 0
-        return 0
+    def nvmlDeviceGetCudaComputeCapability(self, _handle: int) -> tuple[int, int]:  # noqa: N802 - the library's
+        return 9, 0
 
-    def nvmlDeviceGetMigMode(self, handle: Any, mode: Any, _pending: Any) -> int:  # noqa: N802 - the library's
-        mode._obj.value = self.divided if handle.value == 2 else 0
-        return 0
+    def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:  # noqa: N802 - the library's
+        return [self.divided if handle == 2 else 0, 0]
 
-    def nvmlDeviceGetName(self, handle: Any, buffer: Any, _size: Any) -> int:  # noqa: N802 - the library's
-        buffer.value = b"card %d" % handle.value
-        return 0
+    def nvmlDeviceGetName(self, handle: int) -> str:  # noqa: N802 - the library's
+        return f"card {handle}"
+
+    def nvmlDeviceGetClockInfo(self, handle: int, clock: int) -> int:  # noqa: N802 - the library's
+        if handle == 2:
+            raise self.NVMLError
+        return 1000 * clock
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *_arguments: 3  # not supported
+        def refuse(*_arguments: object) -> None:
+            raise self.NVMLError
+
+        return refuse
 
 
 @pytest.fixture
-def library(monkeypatch: pytest.MonkeyPatch) -> _Library:
-    fake = _Library()
-    monkeypatch.setattr(ctypes, "CDLL", lambda _name: fake)
+def library(monkeypatch: pytest.MonkeyPatch) -> _Pynvml:
+    fake = _Pynvml()
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
     return fake
 
 
-def test_each_card_has_the_facts_that_it_answers(library: _Library) -> None:
-    assert nvml.cards() == ({"name": "card 1"}, {"name": "card 2"})
+def test_each_card_has_the_facts_that_it_answers(library: _Pynvml) -> None:
+    first = {"name": "card 1", "sm_clock": "1000 MHz", "memory_clock": "2000 MHz"}
+    assert nvml.cards() == (first, {"name": "card 2"})
+    assert nvml.cards(numbers=[1]) == ({}, {"name": "card 2"})
     assert library.is_shut
 
 
-def test_architectures_are_known_where_no_card_is_divided(library: _Library) -> None:
+def test_architectures_are_known_where_no_card_is_divided(library: _Pynvml) -> None:
     assert nvml.architectures() == ("sm_90", "sm_90")
     library.divided = 1
     assert nvml.architectures() == ()
 
 
-def test_without_the_library_there_are_no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise OSError(name)
+def test_without_the_library_there_are_no_cards(library: _Pynvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise library.NVMLError
 
-    monkeypatch.setattr(ctypes, "CDLL", missing)
+    monkeypatch.setattr(library, "nvmlInit", refuse)
+    assert not nvml.cards()
+    assert not nvml.architectures()
+
+
+def test_without_the_package_there_are_no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)  # which the import refuses
     assert not nvml.cards()
     assert not nvml.architectures()
 

@@ -102,7 +102,7 @@ def test_the_results_before_a_schedule_that_never_ends_are_kept(
     settings = CaseSettings(schedules=("forward", *names.split()))
     outcome = outcomes(tmp_path, fakes.case("unlucky", timeout=0.2, settings=settings), device="varied")["fake/unlucky"]
     assert (outcome.state, len(outcome.dumps), outcome.fault) == ("done", 1, None)
-    first, *others = outcome.observations.schedules or ()
+    first, *others = outcome.observations.along("schedule")
     assert first.fault.startswith(told)
     assert f"under the schedule {first.name}" in first.fault
     assert [run.name for run in others if run.left_out] == left_out.split()
@@ -111,7 +111,7 @@ def test_the_results_before_a_schedule_that_never_ends_are_kept(
 def test_a_difference_whose_explanation_never_ends_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpuregress.execution.workers.launch_limits.WATCHED_SLOWDOWN", 1)
     case = fakes.case("unlucky", timeout=0.2, settings=CaseSettings(schedules=("forward", "reverse")))
-    (run,) = outcomes(tmp_path, case, device="varied")["fake/unlucky"].observations.schedules or ()
+    (run,) = outcomes(tmp_path, case, device="varied")["fake/unlucky"].observations.along("schedule")
     assert (run.name, list(run.dumps), run.fault) == ("reverse", ["out"], "")
 
 

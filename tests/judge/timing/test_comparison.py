@@ -12,6 +12,7 @@ from gpuregress.foundation.records import (
     Baseline,
     CaseSettings,
     DeviceInfo,
+    InstrumentReports,
     MadeOf,
     Observations,
     Outcome,
@@ -145,7 +146,8 @@ def test_false_alarms_of_equal_distributions_are_as_rare_as_the_level_says() -> 
 
 
 def outcome(device: DeviceInfo, *, times: tuple[float, ...] = (), **seen: object) -> Outcome:
-    observed = Observations(timing=timing(times) if times else None, **seen)  # type: ignore[arg-type]
+    reports = InstrumentReports(**seen)  # type: ignore[arg-type]
+    observed = Observations(timing=timing(times) if times else None, instruments=reports)
     return Outcome("c", "done", device=device, observations=observed)
 
 

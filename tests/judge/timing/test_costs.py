@@ -14,6 +14,7 @@ from gpuregress.foundation.records import (
     Costs,
     DeviceInfo,
     InstructionCost,
+    InstrumentReports,
     LineCost,
     MadeOf,
     Observations,
@@ -46,7 +47,9 @@ def _compare(
     device: DeviceInfo = CPU,
 ) -> list[str]:
     case = replace(fakes.case(), settings=CaseSettings(cost=limits))
-    outcome = Outcome(case.name, "done", device=device, observations=Observations(costs=seen))
+    outcome = Outcome(
+        case.name, "done", device=device, observations=Observations(instruments=InstrumentReports(costs=seen))
+    )
     before = None
     if accepted is not None:
         timings = {"cpu": AcceptedTiming("1.0", costs=accepted)}

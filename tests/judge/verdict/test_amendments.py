@@ -11,11 +11,13 @@ from gpuregress.foundation.records import (
     CostComparison,
     DeviceInfo,
     Fault,
+    FurtherRun,
     KnownFailing,
     Launch,
     Observations,
     Outcome,
     ResourceLimits,
+    RunFacts,
     Status,
     TimingComparison,
     Verdict,
@@ -94,7 +96,11 @@ def test_a_known_difference_is_that_of_its_buffer_alone() -> None:
 
 
 def test_a_reference_that_fails_is_no_known_difference() -> None:
-    raised = done(observations=Observations(reference_errors={"sum": "ref.py:f raised KeyError"}))
+    raised = done(
+        observations=Observations(
+            runs=(FurtherRun("reference", "", facts=RunFacts(errors={"sum": "ref.py:f raised KeyError"})),)
+        )
+    )
     failing = replace(_verdict("differ", "sum: reference: ref.py:f raised KeyError"), outcome=raised)
     known = [replace(KNOWN, **keys) for keys in ({}, {"buffer": "sum"}, {"status": "error"})]
     found = [with_known_failure(failing, one, "2026-05-31", CASE).status for one in known]

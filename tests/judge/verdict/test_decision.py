@@ -21,6 +21,7 @@ from gpuregress.foundation.records import (
     CaseSettings,
     Fault,
     Fill,
+    FurtherRun,
     Instruments,
     Launch,
     MadeOf,
@@ -31,7 +32,6 @@ from gpuregress.foundation.records import (
     ResourceLimits,
     Source,
     TimingComparison,
-    TwinResult,
 )
 from gpuregress.gpu.records import replace
 from gpuregress.judge.verdict import decide, failed
@@ -207,7 +207,7 @@ def test_more_registers_than_the_job_allows_is_a_difference() -> None:
     assert decide(case, uncounted, make_baseline("sum"), same).status == "pass"
 
 
-LACKING = Observations(twins=(TwinResult("cuda", "cuda", missing="there is no GPU here"),))
+LACKING = Observations(runs=(FurtherRun("twin", "cuda", left_out="there is no GPU here"),))
 WHY = "not compared with cuda: there is no GPU here"
 
 

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from gpuregress.foundation.records import Dump, Observations, Outcome, RunSummary, UnwrittenElements, Verdict
+from gpuregress.foundation.records import (
+    Dump,
+    InstrumentReports,
+    Observations,
+    Outcome,
+    RunSummary,
+    UnwrittenElements,
+    Verdict,
+    WriteSurvey,
+)
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination, PartResult
 from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import examination
@@ -18,13 +27,15 @@ from tests import fakes
 JOBS = (AuditedJob("a"), AuditedJob("b"))
 FAULTING = AuditedJob("b", (replace(fakes.case("double", name="b/1"), job="b", expect_fault="trap"),))
 PROJECT = Project(Path("/p"), Path("/p/configs"), Path("/p/baselines"), Path("/p/runs"))
+_REPORTED = {"findings", "exchanges", "unwatched", "coverage", "costs", "accuracy"}
 SOON = AuditContext(PROJECT, Path("/nowhere"), 1e18)
 
 
 def verdict(case: str, status: str = "pass", reason: str = "", **changes: Any) -> Verdict:
     """A verdict of the job before the slash; `observations` are those of its outcome."""
-    seen = changes.pop("observations", {})
-    outcome = Outcome(case, "done", observations=Observations(**seen))
+    seen = dict(changes.pop("observations", {}))
+    reports = {name: seen.pop(name) for name in _REPORTED & seen.keys()}
+    outcome = Outcome(case, "done", observations=Observations(**seen, instruments=InstrumentReports(**reports)))
     changes["status"] = status
     made = Verdict(case.partition("/")[0], case, "pass", reason, outcome=outcome, against=("baseline",))
     return replace(made, **changes)
@@ -33,7 +44,7 @@ def verdict(case: str, status: str = "pass", reason: str = "", **changes: Any) -
 def nothing_written(case: str, status: str, **observations: Any) -> Verdict:
     """A verdict on a case that left all of its one output as it was."""
     unwritten = {"out": UnwrittenElements(8, 8, ((0, 8),))}
-    made = verdict(case, status, observations={**observations, "unwritten": unwritten})
+    made = verdict(case, status, observations={**observations, "writes": WriteSurvey(unwritten=unwritten)})
     assert made.outcome is not None
     dumps = (Dump("out", "/out", "float32", (8,), "digest", "digest"),)
     return replace(made, outcome=replace(made.outcome, dumps=dumps))

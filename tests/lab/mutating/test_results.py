@@ -16,10 +16,12 @@ from gpuregress.foundation.records import (
     Baseline,
     Check,
     Dump,
+    FurtherRun,
     LaunchDigests,
     MadeOf,
     Observations,
     Outcome,
+    RunFacts,
 )
 from gpuregress.gpu.records import replace
 from gpuregress.judge import verdict
@@ -126,7 +128,9 @@ def test_other_inputs_references_or_results_of_the_unchanged_run_renew_them(tmp_
         def of(digest: str) -> Dump:
             return Dump("out", "/nowhere", "float32", (8,), digest, digest)
 
-        observed = Observations(references={"out": of(reference)}, unrounded_references={"out": of(unrounded)})
+        facts = RunFacts(unrounded={"out": of(unrounded)})
+        run = FurtherRun("reference", "", dumps={"out": of(reference)}, facts=facts)
+        observed = Observations(runs=(run,))
         outcome = Outcome(case.name, "done", dumps=(of(dumped),), inputs={"x": filled}, observations=observed)
         passed = replace(verdict.skipped(case, ""), outcome=outcome)
         return ResultCache(replace(subject, verdicts={case.name: passed}))

@@ -14,12 +14,14 @@ from gpuregress.foundation.records import (
     Case,
     Dump,
     Fault,
+    FurtherRun,
     Instruments,
     LaunchTime,
     Observations,
     Outcome,
     Program,
     ReferenceKernel,
+    RunFacts,
     Source,
     Status,
     Task,
@@ -361,7 +363,9 @@ def test_a_reference_that_fails_is_no_kill_where_no_kernel_computes_it(
         monkeypatch.setattr(MutantTrials, "_task", lambda _self, trial: task_of(trial.cases[0], tmp_path))
         results = tried(trials, variation(subject, "a"))
         taken(trials)
-        failed = Observations(reference_errors={"out": "f raised MemoryError"})
+        failed = Observations(
+            runs=(FurtherRun("reference", "", facts=RunFacts(errors={"out": "f raised MemoryError"})),)
+        )
         trials.settle(replace(done("m1:job/2"), observations=failed))
     assert [one.state for one in results] == [state]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.foundation.records import Costs, InstructionCost, Observations, Outcome, RunSummary
+from gpuregress.foundation.records import Costs, InstructionCost, InstrumentReports, Observations, Outcome, RunSummary
 from gpuregress.gpu.records import replace
 from gpuregress.lab.profiling import profile
 from gpuregress.session import session
@@ -23,7 +23,7 @@ def _profiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, costs: Costs | No
 
     def run(_project: Project, request: RunRequest, **_more: Any) -> RunSummary:
         asked.append(request)
-        outcome = Outcome("reduce/pass", "done", observations=Observations(costs=costs))
+        outcome = Outcome("reduce/pass", "done", observations=Observations(instruments=InstrumentReports(costs=costs)))
         return replace(summary(), verdicts=(verdict("pass", outcome=outcome),))
 
     monkeypatch.setattr(session, "run", run)

@@ -9,7 +9,7 @@ from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.report import json_report
 from tests.report import samples
-from tests.report.html.drawing.test_pictures import image
+from tests.report.html.test_pictures import image
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>&amp;\x1b[31m\u202e"
 WORST = replace(samples.WORST, index=2)

@@ -14,6 +14,8 @@ from gpuregress.foundation.records import (
     BufferVerdict,
     Comparison,
     Extent,
+    FurtherRun,
+    InstrumentReports,
     LaunchTime,
     Observations,
     Outcome,
@@ -49,7 +51,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         "j/n=1",
         "done",
         resources={"f": {"registers": 16}, "g": {"registers": 40, "shared": 1}},
-        observations=Observations(timing=TIMING, instructions={"f": 3, "g": 4}),
+        observations=Observations(timing=TIMING, instruments=InstrumentReports(instructions={"f": 3, "g": 4})),
     )
     one = verdict(
         "j/n=1",
@@ -98,7 +100,9 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
 
 def test_launches_of_repeats_count_once(tmp_path: Path) -> None:
     launches = tuple(LaunchTime(n, "f", 2.0) for n in range(6))
-    once = of_outcome(launches=launches, repeats={"y": ("a", "b")})
+    once = of_outcome(
+        launches=launches, observations=Observations(runs=(FurtherRun("repeat", "2"), FurtherRun("repeat", "3")))
+    )
     assert stored(tmp_path, once).launch_seconds == pytest.approx(0.004)
 
 

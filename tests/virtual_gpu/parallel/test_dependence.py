@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Dim3
 from gpuregress.virtual_gpu.parallel import partition
-from gpuregress.virtual_gpu.parallel.affine_expressions import NotAffineError
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch, NotAffineError
 from gpuregress.virtual_gpu.parallel.dependence import DependenceTest
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
     Condition,
     Conditions,

@@ -8,9 +8,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Dim3
-from gpuregress.virtual_gpu.parallel.affine_expressions import NotAffineError
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch, NotAffineError
 from gpuregress.virtual_gpu.parallel.footprint_evaluation import LaunchValues, instances
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint, Read, Write
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.textures import Textures

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Dim3, Texture
 from gpuregress.gpu.textures import TextureDescription
-from gpuregress.virtual_gpu.parallel.affine_expressions import Affine, NotAffineError
-from gpuregress.virtual_gpu.parallel.dependence import DependenceTest
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
-from gpuregress.virtual_gpu.parallel.race_freedom import RaceFreedom, is_injective
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, Affine, KernelLaunch, NotAffineError
+from gpuregress.virtual_gpu.parallel.dependence import DependenceTest, RaceFreedom, is_injective
 from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint, Write
 from gpuregress.virtual_gpu.runtime.machine_layout import region_of
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace

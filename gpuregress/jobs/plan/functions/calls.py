@@ -158,14 +158,14 @@ class _FunctionPlan:
     def _form(self) -> _Form | None:
         job, spec = self._file.job, self._spec
         for name in ("scope", "block"):
-            if getattr(job, name) is not None and name in spec.model_fields_set:
+            if getattr(job, name) is not None and name in spec.written:
                 self._scope.error((name,), f"is given here and in function.{name}: leave one out")
         kind: CallScope = job.scope or spec.scope
         given = job.block or spec.block or list(_BLOCK)
         key: Key = ("block",) if job.block else ("function", "block")
         block = self._block(given, key)
         for name in ("blocks", "shared_arrays"):
-            if kind != "block" and name in spec.model_fields_set:
+            if kind != "block" and name in spec.written:
                 self._scope.error(("function", name), "is for scope: block, where a whole block makes one call")
         return None if block is None else _Form(kind, block)
 

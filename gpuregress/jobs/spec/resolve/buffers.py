@@ -163,7 +163,7 @@ def _options(scope: Scope, kind: str, setting: Any, key: Key, earlier: FindEarli
         items = setting if many else [setting]
         values = _known([scope.number(value, (*key, at) if many else key) for at, value in enumerate(items)])
         return None if values is None else records.Values(values)
-    names = type(setting).model_fields
+    names = setting.key_names()
     numbers = _known([scope.number(getattr(setting, name), (*key, name)) for name in names])
     if numbers is None:
         return None

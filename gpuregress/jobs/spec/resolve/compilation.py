@@ -67,7 +67,7 @@ def compile_settings(scope: Scope, given: CompileSpec, key: Key, card: str | Non
         macros = _macros(scope, group, (*key, "defines"), position)
         _check_names(scope, macros, group, (*key, "defines"))
         defines |= macros
-    arch = card if card and "arch" not in given.model_fields_set else _architecture(scope, given.arch, (*key, "arch"))
+    arch = card if card and "arch" not in given.written else _architecture(scope, given.arch, (*key, "arch"))
     if arch is not None:
         check_card(scope, arch, (*key, "arch"), card)
     if scope.problems.reported > before or arch is None:

@@ -72,7 +72,7 @@ def _check(file: JobFile, scope: Scope, sources: Sources, axes: list[str]) -> No
         names = " and ".join(source.path.rpartition("/")[2] for source in sources)
         taken = "is taken as it is" if len(sources) == 1 else "are taken as they are"
         scope.error(("variants",), f"has no effect: {names} {taken}, not compiled")
-    if "arch" in axes and "arch" in given.model_fields_set:
+    if "arch" in axes and "arch" in given.written:
         scope.error(("variants", "arch"), "is given, and compile.arch is, too: the first of the list is the case's own")
     for position, arch in enumerate((file.job.variants and file.job.variants.arch) or ()):
         check_card(scope, arch, ("variants", "arch", position), file.job.card)

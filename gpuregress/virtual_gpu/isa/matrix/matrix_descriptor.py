@@ -63,7 +63,7 @@ class DescribedMatrix(Record):
                 memory (i64) and the number of the site.
             target: a host pointer.
             first: the first row, i32.
-            check: checks each row of memory with this epoch; see `checks.matrix_reads`.
+            check: checks each row of memory with this epoch; see `checks.matrix_and_texel_notes`.
 
         Returns:
             whether all of it is in the block's shared memory.

@@ -18,7 +18,13 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i32, i64
 from gpuregress.virtual_gpu.builder.threads import dimension, linear_thread
 from gpuregress.virtual_gpu.builder.types import I32, I64
-from gpuregress.virtual_gpu.checks.matrix_reads import note_commit, note_fence, note_product, note_wait, row_check
+from gpuregress.virtual_gpu.checks.matrix_and_texel_notes import (
+    note_commit,
+    note_fence,
+    note_product,
+    note_wait,
+    row_check,
+)
 from gpuregress.virtual_gpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Tile
 from gpuregress.virtual_gpu.isa.matrix.integer_sum import IntegerTile
 from gpuregress.virtual_gpu.isa.matrix.matrix_descriptor import ROW_BYTES, DescribedMatrix

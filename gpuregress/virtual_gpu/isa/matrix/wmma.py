@@ -16,7 +16,7 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, counted, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.types import I1, I8, I16, I64, POINTER, convert
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.virtual_gpu.checks.cells.cell_access import READ, CellAccess
+from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
 from gpuregress.virtual_gpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.virtual_gpu.isa.matrix.fused_sum import Tile
 from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement, element_of

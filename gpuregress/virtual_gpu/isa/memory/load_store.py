@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
-from gpuregress.virtual_gpu.analysis.pointer_provenance import Provenance
+from gpuregress.virtual_gpu.analysis.pointers import Provenance
 from gpuregress.virtual_gpu.builder.region_bounds import RegionBounds, local_region
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i64
 from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
-from gpuregress.virtual_gpu.checks import local_notes
-from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, note_access
-from gpuregress.virtual_gpu.checks.analysis.commuting_atomics import commuting_kind, registers_read
-from gpuregress.virtual_gpu.checks.analysis.volatile_data import is_volatile_shared, variable_of
-from gpuregress.virtual_gpu.checks.region_flags import flags_of
+from gpuregress.virtual_gpu.checks import heap_cells
+from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, flags_of, note_access
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, is_volatile_shared, registers_read, variable_of
 from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
@@ -72,10 +70,10 @@ def _note_local(emitter: Services, access: MemoryAccess, pointer: ir.Value) -> N
     """Show an access to the checks of local memory, if it is one to that."""
     note = AccessNote(access.instruction, access.action, "local", access.count, access_site(emitter, access))
     if access.space == "local":
-        local_notes.note(emitter, note, pointer)
+        heap_cells.note(emitter, note, pointer)
     elif emitter.proven_pointer(access.address, access.count) is None:
         address = address_value(emitter, access.address)
-        local_notes.note_generic(emitter, note, _generic(emitter.builder, address, ""), pointer)
+        heap_cells.note_generic(emitter, note, _generic(emitter.builder, address, ""), pointer)
 
 
 def watch_access(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.virtual_gpu.runtime.checks import layout
-from gpuregress.virtual_gpu.runtime.heap.device_heap import DeviceHeap, reserve
+from gpuregress.virtual_gpu.runtime.device_heap import DeviceHeap, reserve
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, MAX_REGIONS
 from gpuregress.virtual_gpu.runtime.memory import Region
 

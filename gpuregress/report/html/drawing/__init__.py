@@ -1,1 +1,0 @@
-"""Drawings of the page as inline SVG: pictures of buffers, plots, trends."""

@@ -1,0 +1,280 @@
+"""Sections of the page of a run: changes of a night, times, variants, coverage, costs, parameters, every case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, from_json
+from gpuregress.gpu.coverage import merged
+from gpuregress.report import cost_report, coverage_report
+from gpuregress.report.html import trend
+from gpuregress.report.html.cards import RunFacts
+from gpuregress.report.html.groups import Group
+from gpuregress.report.html.templates import FAILED, fragment, plural
+
+_MOST_SHOWN = 30
+_MOST_NAMED = 3
+
+# --- changes of a night -----------------------------------------------------------------------------------------------
+
+_FAILURES = {
+    "new": "new failure",
+    "changed": "failing differently",
+    "still": "still failing",
+    "fixed": "fixed",
+    "unaccepted": "without a baseline",
+}
+_REMARKS = {"slower": "slower", "near": "near its tolerance", "known": "known to fail", "flaky": "flaky"}
+_SKIPPED = {"no_turn": "no turn before the deadline", "held_back": "skipped after timeouts of its kernel"}
+_OPEN = ("new", "changed", "fixed")
+
+
+def changes(night: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> Markup:
+    """The section of a night; nothing for other runs.
+
+    Args:
+        night: `changes` of results.json, None without them.
+        anchors: case → the id of its card.
+    """
+    if night is None:
+        return Markup()
+    failures = []
+    for key, title in _FAILURES.items():
+        entries = []
+        for failure in night.get(key) or ():
+            since = since_text(failure["since"]) if failure.get("since") else ""
+            defaults = {"diagnosis": "", "counts_before": "", "before": ""}
+            entries.append({**defaults, **failure, "since_text": since})
+        is_plural = key == "new" and len(entries) > 1
+        title_ = f"{len(entries)} {title}{'s' if is_plural else ''}"
+        failures.append({"kind": key, "title": title_, "entries": entries, "is_open": key in _OPEN})
+    remarks = []
+    for key, title in _REMARKS.items():
+        entries = night.get(key) or []
+        is_open = any(remark.get("is_new") for remark in entries)
+        remarks.append({"title": f"{len(entries)} {title}", "entries": entries, "is_open": is_open})
+    skipped = []
+    for key, title in _SKIPPED.items():
+        cases = night.get(key) or ()
+        skipped.append({"title": f"{len(cases)} {title}", "entries": cases})
+    lacking = []
+    for device in night.get("lacking") or ():
+        why = f", {device['why']}" if device.get("why") else ""
+        lacking.append(f"{device['device']}: {plural(device['cases'], 'case')} skipped{why}")
+    against = night.get("unknown")
+    if not against and night.get("against"):
+        against = f"compared with the night {night['against']}"
+    view = {
+        "against": against,
+        "failures": failures,
+        "remarks": remarks,
+        "skipped": skipped,
+        "lacking": lacking,
+        "is_quiet": not lacking and not any(part["entries"] for part in (*failures, *remarks, *skipped)),
+    }
+    return fragment("sections.html", "changes", view, anchors)
+
+
+def since_text(since: Mapping[str, Any]) -> str:
+    """`since 20 Nov, 8eb0c1f`; `8eb0c1f+` where the work tree was changed."""
+    try:
+        day = datetime.fromisoformat(since["started"]).astimezone()  # as in the report in text
+    except ValueError:
+        text = f"since {since['started']}"
+    else:
+        text = f"since {day.day} {day:%b}"
+    if since.get("commit"):
+        text += f", {since['commit'][:7]}"
+        if since.get("dirty"):
+            text += "+"
+        if since.get("gone"):
+            text += ", gone from git"
+    return text
+
+
+# --- instruments ------------------------------------------------------------------------------------------------------
+
+
+def times(cases: Sequence[Mapping[str, Any]], facts: RunFacts) -> Markup:
+    """The section of the times, the slowest first; nothing where no time was compared.
+
+    Args:
+        cases: entries of results.json.
+        facts: of the run.
+    """
+    compared = [entry for entry in cases if entry.get("timing_comparison")]
+    measured = facts.document.get("false_alarms")
+    if not compared and measured is None:
+        return Markup()
+    statuses = [entry["timing_comparison"]["status"] for entry in compared]
+    told = [status for status in ("slower", "faster", "same", "unclear") if status in statuses]
+    parts = [f"{statuses.count(status)} {status}" for status in told]
+    what = f"{plural(len(compared), 'case')} compared with the accepted times or instruction counts"
+    changed = [entry for entry in compared if entry["timing_comparison"]["status"] in ("slower", "faster")]
+    changed.sort(key=lambda entry: -float(entry["timing_comparison"].get("ratio") or 0))
+    shown = []
+    for number, entry in enumerate(changed[:_MOST_SHOWN]):
+        chart = trend.chart(facts.past(entry), entry["case"], is_open=True)
+        shown.append({"entry": entry, "chart": chart, "is_open": number < _MOST_NAMED})
+    return fragment(
+        "sections.html",
+        "times",
+        counts=f"{what}: {', '.join(parts)}" if parts else "",
+        false_alarms=_false_alarms(measured) if measured is not None else "",
+        cases=shown,
+        more=len(changed) - _MOST_SHOWN,
+    )
+
+
+def _false_alarms(measured: Mapping[str, Any]) -> str:
+    count, of = len(measured["cases"]), measured["compared"]
+    rate = 100 * count / of if of else 0
+    text = f"A/A, the samples of a case against themselves: {count} of {of} would be false alarms, {rate:.3g} %"
+    if count:
+        more = ", …" if count > _MOST_NAMED else ""
+        text += f" ({', '.join(measured['cases'][:_MOST_NAMED])}{more})"
+    return text
+
+
+def variants(cases: Sequence[Mapping[str, Any]]) -> Markup:
+    """The section of all cases with variants; nothing without any."""
+    varied = [entry for entry in cases if entry.get("variants")]
+    if not varied:
+        return Markup()
+    return fragment("sections.html", "variants", varied[:_MOST_SHOWN], len(varied) - _MOST_SHOWN)
+
+
+_MOST_LINES = 4000
+_MOST_COSTS = 20
+
+
+def coverage(cases: Sequence[Mapping[str, Any]]) -> Markup:
+    """The section of the coverage, all cases together; nothing where it was not counted.
+
+    Args:
+        cases: entries of results.json.
+    """
+    counted = [from_json(Coverage, entry["coverage"]) for entry in cases if entry.get("coverage")]
+    if not counted:
+        return Markup()
+    files = []
+    for file in merged(counted).files:
+        totals = [f"{total} {name}" for name, total in coverage_report.totals([file]).items() if total.of]
+        files.append({"name": Path(file.path).name, "totals": ", ".join(totals), "lines": _covered_lines(file)})
+    return fragment("sections.html", "coverage", len(counted), files)
+
+
+def _covered_lines(file: FileCoverage) -> list[dict[str, Any]]:
+    gaps: dict[int, list[str]] = {}
+    for gap in coverage_report.gaps(Coverage((file,))):
+        gaps.setdefault(gap.line, []).append(gap.text)
+    counts = dict(file.lines)
+    texts = coverage_report.source_lines(file.path)
+    numbers = range(1, len(texts) + 1) if texts else sorted(counts)
+    lines = []
+    for number in list(numbers)[:_MOST_LINES]:
+        code = texts[number - 1] if texts else ""
+        count = "no code" if code.strip() else ""
+        if number in counts:
+            count = f"{counts[number]:,}"
+        never = "; ".join(gaps.get(number, ()))
+        lines.append(
+            {"number": number, "count": count, "code": code, "never": never, "is_counted": number in counts},
+        )
+    return lines
+
+
+def costs(cases: Sequence[Mapping[str, Any]]) -> Markup:
+    """The section of the costs; nothing where they were not counted.
+
+    Args:
+        cases: entries of results.json.
+    """
+    counted = [entry for entry in cases if entry.get("costs")]
+    if not counted:
+        return Markup()
+    shown = []
+    for entry in counted[:_MOST_COSTS]:
+        of_case = from_json(Costs, entry["costs"])
+        files = []
+        for path, lines in groupby(cost_report.lines(of_case), lambda line: line.path):
+            files.append({"name": Path(path).name, "lines": list(lines)})
+        shown.append({"name": entry["case"], "summary": list(cost_report.summary(of_case)), "files": files})
+    return fragment("sections.html", "costs", cost_report.COLUMNS, shown, len(counted) - _MOST_COSTS)
+
+
+# --- parameters and cases ---------------------------------------------------------------------------------------------
+
+SEVERITY = ("error", "timeout", "fault", "differ", "new", "pass", "skip")
+"""The verdicts, the most severe first: it gives a cell its colour."""
+_MOST_OPEN_ROWS = 1000
+"""Rows of the table that are unfolded at first: a browser lays ten thousand out for seconds."""
+_ROW_BYTES = 80
+_REASON_BYTES, _SHORTEST_REASON = 1_000_000, 60
+
+
+def grid(of: Mapping[str, Any]) -> Markup:
+    """The table of a `ParameterGrid` in its JSON form."""
+    rows = []
+    for value, cells in zip(of["y_values"], of["rows"], strict=True):
+        rows.append((_parameter(value), [_cell(counts) for counts in cells]))
+    return fragment("sections.html", "grid", of["x"], of["y"], [_parameter(value) for value in of["x_values"]], rows)
+
+
+def _parameter(value: Any) -> str:
+    """A value of a parameter as a job writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _cell(counts: Mapping[str, int]) -> dict[str, str]:
+    statuses = [status for status in SEVERITY if counts.get(status)]
+    words = ", ".join(f"{counts[status]} {status}" for status in statuses)
+    return {"words": words, "worst": statuses[0] if statuses else ""}
+
+
+def case_table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: Mapping[str, str]) -> Markup:
+    """The section with the controls and the table of every case; the failures first, group by group.
+
+    Args:
+        cases: entries of results.json.
+        groups: of the failures.
+        anchors: case → the id of its card.
+    """
+    bodies: list[dict[str, Any]] = []
+    for number, group in enumerate(groups, 1):
+        bodies.append({"number": number, "entries": group.cases})
+    failed = {entry["case"] for group in groups for entry in group.cases}
+    others = (entry for entry in cases if entry["case"] not in failed)
+    for _, entries in groupby(others, lambda entry: str(entry["job"])):
+        bodies.append({"number": 0, "entries": list(entries)})
+    verdicts = {entry["verdict"] for entry in cases}
+    statuses = ["failed"] if verdicts & set(FAILED) else []
+    statuses += [status for status in STATUSES if status in verdicts]
+    return fragment(
+        "sections.html",
+        "case_table",
+        cases=len(cases),
+        statuses=statuses,
+        jobs=list(dict.fromkeys(entry["job"] for entry in cases)),
+        bodies=bodies,
+        is_open=len(cases) <= _MOST_OPEN_ROWS,
+        longest_reason=_longest_reason(cases),
+        anchors=anchors,
+    )
+
+
+def table_bytes(cases: Sequence[Mapping[str, Any]]) -> int:
+    """The bytes of the rows, about."""
+    longest = _longest_reason(cases)
+    return sum(_ROW_BYTES + len(entry["case"]) + min(longest, len(entry["reason"])) for entry in cases)
+
+
+def _longest_reason(cases: Sequence[Mapping[str, Any]]) -> int:
+    """The characters of a reason that a row holds: all of them but on a page of very many cases."""
+    return max(_SHORTEST_REASON, _REASON_BYTES // max(1, len(cases)))

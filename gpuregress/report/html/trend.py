@@ -1,0 +1,135 @@
+"""Trend of a case over its last runs: its verdicts in words and marks, and a chart of its times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from markupsafe import Markup
+
+from gpuregress.foundation.records import PastResult
+from gpuregress.report.html.templates import FAILED, fragment, plural
+
+LAST = 20
+"""Runs of a trend."""
+_STEP = 14
+"""Pixels from one mark to the next."""
+_BOX = {"left": 56, "width": 320, "height": 84}
+_CHARACTER = 8
+"""Pixels of a character of a label, about."""
+
+
+def strip(past: Sequence[PastResult], run: str) -> Markup:
+    """The last verdicts in words and as a row of marks, the newest to the right; nothing without an earlier run.
+
+    Args:
+        past: the newest first.
+        run: the run of the page, which is marked.
+    """
+    results = list(reversed(past[:LAST]))
+    if len(results) < 2:
+        return Markup()
+    marks = []
+    for number, result in enumerate(results):
+        label = f"{_day(result)}: {result.verdict}, {_revision(result)}"
+        left = 2 + number * _STEP
+        marks.append({"label": label, "verdict": result.verdict, "left": left, "is_here": result.run == run})
+    return fragment("trend.html", "strip", marks, len(results) * _STEP + 2, in_words(past))
+
+
+def in_words(past: Sequence[PastResult]) -> str:
+    """`last 20 runs: 14 pass, then 6 differ (since 20 Nov, 8eb0c1f)`.
+
+    Args:
+        past: the newest first.
+    """
+    results = list(reversed(past[:LAST]))
+    series = [(verdict, list(group)) for verdict, group in groupby(results, lambda result: result.verdict)]
+    shown = series[-4:]
+    parts = [f"{len(group)} {verdict}" for verdict, group in shown]
+    lead = "… " if len(series) > len(shown) else ""
+    since = ""
+    if len(series) > 1:
+        first = shown[-1][1][0]
+        commit = f", {first.short_commit}" if first.short_commit else ""
+        since = f" (since {_day(first)}{commit})"
+    return f"last {plural(len(results), 'run')}: {lead}{', then '.join(parts)}{since}"
+
+
+def chart(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> Markup:
+    """The times over the last runs, with the revision where it changes; nothing of fewer than three runs.
+
+    The times are those of the launches where every run has them, else of the whole cases.
+
+    Args:
+        past: the newest first.
+        what: the case.
+        is_open: whether it is unfolded at first.
+    """
+    results = [result for result in reversed(past[:LAST]) if result.seconds > 0]
+    if len(results) < 3:
+        return Markup()
+    launches = [result.launch_seconds for result in results if result.launch_seconds]
+    kind, seconds = "case", [result.seconds for result in results]
+    if len(launches) == len(results):
+        kind, seconds = "launches", launches
+    unit, scale = _unit(max(seconds))
+    times = [time * scale for time in seconds]
+    points = []
+    for number, (result, time) in enumerate(zip(results, times, strict=True)):
+        points.append(
+            {
+                "left": _BOX["left"] + (number + 0.5) * _BOX["width"] / len(results),
+                "top": 6 + (1 - time / max(times)) * _BOX["height"],
+                "label": f"{_day(result)}: {time:.4g} {unit}, {result.verdict}, {_revision(result)}",
+                "has_failed": result.verdict in FAILED,
+            }
+        )
+    return fragment(
+        "trend.html",
+        "chart",
+        what=what,
+        kind=kind,
+        box=_BOX,
+        unit=unit,
+        times=times,
+        points=points,
+        revisions=_revisions(results),
+        days=(_day(results[0]), _day(results[-1])),
+        is_open=is_open,
+    )
+
+
+def _revisions(results: Sequence[PastResult]) -> list[dict[str, Any]]:
+    """Where a revision begins; its label, unless the one before it takes the room."""
+    revisions = []
+    free = 0.0
+    before = None
+    for number, result in enumerate(results):
+        revision = (result.revision, result.short_commit)
+        if revision == before:
+            continue
+        before = revision
+        left = _BOX["left"] + number * _BOX["width"] / len(results)
+        text = None
+        if left >= free:
+            text = _revision(result)[:12]
+            free = left + _CHARACTER * len(text)
+        revisions.append({"left": left, "text": text})
+    return revisions
+
+
+def _unit(longest: float) -> tuple[str, float]:
+    """The unit in which a time is written, and its number in a second."""
+    if longest >= 1:
+        return "s", 1.0
+    return ("ms", 1e3) if longest >= 1e-3 else ("µs", 1e6)
+
+
+def _day(result: PastResult) -> str:
+    return result.started[:10]
+
+
+def _revision(result: PastResult) -> str:
+    return result.short_commit or result.revision
