@@ -11,7 +11,7 @@ from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.module_facts import check_cluster
 from gpuregress.virtual_gpu.builder.initializers import variable_facts
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size
-from gpuregress.virtual_gpu.checks import heap_cells
+from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.checks.dead_loads import with_guarded_loads
 from gpuregress.virtual_gpu.checks.heap_cells import allocates
 from gpuregress.virtual_gpu.checks.program_facts import (
@@ -80,7 +80,7 @@ def _translated(tree: Module, kernels: Sequence[str], schedule: Schedule | None)
         unit.orders_in_part = unit.clustered or unit.has_bulk_copies or orders_in_part(unit.functions.values())
         unit.has_strong_accesses = has_strong_accesses(unit.functions.values())
         wanted = "uninitialized" in unit.schedule.instruments.checks
-        unit.watches_local = wanted and heap_cells.are_needed(unit.functions.values())
+        unit.watches_local = wanted and local_notes.are_needed(unit.functions.values())
         unit.allocates = allocates(list(unit.functions.values()))
         unit.volatile_data = volatile_data(unit.functions.values(), unit.variables)
         if unit.schedule.instruments.conflicts:
