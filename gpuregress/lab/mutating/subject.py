@@ -19,8 +19,8 @@ from gpuregress.session.compilation.builder import CasePrograms, source_key, sou
 from gpuregress.session.events import Listener
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store.project import Project
+from gpuregress.toolchain import cache
 from gpuregress.toolchain.include_scanner import SUFFIXES
-from gpuregress.virtual_gpu import slow_programs
 
 _MOST_NAMED = 3
 
@@ -130,7 +130,7 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
     programs = {key: toolchain.find(source) or toolchain.compile(source) for key, source in sources.items()}
     built = {case.name: _built(case, programs) for case in usable}
     completed = tuple(plan.completed(case, built[case.name].programs, built[case.name].references) for case in usable)
-    slow = frozenset(key for key, program in programs.items() if slow_programs.known(program))
+    slow = frozenset(key for key, program in programs.items() if cache.is_slow(program.key))
     return Subject(project, job, completed, verdicts, built, programs, sources, notes, slow)
 
 
