@@ -60,7 +60,7 @@ def _matches(verdict: Verdict, finished: FinishedCase | None, selector: str) -> 
 COMMON = "common"
 """Accept for every architecture and device."""
 
-_BATCH = 256
+BATCH = 256
 """Cases that reach the disk together."""
 
 _OTHER_SCHEDULE = "it ran with --schedule {}: a baseline has the results of the usual order; run it without the option"
@@ -247,7 +247,7 @@ class _Acceptance:
                         self._uncommitted.append(self._stage(batch, candidate))
                     except BaselineError as error:
                         self.refused.append(RefusedCase(candidate.case.name, str(error)))
-                    if len(batch) >= _BATCH or number == len(cases):
+                    if len(batch) >= BATCH or number == len(cases):
                         batch.commit()
                         self.accepted += self._uncommitted
                         self._uncommitted.clear()

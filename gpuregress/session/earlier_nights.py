@@ -34,8 +34,8 @@ from gpuregress.store.project import Project
 
 _NIGHTS = 40
 """Nights in which the last verdict of a case is looked for: some may have had other cases."""
-_FEW_NIGHTS = 3
-_FEW_CASES = 200
+FEW_NIGHTS = 3
+FEW_CASES = 200
 """Cases that are looked for one by one, where the last few nights had no verdict on them."""
 _LOOKED_AT = 60
 _NO_NIGHT = "no earlier night on {} is known"
@@ -82,7 +82,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in missing}
         for number, night in enumerate(itertools.chain((first,), nights)):
             absent = [case for case in cases if case not in last]
-            if (number and not absent) or (number >= _FEW_NIGHTS and len(absent) <= _FEW_CASES):
+            if (number and not absent) or (number >= FEW_NIGHTS and len(absent) <= FEW_CASES):
                 found = {case: [one for one in trend(case) if one.verdict != "skip"] for case in absent}
                 last |= {case: verdicts[0] for case, verdicts in found.items() if verdicts}
                 break

@@ -19,7 +19,8 @@ from gpuregress.session import nightly
 from gpuregress.session.events import Event, Started
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import launch_log
-from gpuregress.store.project import ClusterSettings, Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import ClusterSettings, Settings
 from tests import fakes
 from tests.execution.cluster import dask_hosts
 from tests.execution.cluster.dask_hosts import DaskProcess, Hosts

@@ -39,7 +39,7 @@ def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
         done.append(len(batch))
         real(batch)
 
-    monkeypatch.setattr(accepting, "_BATCH", 1)
+    monkeypatch.setattr(accepting, "BATCH", 1)
     monkeypatch.setattr(AcceptBatch, "commit", filling)
     with pytest.raises(StorageError, match=r"no space is left; fake/.* and 1 more had been accepted"):
         accepting.accept(bench.project)
@@ -67,7 +67,7 @@ def test_an_interrupt_after_a_batch_says_how_many_cases_are_accepted(
         if len(done) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(accepting, "_BATCH", 1)
+    monkeypatch.setattr(accepting, "BATCH", 1)
     monkeypatch.setattr(AcceptBatch, "commit", interrupting)
     with pytest.raises(Interrupted, match=r"interrupted; fake/double and 1 more had been accepted .*\(2 of 3 cases\)"):
         accepting.accept(bench.project)

@@ -19,7 +19,6 @@ from gpuregress.execution.runner.poison import POISON
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DeviceError, GpuregressError
 from gpuregress.foundation.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
-from gpuregress.gpu import textures
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store import launch_log
@@ -94,7 +93,7 @@ class Launcher:
     entering: Callable[[str], None]
     current: int | None = None
     position: int | None = None
-    label: RunLabel = RunLabel()
+    label: RunLabel = field(default_factory=RunLabel)
     handles: dict[int, int] = field(default_factory=dict)
     maps: dict[int, EncodedMap] = field(default_factory=dict)
 
@@ -145,7 +144,7 @@ class Launcher:
             BufferReader(memory[name], allocated).initialise(filled.get(name), poison)
             if name not in filled and allocated.symbol is None:
                 self.device.leave_unwritten(memory[name])
-            description = textures.describe(buffer)
+            description = buffer.texture_description
             if description is not None:
                 self.handles[memory[name].address] = self.device.texture(memory[name], description)
             if buffer.tensor_map is not None:

@@ -24,7 +24,7 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, DeviceInfo, Outcome, Task, from_json
 from gpuregress.gpu.records import Record, replace
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.toolchain import cache
 
 _FAILED_STARTS = 2
 _CHECKED = ("out-of-bounds", "misaligned", "assert", "trap", "status")
@@ -417,4 +417,4 @@ def _note_slow(task: Task, *, is_slow: bool) -> None:
     """Note that a launch of a case took long, before its code was optimised or after."""
     varied = itertools.chain.from_iterable(task.variants.values())
     for program in (*task.programs, *task.references.values(), *varied):
-        slow_programs.note(program, is_slow=is_slow)
+        cache.note_slow(program.key, is_slow=is_slow)

@@ -12,8 +12,8 @@ from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides
-from gpuregress.jobs.plan.kept import plans
+from gpuregress.jobs.plan import case_planning
+from gpuregress.jobs.plan.job_plan import CaseOverrides
 from gpuregress.jobs.revision import Labels
 from gpuregress.jobs.spec.job_files import is_hidden, is_named_as_job, is_read, job_files
 from gpuregress.store.project import Project
@@ -230,7 +230,7 @@ def _planned(
     labels = Labels()
     for path in files:
         try:
-            of_job, job_notes = plans.of_job(path, project, overrides, labels)
+            of_job, job_notes = case_planning.of_job(path, project, overrides).labelled(project, labels)
         except JobErrors as error:
             wrong.add(path, *error.errors)
             continue

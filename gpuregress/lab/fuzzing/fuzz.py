@@ -77,7 +77,7 @@ _GIVE_UP = 2_000
 """Candidates in a row that are not valid, or were tried before, after which there are no others."""
 
 _MOST_REASONS = 3
-_SHRINK_S = 60.0
+SHRINK_S = 60.0
 _LEAST_SHRINK_S = 1.0
 _SHRINK_SHARE = 0.4
 """Of the request's time, for shrinking, once there is a failure."""
@@ -171,7 +171,7 @@ def fuzz(
         found: list[FuzzFinding] = []
         kinds = list(findings.grouped(campaign.failures))
         for number, (tried, also) in enumerate(kinds):
-            limit_s = _SHRINK_S
+            limit_s = SHRINK_S
             if deadline is not None:
                 share_s = (deadline - time.monotonic()) / (len(kinds) - number)
                 limit_s = min(limit_s, max(_LEAST_SHRINK_S, share_s))

@@ -20,8 +20,8 @@ from gpuregress.lab.mutating.mutants import Mutant
 from gpuregress.session.compilation import CasePrograms, source_key, sources_of
 from gpuregress.session.events import Listener
 from gpuregress.store.project import Project
+from gpuregress.toolchain import cache
 from gpuregress.toolchain.include_scanner import SUFFIXES
-from gpuregress.virtual_gpu import slow_programs
 
 
 class NothingNoticed(UsageError):
@@ -119,7 +119,7 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
     programs = {key: toolchain.find(source) or toolchain.compile(source) for key, source in sources.items()}
     built = {case.name: _built(case, programs) for case in usable}
     completed = tuple(plan.completed(case, built[case.name].programs, built[case.name].references) for case in usable)
-    slow = frozenset(key for key, program in programs.items() if slow_programs.known(program))
+    slow = frozenset(key for key, program in programs.items() if cache.is_slow(program.key))
     return Subject(project, job, completed, verdicts, built, programs, sources, notes, slow)
 
 

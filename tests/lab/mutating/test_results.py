@@ -173,7 +173,7 @@ def test_another_version_of_a_package_renews_them(tmp_path: Path, monkeypatch: p
     subject = replace(subject, cases=(case,))
     ResultCache(subject).keep(change, TrialResult("killed"))
     assert ResultCache(subject).find(change) == TrialResult("killed")
-    monkeypatch.setattr("gpuregress.toolchain.python_kernels.source_inputs._version", lambda _package: "0.0.1")
+    monkeypatch.setattr("importlib.metadata.version", lambda _package: "0.0.1")
     assert ResultCache(subject).find(change) is None
 
 

@@ -40,7 +40,7 @@ from gpuregress.lab.mutating.subject import Subject
 from gpuregress.lab.mutating.trials import MutantTrials, TrialResult, TrialState
 from gpuregress.session.compilation import CasePrograms, source_key
 from gpuregress.store.project import Project
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.toolchain import cache
 from tests import fakes
 
 
@@ -296,7 +296,7 @@ def test_mutants_of_a_program_that_is_worth_optimising_are_optimised_too(
     with StopSignal() as stop, UserCodeProcess(stop) as user:
         trials = MutantTrials(subject, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
         tried(trials, variation(subject, "a"))
-        assert slow_programs.known(taken(trials)[0].program) == is_slow
+        assert cache.is_slow(taken(trials)[0].program.key) == is_slow
 
 
 def test_a_mutant_over_its_limit_has_timed_out(trials: MutantTrials, subject: Subject) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.plan import CaseOverrides, case_planning
-from gpuregress.jobs.plan.job_plans.job_plan import LabelRequest
+from gpuregress.jobs.plan.job_plan import LabelRequest
 from gpuregress.jobs.revision import Labels
 from tests.jobs.plan.projects import JOB, project
 
