@@ -22,6 +22,13 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu.records import Record, replace
 
+# Conditions on parameters that tell failing cases from passing ones, by a small decision tree.
+# A set of cases is described by its bounding box: the values of each parameter that occur in it. The conditions of
+# the fewest parameters that exclude as many passing cases as the whole box are kept. Where one box does not tell
+# the failing cases from the passing ones, a decision tree divides them into a few, and each gets its own box.
+# Conditions are named only where chance is a poor explanation. The probability that as many cases, drawn at random,
+# would all fulfil them (hypergeometric), times the number of conditions that were tried (Bonferroni), must be
+# small.
 Parameters = Mapping[str, Any]
 
 MOST_CONDITIONS = 4

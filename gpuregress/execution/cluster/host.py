@@ -31,6 +31,10 @@ from gpuregress.toolchain import cache
 from gpuregress.toolchain.cache import code_digest
 from gpuregress.virtual_gpu.parallel import cores
 
+# Agent of a Dask worker: the worker processes, folders and files of the cases that run there.
+# Dask cannot stop a task that runs. So a thread looks several times a second whether a running task is still
+# wanted: the scheduler takes it away when the client cancels it, ends, or is killed. Then the case's processes are
+# killed.
 WATCH_S = 0.2
 IDLE_S = 60.0
 FORGOTTEN_S = 3600.0
@@ -340,7 +344,7 @@ def case_folder(case: str) -> str:
     return f"case-{storage.digest_text(case.encode())}"
 
 
-_AGENTS: dict[str, HostAgent] = {}
+AGENTS: dict[str, HostAgent] = {}
 _LOCK = threading.Lock()
 _RUNS = ("executing", "long-running")
 """States of a task of a Dask worker that is still wanted."""
@@ -426,9 +430,9 @@ def gpu_count(resources: dict[str, float]) -> int:
 
 def _agent(worker: Any) -> HostAgent:
     with _LOCK:
-        if worker.id not in _AGENTS:
+        if worker.id not in AGENTS:
             folder = Path(worker.local_directory) / "gpuregress"
             cards = gpu_count(worker.state.total_resources)
             store = ContentStore(cache.folder() / "cluster")
-            _AGENTS[worker.id] = HostAgent(worker.id, folder, store, cards, lambda: worker.status.name in _ALIVE)
-        return _AGENTS[worker.id]
+            AGENTS[worker.id] = HostAgent(worker.id, folder, store, cards, lambda: worker.status.name in _ALIVE)
+        return AGENTS[worker.id]

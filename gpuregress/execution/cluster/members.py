@@ -16,6 +16,9 @@ from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain.cache import code_digest
 
+# Versions that the client and the hosts of a cluster must share.
+# A host with another version of Python or of gpuregress would compute other results, or fail for reasons of its
+# own. So it is refused by name. The question is a text, which every Python understands.
 QUESTION = (
     "{'python': '%d.%d' % __import__('sys').version_info[:2],"
     " 'gpuregress': getattr(__import__('gpuregress'), '__version__', 'unknown')"

@@ -18,6 +18,10 @@ from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.dumps.header import Header
 from gpuregress.store.launch_log import LaunchLog
 
+# Paths of the client in a task, and paths of the host in an outcome.
+# The files that a case reads are laid out on the host below one folder, each under the path that it has on the
+# client. So a path of the client becomes one of the host by that folder in front of it, and Python modules find
+# their neighbours.
 _USERS_TEXTS = frozenset(("parameters", "defines"))
 """Keys of the user's own texts, which are no paths of ours."""
 

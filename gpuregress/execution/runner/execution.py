@@ -105,6 +105,8 @@ def sample(
     return timing, memory
 
 
+# Registers of a case's kernels, where the device does not count them and an assembler does.
+# A GPU refuses a launch whose threads need more registers than a block has. The CPU device has no registers.
 _ALWAYS_LAUNCHED = 256
 """Threads that a block may have whatever registers they use: a thread has at most 255."""
 

@@ -28,7 +28,6 @@ from gpuregress.foundation.records import (
     Task,
     TensorMap,
 )
-from gpuregress.gpu import textures
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store import launch_log
@@ -201,7 +200,7 @@ class Launcher:
             BufferReader(memory[name], allocated).initialise(filled.get(name), poison)
             if name not in filled and allocated.symbol is None:
                 self.device.leave_unwritten(memory[name])
-            description = textures.describe(buffer)
+            description = buffer.texture_description
             if description is not None:
                 self.handles[memory[name].address] = self.device.texture(memory[name], description)
             if buffer.tensor_map is not None:

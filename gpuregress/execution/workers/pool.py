@@ -25,12 +25,15 @@ from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, DeviceInfo, Outcome, Task, from_json
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import WATCHED_SLOWDOWN
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.toolchain import cache
 
 if TYPE_CHECKING:
     from gpuregress.execution.workers.worker_process import Worker
     from gpuregress.foundation.records import Task
 
+# Time limits of launches: seconds of the clock, or CPU time where a task has a limit of its own.
+# Such a limit is a multiple of what the launches took before. A busy machine gives them less CPU time than then,
+# and would let one that is well seem to hang.
 _OWN = (Phase.LAUNCHING, Phase.TRYING, Phase.WATCHING)
 _LEAST_SHARE = 0.5
 """Of its limit, the CPU time that a launch must have had before it is ended."""
@@ -459,4 +462,4 @@ def _note_slow(task: Task, *, is_slow: bool) -> None:
     """Note that a launch of a case took long, before its code was optimised or after."""
     varied = itertools.chain.from_iterable(task.variants.values())
     for program in (*task.programs, *task.references.values(), *varied):
-        slow_programs.note(program, is_slow=is_slow)
+        cache.note_slow(program.key, is_slow=is_slow)

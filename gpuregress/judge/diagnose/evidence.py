@@ -77,6 +77,11 @@ def _hashes(indices: Indices) -> Hashes:
     return ordinals.splitmix64(indices.astype(np.uint64))
 
 
+# Mapping of elements to blocks, warps and lanes, guessed from the sizes of a launch.
+# A launch does not determine which thread writes which element. These usual mappings are assumed if the sizes fit:
+# * one element a block, with as many blocks as elements (block sums); * for two dimensions, block and grid tile
+# rows (y) and columns (x); * element i is global thread i, with enough threads and no more blocks than needed; *
+# several elements a thread: each block has one stretch of them.
 Indices = npt.NDArray[np.int64]
 WARP = 32
 

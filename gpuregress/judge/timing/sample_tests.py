@@ -16,6 +16,8 @@ import numpy.typing as npt
 from gpuregress.gpu.records import Record
 
 _INTERVAL_LEVEL = 0.95
+# Bootstrap confidence interval of the ratio of two medians.
+# The percentile interval: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
 _RESAMPLES = 2000
 _AT_ONCE = 1 << 21
 """Values that are drawn at once."""

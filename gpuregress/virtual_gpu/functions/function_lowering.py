@@ -26,7 +26,7 @@ from gpuregress.virtual_gpu.builder.thread_context import YIELD
 from gpuregress.virtual_gpu.builder.threads import Thread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.builder.types import I1, POINTER, convert, llvm_type
-from gpuregress.virtual_gpu.checks import heap_cells
+from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.counters.probes import Probes
 from gpuregress.virtual_gpu.functions.register_values import Known, RegisterValues, local_registers
 from gpuregress.virtual_gpu.isa.control.calls import lower_call
@@ -203,7 +203,7 @@ class FunctionEmitter:
 
     def clear_registers(self, builder: ir.IRBuilder) -> None:
         """Set all registers to 0: a thread must not see the values of the one before it."""
-        heap_cells.clear(builder, self)
+        local_notes.clear(builder, self)
         for statement in self.flow.statements:
             for name in effects.sets(statement):
                 if name not in self._values.local:

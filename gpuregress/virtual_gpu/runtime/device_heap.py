@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.records.cases.settings import DEFAULT_HEAP
+from gpuregress.gpu.architectures import DEFAULT_HEAP
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, HEAP_FIRST, REGION_SHIFT, region_of, slot_of
 
@@ -45,11 +45,6 @@ HEADER_BYTES = 64
 CLASS_SHIFT, CELL_SHIFT = 7, 5
 """Log2 of the bytes of a class's and a cell's record."""
 CONTROL_BYTES = HEADER_BYTES + (HEAP_CLASSES << CLASS_SHIFT)
-
-
-def class_of(size: int) -> int:
-    """The class of an allocation of so many bytes, from 1."""
-    return max((size - 1).bit_length(), LEAST_SHIFT) - LEAST_SHIFT
 
 
 def host_shift(number: int) -> int:

@@ -127,7 +127,7 @@ class Machine(ctypes.Structure):
     `exchange_read` the numbers, from 1, of the sites of the first exchange (0: there was none).
     `checks` and `block_checks` are the states of the dynamic checks, of the launch and of the block (`checks.layout`);
     `cluster_checks` has a host pointer to the state of each block of the cluster. `local_notes` is the distance from a
-    byte of local memory to its note (`checks.heap_cells`).
+    byte of local memory to its note (`checks.local_notes`).
     `left_out` is the number, from 1, of the site of the first operation whose mask leaves out the lane that executes
     it, above bit 32, and the mask; 0: there was none. `left_out_lane` is the lane.
     Another thread of the process sets `stop` to end the launch; compiled code looks at it from time to time.

@@ -25,7 +25,7 @@ from gpuregress.foundation.records import Outcome, ReferenceKernel, Task
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import WATCHED_SLOWDOWN
 from gpuregress.store import launch_log
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.toolchain import cache
 from tests import fakes
 from tests.execution.workers.fake_pools import FAKE, outcomes, pool, tasks
 from tests.waiting import is_running, wait_until
@@ -100,12 +100,12 @@ def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _unknown_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compilation cache in which nothing is known of the fake's program."""
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("_unknown_program")
 def test_a_slow_launch_of_code_that_is_not_optimised_is_run_again_under_the_cases_own_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_slow_launch_of_code_that_is_not_optimised_is_run_again_under_the_case
     assert not log.unfinished
     retried = [event.number for event in log.events if isinstance(event, launch_log.LaunchRetry)]
     assert retried == [event.number for event in log.events if isinstance(event, launch_log.LaunchBegin)][:1]
-    assert slow_programs.known(fakes.program())
+    assert cache.is_slow(fakes.program().key)
 
 
 @pytest.mark.parametrize(("kernel", "count"), [("status", 1), ("fault", 2), ("crash", 2)])
@@ -132,7 +132,7 @@ def test_a_worker_outlives_a_fault_that_its_device_checked(tmp_path: Path, kerne
     assert len(list(tmp_path.glob("worker-*.txt"))) == count
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("_unknown_program")
 def test_slow_code_is_not_tried_again_where_its_own_limit_holds_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +144,7 @@ def test_slow_code_is_not_tried_again_where_its_own_limit_holds_at_once(
     assert len([event for event in events if isinstance(event, CaseStarted)]) == 2
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("_unknown_program")
 def test_a_launch_that_hangs_is_a_timeout_only_of_optimised_code(tmp_path: Path) -> None:
     case = fakes.case("sleep", timeout=0.3)
     with pool(tmp_path, device="unoptimised") as made:
@@ -156,7 +156,7 @@ def test_a_launch_that_hangs_is_a_timeout_only_of_optimised_code(tmp_path: Path)
     assert sum(isinstance(event, CaseStarted) for event in events) == 2
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("_unknown_program")
 def test_a_crash_of_code_that_is_not_optimised_is_the_kernels(tmp_path: Path) -> None:
     outcome = outcomes(tmp_path, fakes.case("crash"), device="unoptimised")["fake/crash"]
     assert outcome.state == "fault"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuregress.virtual_gpu.checks.heap_cells import are_needed
+from gpuregress.virtual_gpu.checks.local_notes import are_needed
 from gpuregress.virtual_gpu.ptx.parser import parse
 from tests.virtual_gpu.running import Running
 

@@ -35,6 +35,10 @@ from gpuregress.store.dumps import reader
 Array = npt.NDArray[np.generic]
 
 
+# References computed by the user's Python functions, in the worker.
+# def block_sums(inputs: Mapping[str, Array], case: Case) -> Array
+# `inputs` holds the filled buffers (read-only; bfloat16 as float32, which holds them exactly); `reference_values`
+# says what the result may be.
 def compute(
     function: str,
     case: Case,

@@ -14,6 +14,8 @@ from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.schedules import Switch
 
+# Delta debugging: a smallest subset of changes that is enough for a failure.
+# The algorithm is `ddmin` of Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002.
 _Change = TypeVar("_Change")
 
 
@@ -44,7 +46,7 @@ def smallest(changes: Sequence[_Change], fails: Callable[[Sequence[_Change]], bo
     return left
 
 
-_MOST_TRIALS, _MOST_SECONDS = 200, 10.0
+MOST_TRIALS, _MOST_SECONDS = 200, 10.0
 """Runs of a case in search of fewer switches, and the time after which no other one begins."""
 _MOST_TOLD = 4
 
@@ -125,7 +127,7 @@ class ScheduleSearch:
 
     @property
     def _is_over(self) -> bool:
-        return self.trials >= _MOST_TRIALS or time.monotonic() >= self._ends
+        return self.trials >= MOST_TRIALS or time.monotonic() >= self._ends
 
     def _differs(self, name: str, buffer: str) -> bool | None:
         """Whether a buffer differs under a schedule; None where no other one is tried."""

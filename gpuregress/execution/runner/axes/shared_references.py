@@ -29,6 +29,10 @@ from gpuregress.foundation.records import Buffer, Case, DeviceInfo, Dump, Launch
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import kernel_text
 
+# Read set of a user function: the facts of its case that it looked at.
+# A result of the function holds for every case in which these facts are the same. The case that the function is
+# given notes each field that is read, and each parameter apart. What reads all parameters (a loop, a copy, their
+# number) is noted as that.
 _PARAMETERS = "parameters"
 
 
@@ -68,8 +72,8 @@ class _WatchedCase:
         self._note = note
         self._parameters = _WatchedParameters(case.parameters, note)
 
-    @property
-    def __class__(self) -> type[Case]:  # type: ignore[misc] # an instance of Case for `isinstance`
+    @property  # type: ignore[misc] # an instance of Case for `isinstance`
+    def __class__(self) -> type[Case]:  # type: ignore[override]
         return Case
 
     def __getattr__(self, name: str) -> Any:

@@ -19,7 +19,7 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i64
 from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
-from gpuregress.virtual_gpu.checks import heap_cells
+from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, flags_of, note_access
 from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, is_volatile_shared, registers_read, variable_of
 from gpuregress.virtual_gpu.ptx.errors import unsupported
@@ -70,10 +70,10 @@ def _note_local(emitter: Services, access: MemoryAccess, pointer: ir.Value) -> N
     """Show an access to the checks of local memory, if it is one to that."""
     note = AccessNote(access.instruction, access.action, "local", access.count, access_site(emitter, access))
     if access.space == "local":
-        heap_cells.note(emitter, note, pointer)
+        local_notes.note(emitter, note, pointer)
     elif emitter.proven_pointer(access.address, access.count) is None:
         address = address_value(emitter, access.address)
-        heap_cells.note_generic(emitter, note, _generic(emitter.builder, address, ""), pointer)
+        local_notes.note_generic(emitter, note, _generic(emitter.builder, address, ""), pointer)
 
 
 def watch_access(

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpuregress.foundation.errors import CALLED_AT
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.errors import CALLED_AT
 from gpuregress.gpu.instruments import CheckFinding
+from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import BLOCKS, COPIES, THREADS, WARPS, Conflict
 from gpuregress.virtual_gpu.runtime import faults
