@@ -8,8 +8,7 @@ import itertools
 import re
 from collections.abc import Collection, Iterable
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 FORWARD, REVERSE, LOCKSTEP, ADVERSARIAL = _NAMED = ("forward", "reverse", "lockstep", "adversarial")
 BY_WARP = "by-warp"
@@ -32,8 +31,7 @@ _SWITCH = re.compile(r"(blocks|warps|threads):(\d{1,9}(?:,\d{1,9})+)")
 _ARRIVAL = re.compile(rf"{COPIES}:({AT_ISSUE}|{AT_ANY_WAIT})")
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Record):
     """An exception from the order `by-warp`.
 
     Attributes:
@@ -126,7 +124,6 @@ def alone(name: str) -> tuple[str, ...]:
     return (name, BY_WARP) if name == ADVERSARIAL else (name,)
 
 
-@dataclass(frozen=True, slots=True)
 class Conflict(Sparse):
     """Two accesses to the same bytes that nothing orders but the schedule, one of them a write.
 
@@ -147,7 +144,6 @@ class Conflict(Sparse):
     memory: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class ConflictSurvey(Sparse):
     """The conflicting accesses of a case's launches, in the order `by-warp`.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import buffer_checks, compare, drift_and_determinism, further_runs, user_code
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.further_runs import JudgedBuffer
@@ -14,8 +12,7 @@ from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.store.dumps import integrity
 
 
-@dataclass(frozen=True, slots=True)
-class CaseComparisons:
+class CaseComparisons(Record):
     """The comparisons of one case that ran to its end.
 
     Attributes:
@@ -91,7 +88,7 @@ class CaseComparisons:
             return [compared]
         widest = reference.facts.unrounded.get(name, reference.dumps[name])
         measured = accuracy.report(self.case, widest, actual, self.accepted)
-        return [dataclasses.replace(compared, accuracy=measured)]
+        return [replace(compared, accuracy=measured)]
 
     def _compare_reference(self, actual: Dump, baseline: Dump | None, with_baseline: Comparison | None) -> Comparison:
         name, computed = actual.buffer, self.outcome.observations.reference
@@ -106,23 +103,23 @@ class CaseComparisons:
             return self._with_unrounded(pair, unrounded, known)
         if known is None or pair.is_identical:
             return self._compare(pair)
-        return dataclasses.replace(known, against="reference")
+        return replace(known, against="reference")
 
     def _with_unrounded(self, rounded: BufferPair, unrounded: Dump, known: Comparison | None) -> Comparison:
         """Compare with a reference in float64; the rounded one gives the findings of a difference."""
-        pair = dataclasses.replace(rounded, expected=unrounded)
+        pair = replace(rounded, expected=unrounded)
         if self.user is not None and pair.request.rule.verify:
             return self.user.compare(pair)
         compared = pair.compare()
         if compared.same or rounded.is_identical:
             return compared
         diagnosed = known if known is not None else self._compare(rounded)
-        figures = dataclasses.replace(
+        figures = replace(
             compared.figures,
             error_maps=diagnosed.figures.error_maps,
             worst_thread=diagnosed.figures.worst_thread,
         )
-        return dataclasses.replace(compared, findings=diagnosed.findings, figures=figures)
+        return replace(compared, findings=diagnosed.findings, figures=figures)
 
     def _check(self, wanted: Check, case: Case, actual: Dump) -> Comparison:
         if self.user is not None and user_code.needs(case, wanted):

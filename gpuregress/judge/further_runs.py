@@ -5,12 +5,10 @@ References have a module of their own, as a reference may be of another precisio
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     SM_90,
     Case,
@@ -23,6 +21,7 @@ from gpuregress.foundation.records import (
     Rule,
     VariantVerdict,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import BLOCKS, BY_WARP, THREADS, WARPS, switches_in
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.compare import multiple_testing
@@ -31,8 +30,7 @@ from gpuregress.judge.user_code import UserCodeProcess
 _ON_A_GPU = "not compared under other schedules: on a GPU the hardware decides the order; --device cpu compares them"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedBuffer:
+class JudgedBuffer(Record):
     """A buffer of a case, as the first run left it, and how it is compared.
 
     Attributes:
@@ -82,7 +80,7 @@ def repeats(judged: JudgedBuffer) -> Iterator[Comparison]:
             order = f" ({run.facts.label})" if run.facts.label else ""
             is_timed = observed.timing is not None and str(observed.timing.run) == run.name
             which = "the last run of the timing loop" if is_timed else f"run {run.name} of {total}{order}"
-            yield dataclasses.replace(compared, message=f"{which} is not the first one: {compared.difference}")
+            yield replace(compared, message=f"{which} is not the first one: {compared.difference}")
             return
     orders = f" ({'; '.join(observed.orders)})" if observed.orders else ""
     results = {own.digest, *(run.facts.digests[own.buffer] for run in done)}
@@ -105,7 +103,7 @@ def twins(judged: JudgedBuffer) -> Iterator[Comparison]:
             if not compared.same:
                 message = f"{here} and its twin {twin.facts.label}: {compared.difference}"
                 findings = (*twin.facts.findings.get(own.buffer, ()), *compared.findings)
-                compared = dataclasses.replace(compared, message=message, findings=findings)
+                compared = replace(compared, message=message, findings=findings)
             yield compared
 
 
@@ -131,7 +129,7 @@ def schedules(judged: JudgedBuffer) -> Iterator[Comparison]:
                 if other is own:
                     message += _replay(run, own.buffer)
                 findings = (*compared.findings, *run.facts.findings.get(own.buffer, ()))
-                yield dataclasses.replace(compared, message=message, findings=findings)
+                yield replace(compared, message=message, findings=findings)
                 return
         results[result.digest] = (run.name, result)
     ended = [run for run in runs if not run.left_out and not run.fault]
@@ -149,7 +147,7 @@ def schedule_faults(case: Case, outcome: Outcome) -> Iterator[Comparison]:
         if run.fault:
             ends = f"{case.settings.main_schedule} runs to its end, {run.name} does not: {run.fault}"
             failed = _failed(_first_buffer(case, outcome), "schedule", ends + _replay(run, ""))
-            yield dataclasses.replace(failed, findings=run.facts.findings.get("", ()))
+            yield replace(failed, findings=run.facts.findings.get("", ()))
             return
 
 
@@ -278,7 +276,7 @@ def _of_seeds(own: Dump, compared: dict[str, Comparison], rule: str) -> Comparis
     failed = {seed: one for seed, one in compared.items() if not one.same}
     for seed, first in failed.items():
         message = f"{len(failed)} of {len(compared)} other seeds fail; seed {seed}: {first.difference}"
-        return dataclasses.replace(first, against="seeds", rule=f"{first.rule}; {rule}", message=message)
+        return replace(first, against="seeds", rule=f"{first.rule}; {rule}", message=message)
     return Comparison(own.buffer, "seeds", rule, same=True, identical=False, of=own.count)
 
 
@@ -325,9 +323,7 @@ def _changed(case: Case, own: Dump, other: Dump, user: UserCodeProcess | None) -
         return exact
     pair = BufferPair(case, "variant", own, other, rule)
     ruled = user.compare(pair) if user is not None and rule.verify else pair.compare()
-    return dataclasses.replace(
-        exact, same=ruled.same, rule=ruled.rule, differing=ruled.differing, message=ruled.message
-    )
+    return replace(exact, same=ruled.same, rule=ruled.rule, differing=ruled.differing, message=ruled.message)
 
 
 def variant_failures(case: Case, outcome: Outcome, variants: Sequence[VariantVerdict]) -> Iterator[Comparison]:
@@ -338,7 +334,7 @@ def variant_failures(case: Case, outcome: Outcome, variants: Sequence[VariantVer
             yield _failed(_first_buffer(case, outcome), "variant", f"{variant.name}: {variant.message}")
         for compared in variant.buffers if must_agree else ():
             if not compared.same:
-                yield dataclasses.replace(compared, message=f"{variant.name}: {compared.difference}")
+                yield replace(compared, message=f"{variant.name}: {compared.difference}")
 
 
 BEFORE_CHECKS: tuple[Callable[[JudgedBuffer], Iterable[Comparison]], ...] = (twins,)

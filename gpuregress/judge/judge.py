@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, Outcome, Program, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.judge import further_runs, overwritten_inputs, verdict, write_coverage
 from gpuregress.judge.accepted import AcceptedDumps, made_of
 from gpuregress.judge.case_comparisons import CaseComparisons
@@ -54,12 +54,12 @@ class Judge:
             decided = verdict.decide(
                 case, outcome, accepted, comparisons, made_of=provenance, timing=timing, costs=counted
             )
-            decided = dataclasses.replace(decided, variants=variants) if variants else decided
-            decided = dataclasses.replace(decided, notes=(*decided.notes, *of_case.notes()))
+            decided = replace(decided, variants=variants) if variants else decided
+            decided = replace(decided, notes=(*decided.notes, *of_case.notes()))
         except Interrupted:
             raise
         except GpuregressError as error:
-            return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
+            return replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
         except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
             return _internal_error(case, outcome, error)
         return self._with_rejections(write_coverage.reported(decided, case, outcome))
@@ -74,11 +74,11 @@ class Judge:
             if buffer.status == "differ"
             and (rejection := self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, ""))))
         ]
-        return dataclasses.replace(decided, notes=(*decided.notes, *notes)) if notes else decided
+        return replace(decided, notes=(*decided.notes, *notes)) if notes else decided
 
 
 def _internal_error(case: Case, outcome: Outcome, error: Exception) -> Verdict:
     reason = HarnessError(f"an error inside gpuregress while comparing: {type(error).__name__}: {error}")
-    observed = dataclasses.replace(outcome.observations, traceback=traceback.format_exc())
-    outcome = dataclasses.replace(outcome, observations=observed)
-    return dataclasses.replace(verdict.failed(case, reason), outcome=outcome, seconds=outcome.seconds)
+    observed = replace(outcome.observations, traceback=traceback.format_exc())
+    outcome = replace(outcome, observations=observed)
+    return replace(verdict.failed(case, reason), outcome=outcome, seconds=outcome.seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from gpuregress.foundation.records import (
     Verdict,
     WriteSurvey,
 )
+from gpuregress.gpu.records import replace
 
 if TYPE_CHECKING:
     from gpuregress.foundation.numeric.ordinals import Mask
@@ -75,7 +75,7 @@ def reported(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
         is_confirmed = has_passed and "reference" in sides[dump.buffer]
         told += _of_buffer(was[dump.buffer], dump, counted, is_confirmed=is_confirmed)
     reason = "; ".join(filter(None, (decided.reason, *told)))
-    return dataclasses.replace(decided, reason=reason) if told else decided
+    return replace(decided, reason=reason) if told else decided
 
 
 def without_poison(comparisons: Mapping[str, Sequence[Comparison]], outcome: Outcome) -> dict[str, list[Comparison]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from gpuregress.foundation.records import (
     UlpFigures,
     Variants,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge import buffer_checks, further_runs
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.further_runs import JudgedBuffer
@@ -167,7 +167,7 @@ def test_results_of_another_order_are_called_so(tmp_path: Path) -> None:
 
 def test_a_fault_under_one_schedule_fails(tmp_path: Path) -> None:
     broken = ended(tmp_path, FurtherRun("schedule", "reverse", fault="trap: x"))
-    for one in (broken, dataclasses.replace(broken, dumps=())):
+    for one in (broken, replace(broken, dumps=())):
         (failed,) = further_runs.schedule_faults(under_schedules(), one)
         assert failed.buffer in under_schedules().buffers
         assert (failed.same, failed.message) == (False, "forward runs to its end, reverse does not: trap: x")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from gpuregress.execution.runner.poison import poison, survey
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Buffer, Case, CaseSettings, Observations, Outcome, WriteSurvey
+from gpuregress.gpu.records import replace
 from gpuregress.judge import write_coverage
 from gpuregress.store.dumps import writer
 from tests import fakes

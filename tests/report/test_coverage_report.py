@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from gpuregress.foundation.records import (
     BoundCount,
     BranchCount,
@@ -15,6 +13,7 @@ from gpuregress.foundation.records import (
     Outcome,
     RunSummary,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.report import coverage_report
 from tests.report.samples import summary, verdict
 
@@ -31,7 +30,7 @@ def covered(*files: FileCoverage) -> RunSummary:
     """A run of two cases, one without counts."""
     seen = Observations(instruments=InstrumentReports(coverage=Coverage(files or (FILE,))))
     counted = verdict("pass", outcome=Outcome("reduce/pass", "done", observations=seen))
-    return dataclasses.replace(summary(), verdicts=(counted, verdict("skip")))
+    return replace(summary(), verdicts=(counted, verdict("skip")))
 
 
 def test_gaps_name_what_never_happened_once() -> None:

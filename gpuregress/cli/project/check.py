@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gpuregress.foundation.errors import JobError
-    from gpuregress.foundation.records import Case
+    from gpuregress.foundation.records import Case, Program
     from gpuregress.session.compilation.builder import Built
 
 
@@ -105,17 +105,17 @@ def _untranslated(cases: Sequence[Case], compiled: Mapping[str, Built]) -> dict[
     from gpuregress.virtual_gpu.compilation import translate
 
     failures: dict[str, str] = {}
-    asked: dict[tuple[str, tuple[str, ...]], str] = {}
+    asked: dict[tuple[str, tuple[str, ...]], Program] = {}
     for case in cases:
         built = compiled[case.name]
         if isinstance(built, CasePrograms) and "cpu" in (case.settings.on or ("cpu",)):
             for source, program in zip(case.sources, built.programs, strict=True):
                 kernels = tuple(program.entries[name].mangled for name in source.kernels)
                 if Path(source.path).suffix == ".ptx":
-                    asked[source.path, kernels] = program.ptx
-    for (path, kernels), ptx in asked.items():
+                    asked[source.path, kernels] = program
+    for (path, kernels), program in asked.items():
         try:
-            translate.check_ptx(Path(ptx).read_text(encoding="utf-8"), kernels)
+            translate.check_ptx(Path(program.ptx).read_text(encoding="utf-8"), kernels, program.library_files)
         except (CompileError, UnsupportedError) as error:
             failures[path] = compiler_messages.in_ptx_file(str(error), Path(path))
     return failures

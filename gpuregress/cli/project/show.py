@@ -89,10 +89,10 @@ def _source(case: Case) -> str:
 def _llvm(case: Case) -> str:
     from gpuregress.virtual_gpu.compilation.translate import llvm_text
 
-    texts = [
-        llvm_text(Path(program.ptx).read_text(encoding="utf-8"), [entry.mangled for entry in program.entries.values()])
-        for program in _programs(case)
-    ]
+    texts = []
+    for program in _programs(case):
+        kernels = [entry.mangled for entry in program.entries.values()]
+        texts.append(llvm_text(Path(program.ptx).read_text(encoding="utf-8"), kernels, program.library_files))
     return _together(case, texts, ";")
 
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.gpu.base import Bytes
+from gpuregress.gpu.records import Record
 
 SIZE = 4096
 """Bytes on each side: a whole block of 1024 threads that goes one element too far is caught."""
@@ -32,8 +32,7 @@ def pattern(address: int) -> Bytes:
     return zone
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(Record):
     """Changed bytes in a zone.
 
     Attributes:

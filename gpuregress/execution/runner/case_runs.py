@@ -6,11 +6,13 @@ A run fills the buffers, loads the programs and launches the kernels; its result
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.dumps import DumpFolder, digest_of
@@ -22,6 +24,7 @@ from gpuregress.foundation.records import Buffer, Case, Dump, FurtherRun, Launch
 from gpuregress.foundation.records.further_runs import Axis
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import LaunchReport, Memory
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import inputs
 from gpuregress.store.dumps import reader
 
@@ -31,8 +34,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
+class RunPlan(Record):
     """What is other in a run than in the case's own; None stands for the case's own.
 
     Attributes:
@@ -87,10 +89,10 @@ class CaseRuns:
     launcher: Launcher
     folder: DumpFolder
     observer: RunObserver
-    filled: Mapping[str, Array] = field(default_factory=dict)
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    results: list[Dump] = field(default_factory=list)
-    arrays: dict[str, Array] = field(default_factory=dict)
+    filled: Mapping[str, Array] = dataclass_field(default_factory=dict)
+    inputs: Mapping[str, str] = dataclass_field(default_factory=dict)
+    results: list[Dump] = dataclass_field(default_factory=list)
+    arrays: dict[str, Array] = dataclass_field(default_factory=dict)
     elapsed_s: float = 0.0
     schedule: str = schedules.FORWARD
     adversary: Adversary | None = None
@@ -186,8 +188,7 @@ class CaseRuns:
         return digests, dumps
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
+class PlannedRun(Record):
     """A further run that is to come.
 
     Attributes:
@@ -203,8 +204,7 @@ class PlannedRun:
     left_out: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunAxis:
+class RunAxis(Record):
     """An axis of further runs.
 
     Attributes:
@@ -237,7 +237,7 @@ class FurtherRuns:
 
     runs: CaseRuns
     before: Callable[[str], None]
-    done: list[FurtherRun] = field(default_factory=list)
+    done: list[FurtherRun] = dataclass_field(default_factory=list)
     lost_by: str = ""
 
     def along(self, axis: RunAxis) -> None:

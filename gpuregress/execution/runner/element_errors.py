@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Part, Scalar
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import BufferAccuracy
 from gpuregress.gpu.accuracy import InaccurateElement
 from gpuregress.gpu.base import Bytes, Shadow
+from gpuregress.gpu.records import Record
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -24,8 +24,7 @@ _DECIMALS = {"float64": 17, "float32": 9, "float16": 5, "bfloat16": 4}
 """Scalar → decimal digits that distinguish its numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class FloatParts:
+class FloatParts(Record):
     """The parts of an element that are of one floating-point type.
 
     A scalar has one part, a float4 has four. A record has some for each of its floating-point types.
@@ -66,8 +65,7 @@ def float_parts(element: ElementType) -> tuple[FloatParts, ...]:
     return tuple(FloatParts(element, scalar) for scalar in scalars)
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
+class Errors(Record):
     """The errors of parts of a buffer's elements.
 
     Attributes:

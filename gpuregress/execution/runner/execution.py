@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +36,7 @@ from gpuregress.foundation.records import (
     WriteSurvey,
 )
 from gpuregress.gpu.base import Device, LaunchReport, Memory
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import ADVERSARIAL, FORWARD
 from gpuregress.jobs import inputs
 from gpuregress.store.dumps import digest

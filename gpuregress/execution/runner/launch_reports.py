@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from gpuregress.execution.runner.launcher import Launcher, LoadedSource
@@ -23,6 +22,7 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu import costs as cost_records
 from gpuregress.gpu import coverage as coverage_records
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.records import replace
 
 MOST_SHOWN = 20
 """Findings of a case that its fault tells."""

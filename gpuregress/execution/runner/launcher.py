@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +18,9 @@ from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.poison import POISON
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DeviceError, GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
-from gpuregress.gpu import textures
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchLog
 from gpuregress.toolchain import compiler_messages
@@ -37,8 +36,7 @@ def thread_count(launches: Sequence[Launch]) -> int:
     return sum(math.prod(launch.grid) * math.prod(launch.block) for launch in launches)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSource:
+class LoadedSource(Record):
     """A source whose program is on the device.
 
     Attributes:
@@ -57,8 +55,7 @@ class LoadedSource:
         return self.module.symbol(self.program.symbols.get(buffer.symbol, buffer.symbol))
 
 
-@dataclass(frozen=True, slots=True)
-class RunLabel:
+class RunLabel(Record):
     """What the launch log and the watchdog are told of a run.
 
     Attributes:
@@ -96,7 +93,7 @@ class Launcher:
     entering: Callable[[str], None]
     current: int | None = None
     position: int | None = None
-    label: RunLabel = RunLabel()
+    label: RunLabel = field(default_factory=RunLabel)
     handles: dict[int, int] = field(default_factory=dict)
     maps: dict[int, EncodedMap] = field(default_factory=dict)
 
@@ -147,7 +144,7 @@ class Launcher:
             BufferReader(memory[name], allocated).initialise(filled.get(name), poison)
             if name not in filled and allocated.symbol is None:
                 self.device.leave_unwritten(memory[name])
-            description = textures.describe(buffer)
+            description = buffer.texture_description
             if description is not None:
                 self.handles[memory[name].address] = self.device.texture(memory[name], description)
             if buffer.tensor_map is not None:

@@ -7,7 +7,6 @@ A second run under the complement of every bit makes a proof of it: no result eq
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
@@ -15,9 +14,9 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import PoisonDependence, UnwrittenElements, WriteSurvey
 from gpuregress.gpu.base import Bytes
+from gpuregress.gpu.records import Record, replace
 
 POISON = bytes.fromhex("fd7f")
 COMPLEMENT = bytes(255 - byte for byte in POISON)
@@ -36,8 +35,7 @@ def poison(size: int, word: bytes = POISON) -> Bytes:
     return whole[:size]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Record):
     """Counts over the elements of one buffer.
 
     Attributes:
@@ -52,7 +50,7 @@ class Survey:
 
     def added_to(self, writes: WriteSurvey, buffer: str, *, is_unchanged: bool) -> WriteSurvey:
         """What was written, with the counts of a buffer."""
-        return dataclasses.replace(
+        return replace(
             writes,
             nan={**(writes.nan or {}), buffer: self.nan},
             unwritten={**writes.unwritten, buffer: self.unwritten} if self.unwritten else writes.unwritten,

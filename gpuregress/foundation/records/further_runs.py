@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.dumps import Dump
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 Axis = Literal["repeat", "poison", "reference", "seed", "variant", "twin", "schedule"]
 Determinism = Literal["bitwise", "order varies", "values vary"]
@@ -16,8 +16,7 @@ CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
 """Determinism of a buffer over several runs, the best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Record):
     """The pattern of a difference.
 
     Attributes:
@@ -31,8 +30,7 @@ class Finding:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class UnwrittenElements:
+class UnwrittenElements(Record):
     """Elements of a buffer that still hold the poison after the last launch.
 
     Attributes:
@@ -46,8 +44,7 @@ class UnwrittenElements:
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PoisonDependence:
+class PoisonDependence(Record):
     """Written elements whose value depends on the poison.
 
     Attributes:
@@ -61,8 +58,7 @@ class PoisonDependence:
     first: int
 
 
-@dataclass(frozen=True, slots=True)
-class PoisonComparison:
+class PoisonComparison(Record):
     """A buffer after a run under the poison and one under its complement.
 
     Attributes:
@@ -74,8 +70,7 @@ class PoisonComparison:
     shows: PoisonDependence | None
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionChange:
+class InstructionChange(Record):
     """A source line whose floating-point instructions differ between two builds.
 
     Attributes:
@@ -91,7 +86,6 @@ class InstructionChange:
     after: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class RunFacts(Sparse):
     """Facts of a further run beside its dumps. Each axis has some of them; keys of mappings are buffer names.
 
@@ -122,7 +116,6 @@ class RunFacts(Sparse):
     replays: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
 class FurtherRun(Sparse):
     """A run of a case that differs from its first one in one respect.
 

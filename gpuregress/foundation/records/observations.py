@@ -7,9 +7,9 @@ Fields at their defaults have no key in JSON.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.further_runs import (
     CLASSES,
     Axis,
@@ -19,16 +19,15 @@ from gpuregress.foundation.records.further_runs import (
     UnwrittenElements,
 )
 from gpuregress.foundation.records.launch_digests import LaunchDigests
-from gpuregress.foundation.records.serialization import Sparse
 from gpuregress.gpu.accuracy import ResultAccuracy
 from gpuregress.gpu.costs import Costs
 from gpuregress.gpu.coverage import Coverage
 from gpuregress.gpu.instruments import CheckFinding
+from gpuregress.gpu.records import Record, Sparse
 from gpuregress.gpu.schedules import ConflictSurvey
 
 
-@dataclass(frozen=True, slots=True)
-class OverwrittenInput:
+class OverwrittenInput(Record):
     """A filled buffer that the launches changed, bit for bit and without padding.
 
     Attributes:
@@ -42,11 +41,10 @@ class OverwrittenInput:
     elements: int
     of: int
     first: int
-    expected: str = field(metadata={"key": "was"})
-    actual: str = field(metadata={"key": "now"})
+    expected: str = field(name="was")
+    actual: str = field(name="now")
 
 
-@dataclass(frozen=True, slots=True)
 class WriteSurvey(Sparse):
     """What the launches of the first run wrote, buffer by buffer.
 
@@ -67,7 +65,6 @@ class WriteSurvey(Sparse):
     overwritten: Mapping[str, OverwrittenInput] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
 class InstrumentReports(Sparse):
     """What the instruments of a device report of a case's launches; most of them only the CPU device has.
 
@@ -96,7 +93,6 @@ class InstrumentReports(Sparse):
     accuracy: ResultAccuracy | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Timing(Sparse):
     """The samples of a timing loop.
 
@@ -122,8 +118,7 @@ class Timing(Sparse):
     throttle: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizerFinding:
+class SanitizerFinding(Record):
     """One finding of compute-sanitizer; see `devices.cuda.sanitizer.SanitizerReport`.
 
     Attributes:
@@ -137,7 +132,7 @@ class SanitizerFinding:
     """
 
     message: str
-    location: str = field(metadata={"key": "place"})
+    location: str = field(name="place")
     thread: str
     details: tuple[str, ...]
     repeated: int
@@ -145,8 +140,7 @@ class SanitizerFinding:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizerResult:
+class SanitizerResult(Record):
     """The pass of a case under compute-sanitizer.
 
     Attributes:
@@ -160,7 +154,6 @@ class SanitizerResult:
     findings: tuple[SanitizerFinding, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Observations(Sparse):
     """Observations of one case.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -11,10 +10,10 @@ from gpuregress import toolchain
 from gpuregress.foundation import records
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.plan import kernel_overloads, source_files
-from gpuregress.jobs.plan.job_plans.job_plan import AUTO, LabelRequest
+from gpuregress.jobs.plan.job_plan import AUTO, LabelRequest
 from gpuregress.jobs.plan.source_files import SourceFile, SourcePath, SourceTexts
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.load import JobFile
@@ -27,8 +26,7 @@ from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain import cxx_declarations, include_scanner
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFacts:
+class SourceFacts(Record):
     """Facts of the sources that cases of a job share.
 
     Attributes:
@@ -64,7 +62,7 @@ class SourceFacts:
         changed: dict[int, records.Launch] = {}  # a step that is repeated a million times stays one object
         for launch in dict(zip(map(id, launches), launches, strict=True)).values():
             source = self.of_launch.get(launch.origin, 0)
-            changed[id(launch)] = dataclasses.replace(launch, source=source) if source else launch
+            changed[id(launch)] = replace(launch, source=source) if source else launch
         return tuple(map(changed.__getitem__, map(id, launches)))
 
 
@@ -231,7 +229,7 @@ def of_case(
             python_kernels.check_arguments(scope, kernel, own, buffers)
             kernel = python_kernels.with_arguments(scope, kernel, one.inputs.contents[0], own, buffers)
             taken.append((kernel, own))
-        compiled.append(dataclasses.replace(source, digest=one.inputs.digest, python=kernel))
+        compiled.append(replace(source, digest=one.inputs.digest, python=kernel))
     python_kernels.check_descriptors(scope, taken, buffers)
     return tuple(compiled)
 
@@ -288,7 +286,7 @@ def of_reference(
     compiled = _compiled(path, include, settings, launches, symbols)
     if at is None or item.compile is not None:
         return compiled, launches
-    return dataclasses.replace(compiled, digest=known.files[at].inputs.digest), launches
+    return replace(compiled, digest=known.files[at].inputs.digest), launches
 
 
 def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str) -> SourcePath | None:
@@ -339,7 +337,7 @@ def _python_reference(
     section = ("reference", name, "launches")
     python_kernels.check_arguments(scope, kernel, launches, buffers, section)
     kernel = python_kernels.with_arguments(scope, kernel, files.contents[0], launches, buffers, section)
-    return dataclasses.replace(source, digest=files.digest, python=kernel)
+    return replace(source, digest=files.digest, python=kernel)
 
 
 def _folders_only(scope: Scope, job: JobSpec) -> CompileSettings:

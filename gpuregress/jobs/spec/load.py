@@ -16,7 +16,7 @@ from gpuregress.foundation.document.forms import FormError, FormErrors
 from gpuregress.foundation.document.problems import Problems, show
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec.models.job import JobSpec
 
 _AS_WRITTEN = ("job", "revision", "tags")
@@ -41,8 +41,7 @@ _SECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JobFile:
+class JobFile(Record):
     """A loaded job file.
 
     Attributes:

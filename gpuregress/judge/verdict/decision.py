@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, public_name
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Baseline,
     BufferVerdict,
@@ -23,6 +21,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     Verdict,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.verdict.buffer_verdicts import (
     buffer_verdicts,
     expected_sides,
@@ -71,7 +70,7 @@ def decide(
     buffers = buffer_verdicts(case, outcome, baseline, comparisons)
     if baseline is not None and made_of is not None:
         accepted, made_of = (without_reference_inputs(case, facts) for facts in (baseline.made_of, made_of))
-        baseline = dataclasses.replace(baseline, made_of=accepted)
+        baseline = replace(baseline, made_of=accepted)
     ruling, others = _decisive(
         [
             _ruling_of_buffers(case, buffers, baseline, made_of),
@@ -92,10 +91,10 @@ def decide(
         notes=(*_notes(baseline), *(other.reason for other in others), *_twin_notes(outcome)),
     )
     if costs:
-        decided = dataclasses.replace(decided, costs=tuple(costs))
+        decided = replace(decided, costs=tuple(costs))
     is_told = baseline is not None or ruling.status != "new"  # a new case says already that nothing was compared
     if timing is not None and is_told:
-        decided = dataclasses.replace(decided, timing=timing)
+        decided = replace(decided, timing=timing)
     return decided
 
 
@@ -119,8 +118,7 @@ def _ended_early(case: Case, outcome: Outcome, baseline: Baseline | None) -> Ver
 # --- rulings ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Record):
     """What one side of a case says of its verdict.
 
     Attributes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
 
@@ -24,7 +24,7 @@ def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     clean = [one for one in verdicts.examined if not _has_findings(one) and one.status in ("pass", "new", "differ")]
     ran = [*clean, *found]
     left = (*verdicts.left, *(one for one in verdicts.examined if one not in ran))
-    told = dataclasses.replace(verdicts, examined=tuple(ran), left=left)
+    told = replace(verdicts, examined=tuple(ran), left=left)
     if not ran:
         return JobExamination(job.name, None, why=told.why_left)
     return examination.of_share(job.name, told, len(clean), [*_evidence(clean, found)])

@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.document import units
 from gpuregress.foundation.records import Parameter
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.capture import buffers, job_text, signature
 from gpuregress.lab.capture.buffers import Layout, Placed
 from gpuregress.lab.capture.images import ptx_search
@@ -34,8 +34,7 @@ class CannotCapture(Exception):
     """Why a launch cannot become a job, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenJob:
+class WrittenJob(Record):
     """A job that was written.
 
     Attributes:
@@ -53,8 +52,7 @@ class WrittenJob:
     remarks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Record):
     """Where a job goes.
 
     Attributes:

@@ -10,12 +10,12 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import __version__
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import HarnessError, UsageError
+from gpuregress.gpu.records import Record
 from gpuregress.lab.capture import application, job_text, jobs, raw_log, records, signature
 from gpuregress.lab.capture.application import ApplicationEnd, Choice
 from gpuregress.lab.capture.jobs import CannotCapture, Target, WrittenJob
@@ -29,7 +29,7 @@ _SOURCES = Path(__file__).parent / "injection"
 _OPTIONS = ("-O2", "-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-w")
 _COMPILERS = ("cc", "gcc", "clang")
 _SECONDS = 120
-_CUPTI_FOLDERS = ("extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
+CUPTI_FOLDERS = ("extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
 
 
 def build() -> Path:
@@ -114,7 +114,7 @@ def _cupti_folders() -> Iterator[Path]:
     roots += [Path(compiler).resolve().parent.parent] if compiler else []
     roots += [Path("/usr/local/cuda")]
     for root in roots:
-        yield from (root / folder for folder in _CUPTI_FOLDERS)
+        yield from (root / folder for folder in CUPTI_FOLDERS)
     spec = importlib.util.find_spec("nvidia")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         yield from (Path(place) / folder for folder in ("cuda_cupti/lib", "cu13/lib", "cu12/lib"))
@@ -130,8 +130,7 @@ LOCK = ".capture.lock"
 _LONGEST_NAME = 48
 
 
-@dataclass(frozen=True, slots=True)
-class FailedLaunch:
+class FailedLaunch(Record):
     """A launch that failed: its call, and the error."""
 
     number: int
@@ -139,8 +138,7 @@ class FailedLaunch:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Record):
     """The result of a capture.
 
     Attributes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.kernel import default_fill, guessed_argument
 from gpuregress.lab.drafts.types import KnownTypes
@@ -21,8 +21,7 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD
 
 
-@dataclass(frozen=True, slots=True)
-class DraftedFill:
+class DraftedFill(Record):
     """A fill, and whether the host code tells it; else it is a guess."""
 
     text: str

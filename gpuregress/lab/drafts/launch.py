@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import MemberLayout
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import expressions
 from gpuregress.lab.drafts import fills
 from gpuregress.lab.drafts.compiled import Slot
@@ -35,8 +35,7 @@ UNKNOWN_SIZE = "its size, which the host code does not tell"
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)([1-4])")
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchFacts:
+class LaunchFacts(Record):
     """What the host code tells of a kernel.
 
     Attributes:

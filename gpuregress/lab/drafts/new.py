@@ -7,12 +7,11 @@ import itertools
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import job_names
 from gpuregress.lab.drafts import new_function, new_python, types
 from gpuregress.lab.drafts.kernel import KernelDraft
@@ -36,8 +35,7 @@ _MOST_CHARACTERS = 80
 """Of a kernel's name in that of its job, before a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Record):
     """A job: its file, the kernel or function that it tests, and the source's other ones.
 
     `is_kept` tells that the file was already there and was left as it is, `needed` what the host code does not tell,

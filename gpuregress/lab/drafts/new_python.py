@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 _FLOATS = re.compile(r"eps\w*|\w*scale|a|alpha|beta|p|lr|factor|momentum", re.IGNORECASE)
 _EXTENT = re.compile(r"n\w*|m|k|\w*(num|size|len|rows?|col(umn)?s?|elements)\w*", re.IGNORECASE)
@@ -14,8 +14,7 @@ _STORES = ("store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "at
 _BLOCK = 128
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFunction:
+class KernelFunction(Record):
     """A kernel in a Python file: its language, `triton` or `numba`, and its definition."""
 
     language: str

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Verdict
 from gpuregress.gpu.coverage import Coverage
+from gpuregress.gpu.records import Record
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
 from gpuregress.lab.shrinking import failure
 from gpuregress.lab.shrinking.failure import Failure
@@ -19,8 +19,7 @@ from gpuregress.lab.shrinking.trials import JobFolder
 State = Literal["passed", "failed", "skipped", "not run"]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedInput:
+class PlannedInput(Record):
     """A candidate that is a valid job.
 
     Attributes:
@@ -34,8 +33,7 @@ class PlannedInput:
     case: Case
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Record):
     """A candidate that was run.
 
     Attributes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tree_sitter import Node
 
 from gpuregress.foundation.user_home import home
+from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs import library, scalars, structures
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.lab.host_programs.structures import StructureDefinition
@@ -37,8 +38,7 @@ _INSTANTIATION = re.compile(r"\btemplate\s+[\w:*& ]+?\b(\w+)\s*<([^<>;{}()]+)>\s
 _VARIABLE = re.compile(r"\b__(?:constant|device|managed)__\b")
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterOfHost:
+class ParameterOfHost(Record):
     """A parameter of a host function; `type` without `const` and `&`."""
 
     name: str
@@ -47,8 +47,7 @@ class ParameterOfHost:
     default: Node | None
 
 
-@dataclass(frozen=True, slots=True)
-class HostFunction:
+class HostFunction(Record):
     """A function that runs on the host, with the file that defines it."""
 
     name: str
@@ -66,8 +65,7 @@ class HostFunction:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantVariable:
+class ConstantVariable(Record):
     """A `__constant__` or `__device__` variable: its type, and the nodes of its sizes."""
 
     name: str

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import field
+
 from gpuregress import toolchain
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import SM_90, Case, Program, Source
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.lab.mutation.ptx.text import code_of
 from gpuregress.session.compilation.builder import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc
-from gpuregress.virtual_gpu import slow_programs
 
 _ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULTILINE)
 """An `#include` of a header by its absolute name."""
 _BYTES = re.compile(r"\[(?P<size>\d+)\] = \{(?P<values>\d+(?:, \d+)*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Variation:
+class Variation(Record):
     """A change of a subject's programs.
 
     Attributes:
@@ -37,8 +36,8 @@ class Variation:
     """
 
     name: str
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    ptx: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    ptx: Mapping[str, str] = field(default_factory=dict)
     checks: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
     is_compared: bool = False
@@ -80,7 +79,7 @@ class MutatedPrograms:
         """Let the device optimise the programs of which the unchanged ones are worth it."""
         for source, program in zip(sources_of(case), programs, strict=True):
             if source_key(source) in self._subject.slow:
-                slow_programs.note(program)
+                cache.note_slow(program.key)
 
     def are_equal(self, case: Case, programs: list[Program]) -> bool:
         """Tell whether programs are the unchanged ones but for line information."""
@@ -95,16 +94,18 @@ class MutatedPrograms:
         from gpuregress.virtual_gpu.compilation import code_equality  # noqa: PLC0415 - loads LLVM's bindings
 
         changed = {key: self._of_ptx(variation, key) for key in variation.ptx} | dict(compiled)
-        try:
-            return all(
-                code_equality.is_equivalent(_text(unchanged), _text(program), kernels, unchanged.card or SM_90.name)
-                for key, program in changed.items()
-                if program is not None and program.ptx
-                for unchanged in (self._subject.programs[key],)
-                for kernels in (self._kernels(key),)
-            )
-        except GpuregressError:
-            return False  # it is not known
+        for key, program in changed.items():
+            if program is None or not program.ptx:
+                continue
+            unchanged = self._subject.programs[key]
+            texts = (_text(unchanged), _text(program))
+            card = unchanged.card or SM_90.name
+            try:
+                if not code_equality.is_equivalent(*texts, self._kernels(key), card, cache):
+                    return False
+            except GpuregressError:
+                return False  # it is not known
+        return True
 
     def _kernels(self, key: str) -> tuple[str, ...]:
         """The mangled names of the kernels that a case loads of a program, in that order."""
@@ -136,9 +137,7 @@ class MutatedPrograms:
         folders = [folder for folder in nvrtc.search_folders(source) if folder.is_dir()]
         include = (*(str(_below(root, folder)) for folder in folders), *map(str, folders))
         options = tuple(self._option(key, root, option) for option in source.options)
-        return dataclasses.replace(
-            source, path=str(_below(root, Path(source.path))), include=include, options=options, digest=""
-        )
+        return replace(source, path=str(_below(root, Path(source.path))), include=include, options=options, digest="")
 
     def _copy_of(self, key: str, root: Path, name: str | bytes) -> str:
         """The name of a header's copy where the name is absolute and there is one; else the name."""
@@ -159,7 +158,7 @@ class MutatedPrograms:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(_encoded(text))
-        return dataclasses.replace(program, key=cache.digest([program.key, _encoded(text)]), ptx=str(path), cubin="")
+        return replace(program, key=cache.digest([program.key, _encoded(text)]), ptx=str(path), cubin="")
 
 
 def _relocated(match: re.Match[str], root: re.Pattern[bytes]) -> str:

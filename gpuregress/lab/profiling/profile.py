@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Costs, RunSummary, to_json
 from gpuregress.gpu.costs import by_line, total
+from gpuregress.gpu.records import Record
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileResult:
+class ProfileResult(Record):
     """The profile of some cases.
 
     Attributes:

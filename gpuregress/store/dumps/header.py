@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DumpError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 VERSION = 1
 LONGEST_HEADER = 1 << 16
@@ -21,8 +21,7 @@ LONGEST_HEADER = 1 << 16
 _HEADER = re.compile(rb"# gpuregress (\d{1,9}) (\{[^\s{}]+\}|\w+) \[((?:\d{1,18}(?:,\d{1,18})*)?)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Record):
     """First line of a dump: element type and shape, slowest axis first."""
 
     element_type: dtypes.ElementType

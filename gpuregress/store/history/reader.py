@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Self
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.escapes import visible
 from gpuregress.foundation.records import PastResult, PastRun, ShortResult
+from gpuregress.gpu.records import replace
 from gpuregress.store.history import database as file
 from gpuregress.store.history import rows, series
 from gpuregress.store.history.periods import seconds_between
@@ -198,7 +198,7 @@ class Reader:
         )
         ((cases,),) = self._query("SELECT cases FROM runs WHERE id = ?", (run_id,))
         self._check(run.run, is_intact=sum(counts.values()) == cases)
-        return dataclasses.replace(run, counts=counts)
+        return replace(run, counts=counts)
 
     def _read(self, query: str, values: tuple[object, ...], runs: Mapping[int, PastRun]) -> Iterator[PastResult]:
         for run_id, *others in self._query(query, values):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gpuregress.foundation.escapes import visible
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Comparison,
     ErrorFigures,
@@ -24,6 +23,7 @@ from gpuregress.foundation.records import (
     Verdict,
 )
 from gpuregress.foundation.storage import digest_text
+from gpuregress.gpu.records import Record
 from gpuregress.store.history.schema import EXTENT_COLUMNS, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 
 _INSERT_RUN = (
@@ -37,8 +37,7 @@ _INSERT_RESULT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ResultRow:
+class ResultRow(Record):
     """The values of one result.
 
     Attributes:

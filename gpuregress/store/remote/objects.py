@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gpuregress.foundation.errors import HarnessError, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.storage import TEMPORARY_PREFIX, explain, sync_all
+from gpuregress.gpu.records import Record
 from gpuregress.store.remote import deadlines
 from gpuregress.store.remote.deadlines import NoAnswer
 
@@ -38,8 +38,7 @@ _SILENT: dict[str, float] = {}
 _LONGEST_MESSAGE = 300
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectFolder:
+class ObjectFolder(Record):
     """A folder of objects.
 
     Attributes:

@@ -8,8 +8,7 @@ join, and behind a loop until the last lane has left it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, dominator_sets
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, info
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Label
@@ -17,8 +16,7 @@ from gpuregress.virtual_gpu.ptx.tree import Instruction, Label
 _TWO = 2
 
 
-@dataclass(frozen=True, slots=True)
-class BranchSides:
+class BranchSides(Record):
     """A branch and the code up to where its sides join.
 
     Attributes:

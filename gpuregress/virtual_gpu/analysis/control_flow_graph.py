@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.liveness import Block, Liveness
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, info
@@ -379,8 +379,7 @@ def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instructi
 # n.
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Record):
     """A natural loop: control enters it at its header only.
 
     Attributes:

@@ -12,8 +12,8 @@ and stands behind the barrier in the source, is on the `else` side of the barrie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.uniformity import DivergentBranch, Uniformity
@@ -33,8 +33,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DivergentBarriers:
+class DivergentBarriers(Record):
     """The barriers of one kernel that the lanes of a warp may fail to reach together.
 
     Attributes:

@@ -8,8 +8,8 @@ a footprint: one core.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance, Loop
 from gpuregress.virtual_gpu.analysis.pointers import PointsTo

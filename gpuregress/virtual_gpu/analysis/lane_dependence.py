@@ -13,11 +13,14 @@ multiplies a row's number is a pitch that no column exceeds, and that what `mall
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from enum import IntEnum
 
 import numpy as np
+from msgspec import field
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance
 from gpuregress.virtual_gpu.analysis.lane_overlap import (
@@ -59,8 +62,7 @@ _AT_A_TIME = 128
 """Bytes that a warp stores at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContestedStores:
+class ContestedStores(Record):
     """The stores of one kernel that lanes of a warp may make to one address.
 
     Attributes:
@@ -197,8 +199,7 @@ _LATER_LANE = np.arange(LANES)[:, None] > np.arange(LANES)[None, :]
 _OTHER_LANE = ~np.eye(LANES, dtype=np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class LaneDependence:
+class LaneDependence(Record):
     """The dependences between the lanes of a warp in one kernel.
 
     Attributes:
@@ -263,8 +264,8 @@ def _is_fence(item: Statement) -> bool:
 
 @dataclass(slots=True)
 class _Found:
-    steps: set[int] = field(default_factory=set)
-    exchanges: set[tuple[int, int]] = field(default_factory=set)
+    steps: set[int] = dataclass_field(default_factory=set)
+    exchanges: set[tuple[int, int]] = dataclass_field(default_factory=set)
 
 
 class _Search:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.branch_sides import BranchSides, branch_sides
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance
@@ -173,8 +174,7 @@ _OPCODES = frozenset(["ld", "ldu", "st", "atom", "red"])
 _COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
 
 
-@dataclass(frozen=True, slots=True)
-class LaneAccess:
+class LaneAccess(Record):
     """An access to memory that other lanes may reach.
 
     Attributes:

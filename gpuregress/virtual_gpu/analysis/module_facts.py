@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation.errors import UnsupportedError
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.errors import UnsupportedError
+from gpuregress.gpu.programs import Dim3
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Function, Label, Operand, Symbol, Vector
 

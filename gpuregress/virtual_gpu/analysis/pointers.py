@@ -6,9 +6,9 @@ guessed region is looked up among all regions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.value_graph import COORDINATES, parameter_byte
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
@@ -16,8 +16,7 @@ from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Opera
 from gpuregress.virtual_gpu.ptx.types import INDEX_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Record):
     """The variable or parameter that an address is derived from.
 
     Attributes:

@@ -9,8 +9,8 @@ thread's position has to be stored. In doubt a value varies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, dominator_sets, single_definitions
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, Wait, info
@@ -32,8 +32,7 @@ _MOST_COPIES = 3
 """Code after a wait is built once for each wait before it: at most this many times the body in all."""
 
 
-@dataclass(frozen=True, slots=True)
-class DivergentBranch:
+class DivergentBranch(Record):
     """A branch that threads of a block may take differently.
 
     Attributes:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.structured import Cell, at, i32, i64, open_function, while_nonzero
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
@@ -31,8 +31,7 @@ _KIND_BITS = (1 << layout.SITE_SHIFT) - 1 & ~layout.HAS_EARLIER
 """Flags that tell how strong an access is, and of what kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Newest:
+class Newest(Record):
     """The newest access of a list, as a cell keeps it.
 
     Attributes:
@@ -485,8 +484,7 @@ class AccessLists:
             b.call(self.free(), (machine, head))
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
+class _Slot(Record):
     """Where a cell keeps a list.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import i64
@@ -25,8 +25,7 @@ from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT, SHARED_W
 # Flags of the regions that a kernel's pointers lead to, loaded once before its threads run.
 
 
-@dataclass(frozen=True, slots=True)
-class RegionFlags:
+class RegionFlags(Record):
     """What need not be watched in a region.
 
     Attributes:
@@ -112,8 +111,7 @@ _OWN_BARRIERS = re.compile("(^|/)(cuda/__barrier|cub/(block|detail|device))/")
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"}
 
 
-@dataclass(frozen=True, slots=True)
-class AccessNote:
+class AccessNote(Record):
     """An access to memory.
 
     Attributes:

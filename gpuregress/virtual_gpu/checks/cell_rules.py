@@ -9,10 +9,9 @@ than of different lanes. Whatever thread writes next, one of the two is as far f
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.python_calls import raw_call
 from gpuregress.virtual_gpu.builder.structured import Cell, at, i32, i64, open_function

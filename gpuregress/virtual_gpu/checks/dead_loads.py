@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, space_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Exchange, MemoryEffect, ResultKind, info
@@ -40,8 +40,7 @@ _OF_THE_THREAD = ("%tid.x", "%tid.y", "%tid.z")
 _SHIFT = SM_90.warp_size.bit_length() - 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
+class _Condition(Record):
     """A predicate register, or its opposite."""
 
     register: str

@@ -6,11 +6,11 @@ What is checked of a cell is in `cell_rules`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i64, open_function
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
@@ -251,8 +251,7 @@ CellTest: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ShadowPlace], ir.Value]
 """(builder, cell, place) → whether a test holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowAccess:
+class RowAccess(Record):
     """The plain accesses that each thread of a row makes to an address of its own.
 
     Attributes:

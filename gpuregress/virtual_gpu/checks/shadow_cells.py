@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.structured import at, element, i64
 from gpuregress.virtual_gpu.builder.types import I64, POINTER
@@ -16,8 +15,7 @@ CLUSTER = "cluster"
 """The shared memory of a cluster's blocks, which has cells of its own rules: a name beside those of state spaces."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShadowPlace:
+class ShadowPlace(Record):
     """An access as its check sees it.
 
     Attributes:
@@ -132,8 +130,7 @@ def load_word(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
 READ, WRITE = "read", "write"
 
 
-@dataclass(frozen=True, slots=True)
-class CellAccess:
+class CellAccess(Record):
     """What is known of an access when its check is built.
 
     Attributes:

@@ -8,8 +8,9 @@ origins. Constants are no part of an integer comparison: those of an unrolled lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance, single_definitions
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, info
@@ -102,8 +103,7 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _TYPES = frozenset(["s16", "u16", "s32", "u32", "s64", "u64"])
 
 
-@dataclass(frozen=True, slots=True)
-class IndexBound:
+class IndexBound(Record):
     """A comparison of an index with a limit.
 
     Attributes:
@@ -200,8 +200,7 @@ _MOST_BLOCKS_ABOVE = 4
 Edge = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class CountedLoop:
+class CountedLoop(Record):
     """A natural loop whose iterations are counted.
 
     Attributes:
@@ -335,8 +334,7 @@ _DEEPEST = 8
 Place = tuple[tuple[str, int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BranchCondition:
+class BranchCondition(Record):
     """The condition of a branch or a guard.
 
     Attributes:
@@ -353,8 +351,7 @@ class BranchCondition:
     origins: Origins = NONE
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Record):
     """What computes a predicate: the kind of comparison, and the origins and constants of its operands."""
 
     shape: str

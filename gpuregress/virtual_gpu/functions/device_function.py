@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from typing import NoReturn
 
 from llvmlite import ir
 
-from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.gpu.errors import UnsupportedError
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.builder.address_resolution import set_field
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView

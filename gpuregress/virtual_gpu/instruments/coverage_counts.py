@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.coverage import BoundCount, BranchCount, Coverage, FileCoverage, LoopCount, merged
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, ProbeSite
 

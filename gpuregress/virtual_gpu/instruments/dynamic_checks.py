@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.instruments import CheckFinding, Instruments
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.parallel.dependence import RaceFreedom
 from gpuregress.virtual_gpu.runtime.checks import layout
@@ -64,7 +63,7 @@ class AbsentLanes:
         wait = scene.kernel.wait_sites[~state - 1]
         known = self._found.get((wait, left))
         if known is not None:
-            self._found[wait, left] = dataclasses.replace(known, count=known.count + 1)
+            self._found[wait, left] = replace(known, count=known.count + 1)
             return
         sites = scene.module.sites
         self._found[wait, left] = self._finding(mask, (waiting, sites[wait]), (absent, sites[left]))
@@ -78,7 +77,7 @@ class AbsentLanes:
         site, mask = (int(word) for word in (ctypes.c_uint64 * 2).from_address(arguments))
         known = self._found.get((site, -1))
         if known is not None:
-            self._found[site, -1] = dataclasses.replace(known, count=known.count + 1)
+            self._found[site, -1] = replace(known, count=known.count + 1)
             return
         operation, scene = self._scene().module.sites[site], self._scene()
         message = f"{left_out(self._machine, scene, operation, mask)}, {thread_of(self._machine)}, {operation.where}"
@@ -130,7 +129,7 @@ class EarlyExits:
         first = ctypes.c_uint64.from_address(arguments).value
         machine, scene = self._machine, self._scene()
         context = np.ctypeslib.as_array((ctypes.c_uint8 * scene.kernel.context_bytes).from_address(machine.context))
-        scene = dataclasses.replace(scene, context=context)
+        scene = replace(scene, context=context)
         block = f"({machine.fault_ctaid_x},{machine.fault_ctaid_y},{machine.fault_ctaid_z})"
         self.notes.append(
             f"not all lanes of warp {first // 32} of block {block} execute a barrier of the block: "

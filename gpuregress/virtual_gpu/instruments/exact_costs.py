@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.costs import Costs, InstructionCost
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     LOCAL_WINDOW,
@@ -40,8 +40,7 @@ _LANE_BITS = np.uint64(5)
 _MIX = tuple(np.uint64(value) for value in (0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9))
 
 
-@dataclass(frozen=True, slots=True)
-class WarpGroups:
+class WarpGroups(Record):
     """The rows of a stretch, grouped by executions of warps.
 
     Attributes:
@@ -193,8 +192,9 @@ def divergent_branches(taken: Words) -> tuple[int, int]:
 
 # --- warp trace -------------------------------------------------------------------------------------------------------
 
-_FIRST_WORDS, _MOST_CHUNK_WORDS = 1 << 12, 1 << 21
-_FLUSH_WORDS, _MOST_WORDS = 1 << 23, 1 << 27
+
+FIRST_WORDS, _MOST_CHUNK_WORDS = 1 << 12, 1 << 21
+FLUSH_WORDS, MOST_WORDS = 1 << 23, 1 << 27
 """Words after which rows are combined at the next change of the warp; and those that one warp may need."""
 _SHIFT = np.uint64(REGION_SHIFT)
 _SHARED, _LOCAL = (np.uint64(window >> REGION_SHIFT) for window in (SHARED_WINDOW, LOCAL_WINDOW))
@@ -231,17 +231,17 @@ class WarpTrace:
         number = (head - self._heads.ctypes.data) // 16
         chunks, words = self._chunks[number], self._stretches[number].words
         last = len(chunks[-1]) if chunks else 0
-        if self._words > _MOST_WORDS and chunks:
+        if self._words > MOST_WORDS and chunks:
             self._lost = True  # the rows of the last chunk are written once more
             chunk = chunks[-1]
         else:
-            size = min(_MOST_CHUNK_WORDS, max(_FIRST_WORDS, 2 * last))
+            size = min(_MOST_CHUNK_WORDS, max(FIRST_WORDS, 2 * last))
             chunk = np.empty(max(size, words), np.uint64)
             chunks.append(chunk)
             self._words += len(chunk)
         rows = len(chunk) // words
         self._heads[number] = chunk.ctypes.data, chunk.ctypes.data + 8 * words * rows
-        if self._words > _FLUSH_WORDS:
+        if self._words > FLUSH_WORDS:
             self._machine.trace_flush = 1
 
     def flush(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from gpuregress.gpu.accuracy import Place, RoundingSite
 from gpuregress.gpu.base import LaunchReport, Shadow
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.machine_layout import SHADOW_SIZE_SHIFT
 from gpuregress.virtual_gpu.runtime.memory import Bytes, Region

@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from msgspec import field
+
+from gpuregress.gpu.programs import Dim3
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.footprint_ir import Operation
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import StoredFootprint
@@ -26,8 +28,7 @@ class NotAffineError(Exception):
     """An address is no affine expression, or analysing it would take too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Affine:
+class Affine(Record):
     """A constant, and a coefficient other than 0 for each variable."""
 
     constant: int
@@ -96,8 +97,7 @@ Box = Mapping[str, Range]
 """Range of each coordinate of some blocks."""
 
 
-@dataclass(frozen=True, slots=True)
-class AddressMap:
+class AddressMap(Record):
     """The memory that addresses, handles and names refer to.
 
     Attributes:
@@ -111,8 +111,7 @@ class AddressMap:
     symbols: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLaunch:
+class KernelLaunch(Record):
     """One launch: grid, block, arguments, and the kernel's footprint.
 
     Attributes:

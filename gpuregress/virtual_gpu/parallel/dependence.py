@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.parallel.affine import (
     Affine,
     Box,
@@ -29,8 +30,7 @@ from gpuregress.virtual_gpu.runtime.machine_layout import region_of
 from gpuregress.virtual_gpu.runtime.textures import TextureObject
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Record):
     """`size` bytes from `first` on, which every thread, or some, may touch."""
 
     first: Affine
@@ -169,7 +169,7 @@ class DependenceTest:
         width *= surface.description.element_size
         extents = [width - size + 1, *others][: len(access.coordinates)]
         for instance in self._instances(access.coordinates, access.conditions):
-            inside = dataclasses.replace(instance, system=instance.system.restricted({}))
+            inside = replace(instance, system=instance.system.restricted({}))
             first, pitch = Affine(region.address), 1
             for coordinate, extent, side in zip(instance.values, extents, [width, *others], strict=False):
                 _constrain_inside(inside.system, coordinate, extent, access.bounds)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.parallel.affine import (
     NEGATED,
     UNBOUNDED,
@@ -55,8 +56,7 @@ class _InfeasibleError(Exception):
     """The conditions of an instance contradict each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchValues:
+class LaunchValues(Record):
     """A footprint, and the numbers of a launch that its expressions refer to.
 
     Attributes:

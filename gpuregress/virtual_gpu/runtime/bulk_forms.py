@@ -5,9 +5,9 @@ PTX ISA manual, 9.7.9.25.5 "Non-tensor copy instructions" and 9.7.9.27 "Tensor c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import MAX_THREADS
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
@@ -31,8 +31,7 @@ _HINTS = {"L2::cache_hint"}
 _LEAST_IM2COL = 3
 
 
-@dataclass(frozen=True, slots=True)
-class BulkForm:
+class BulkForm(Record):
     """A bulk copy.
 
     Attributes:

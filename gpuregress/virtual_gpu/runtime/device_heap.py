@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.records.cases.settings import DEFAULT_HEAP
+from gpuregress.gpu.architectures import DEFAULT_HEAP
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, HEAP_FIRST, REGION_SHIFT, region_of, slot_of
 
 # --- size classes -----------------------------------------------------------------------------------------------------
@@ -72,8 +72,7 @@ Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Record):
     """An allocation of a kernel, held or freed.
 
     Attributes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.faults import FaultContext, plain
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.program import Site
@@ -12,8 +11,7 @@ from gpuregress.virtual_gpu.runtime.program import Site
 # Names of barriers in CUDA C++, Numba and Triton, for messages.
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLanguage:
+class KernelLanguage(Record):
     """A kernel language and its names of barriers.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.errors import DeviceError
+from gpuregress.gpu.errors import DeviceError
 from gpuregress.virtual_gpu.runtime.device_heap import Allocation, DeviceHeap
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     FIRST_REGION,

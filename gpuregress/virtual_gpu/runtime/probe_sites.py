@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from gpuregress.gpu.records import Record
 
 ProbeKind = Literal["run", "branch", "case", "predicate", "loop", "bound", "rounding", "restart"]
 Lines = tuple[tuple[tuple[str, int, int], ...], ...]
@@ -22,8 +23,7 @@ COUNTERS: dict[ProbeKind, int] = {
 """Kind of a probe → its counters."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeSite:
+class ProbeSite(Record):
     """The site of a probe.
 
     Attributes:
@@ -69,8 +69,7 @@ OTHER_BLOCK = 1 << 63
 Access = Literal["load", "store", "atomic"]
 
 
-@dataclass(frozen=True, slots=True)
-class TracedInstruction:
+class TracedInstruction(Record):
     """An instruction of a stretch.
 
     Attributes:
@@ -92,8 +91,7 @@ class TracedInstruction:
     uncounted: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TracedAccess:
+class TracedAccess(Record):
     """An address in the rows of a stretch.
 
     Attributes:
@@ -109,8 +107,7 @@ class TracedAccess:
     lanes: int = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Record):
     """The instructions from the start of a basic block, or a wait, to the next wait or the end of the block.
 
     A row of its trace has the key of the lane, a number for the iterations of the loops around, and the addresses. With

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.programs import Dim3
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime import machine_layout
 from gpuregress.virtual_gpu.runtime.arena import Arena
 from gpuregress.virtual_gpu.runtime.faults import ClusterBlock
@@ -309,8 +310,7 @@ def _linear_number(first: Dim3, own: Dim3, grid: Dim3) -> int:
 # given up. It is given up where no block can change anything, or where all of them only repeat what they did before.
 
 
-@dataclass(frozen=True, slots=True)
-class _Suspended:
+class _Suspended(Record):
     number: int
     arena: Arena
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from gpuregress.foundation.errors import NOWHERE, FaultLocation, KernelFault
+from gpuregress.gpu.errors import NOWHERE, FaultLocation, KernelFault
 from gpuregress.virtual_gpu.runtime import faults, machine_layout
 from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess, BulkCopies
 from gpuregress.virtual_gpu.runtime.machine_layout import (

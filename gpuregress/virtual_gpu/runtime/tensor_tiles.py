@@ -6,12 +6,12 @@ PTX ISA manual, 5.5 "Tensors". Measured on an H200: slices of channels, gaps and
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.tensor_maps import (
     ELEMENT_SIZES,
     INTERLEAVES,

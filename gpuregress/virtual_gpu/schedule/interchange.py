@@ -16,6 +16,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Proven
 from gpuregress.virtual_gpu.builder.structured import Cell, i32, i64
 from gpuregress.virtual_gpu.builder.thread_context import ThreadElements, row
@@ -96,8 +97,7 @@ _MOST_CREDIT = 4
 """Rows, one after the other, that gained nothing by interchange, after which a launch no longer tries."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Hull:
+class _Hull(Record):
     """The extent of a variable's accesses in the loops of a row.
 
     Attributes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.innermost_loops import InnermostLoop, innermost_loops
 from gpuregress.virtual_gpu.analysis.liveness import Liveness
@@ -48,8 +49,7 @@ Variable = tuple[str, object]
 """A buffer or variable: ("param", first byte), ("symbol", name) or ("shared", key)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Touch:
+class _Touch(Record):
     """A statement that accesses memory.
 
     Attributes:

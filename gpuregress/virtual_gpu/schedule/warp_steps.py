@@ -6,8 +6,9 @@ on it. A step is inserted where the dependence test cannot exclude that; see `an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from msgspec import field
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores, lane_dependence
 from gpuregress.virtual_gpu.builder.frame import lay_out
@@ -20,8 +21,7 @@ _SEEN = frozenset(["", "global", "shared"])
 """Spaces of memory that threads share; "": a generic address."""
 
 
-@dataclass(frozen=True, slots=True)
-class SteppedKernel:
+class SteppedKernel(Record):
     """A kernel with its steps.
 
     Attributes:

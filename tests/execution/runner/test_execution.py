@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +35,7 @@ from gpuregress.foundation.records import (
     to_json,
 )
 from gpuregress.gpu.base import DeviceModule, LaunchReport
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from gpuregress.store.dumps import writer
 from tests import fakes
@@ -377,8 +376,8 @@ def test_a_device_is_told_how_many_threads_a_case_launches(tmp_path: Path) -> No
 
     case = fakes.case("double")
     (launch,) = case.launches
-    launches = (launch, dataclasses.replace(launch, grid=(2, 3, 1), block=(4, 5, 1)))
-    run(dataclasses.replace(case, launches=launches), tmp_path, Curious())
+    launches = (launch, replace(launch, grid=(2, 3, 1), block=(4, 5, 1)))
+    run(replace(case, launches=launches), tmp_path, Curious())
     assert told == [math.prod(launch.grid) * math.prod(launch.block) + 120]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +31,7 @@ from gpuregress.foundation.records import (
     Source,
 )
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.records import replace
 from gpuregress.store.launch_log import LaunchLog
 from tests import fakes
 

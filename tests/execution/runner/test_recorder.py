@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ from gpuregress.execution.runner import recorder
 from gpuregress.execution.runner.dumps import DumpFolder
 from gpuregress.execution.runner.recorder import LaunchRecorder
 from gpuregress.foundation.records import Case, CaseSettings, Entry, LaunchDigests, Parameter
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 POINTER, CONST = Parameter(8, 8, "pointer"), Parameter(8, 8, "pointer", const=True)
@@ -18,7 +18,7 @@ POINTER, CONST = Parameter(8, 8, "pointer"), Parameter(8, 8, "pointer", const=Tr
 def recorded(case: Case, folder: Path = Path("/nowhere"), *, const: bool = True) -> LaunchDigests | None:
     """Record launches that write the numbers 1, 2, … to `out`."""
     entries = {"double": Entry("double", (POINTER, CONST if const else POINTER))}
-    recorder = LaunchRecorder(case, [dataclasses.replace(fakes.program(), entries=entries)], DumpFolder(case, folder))
+    recorder = LaunchRecorder(case, [replace(fakes.program(), entries=entries)], DumpFolder(case, folder))
     memory = {name: fakes.FakeMemory(name, buffer.size, 0) for name, buffer in case.buffers.items()}
     for position, launch in enumerate(case.launches):
         memory["out"].write(np.full(8, position + 1, np.float32).view(np.uint8))
@@ -46,7 +46,7 @@ def test_one_launch_and_digests_that_are_off_take_none() -> None:
 def test_swapped_buffers_are_called_as_before_the_first_launch() -> None:
     case = fakes.case("double", "double")
     first, second = case.launches
-    case = dataclasses.replace(case, launches=(dataclasses.replace(first, swap=(("out", "x"),)), second))
+    case = replace(case, launches=(replace(first, swap=(("out", "x"),)), second))
     digests = recorded(case)
     assert digests is not None
     assert {number: set(after) for number, after in digests.after.items()} == {"1": {"out"}, "2": {"x"}}

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import os
 import select
 import signal
@@ -19,8 +18,9 @@ from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Outcome, ReferenceKernel
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.toolchain import cache
 from tests import fakes
 from tests.execution.workers.fake_pools import FAKE, outcomes, pool, tasks
 from tests.waiting import is_running, wait_until
@@ -29,8 +29,8 @@ from tests.waiting import is_running, wait_until
 def test_a_limit_of_the_launches_is_none_of_the_references(tmp_path: Path) -> None:
     trusted = ReferenceKernel(fakes.case("nap").source, fakes.case("nap").launches)
     cases = [fakes.case("double", reference_kernels={"out": trusted}), fakes.case("sleep", timeout=0.4)]
-    given = [dataclasses.replace(task, launch_limit_s=0.1) for task in tasks(tmp_path, cases)]
-    given[0] = dataclasses.replace(given[0], references={"out": fakes.program()})
+    given = [replace(task, launch_limit_s=0.1) for task in tasks(tmp_path, cases)]
+    given[0] = replace(given[0], references={"out": fakes.program()})
     with pool(tmp_path) as made:
         ended = {event.case: event for event in made.run(given) if isinstance(event, Outcome)}
     assert ended["fake/double"].state == "done"
@@ -95,12 +95,12 @@ def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _unknown_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compilation cache in which nothing is known of the fake's program."""
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("_unknown_program")
 def test_a_slow_launch_of_code_that_is_not_optimised_is_run_again_under_the_cases_own_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +115,7 @@ def test_a_slow_launch_of_code_that_is_not_optimised_is_run_again_under_the_case
     assert not log.unfinished
     retried = [event.number for event in log.events if isinstance(event, launch_log.LaunchRetry)]
     assert retried == [event.number for event in log.events if isinstance(event, launch_log.LaunchBegin)][:1]
-    assert slow_programs.known(fakes.program())
+    assert cache.is_slow(fakes.program().key)
 
 
 @pytest.mark.parametrize(("kernel", "count"), [("status", 1), ("fault", 2), ("crash", 2)])
@@ -127,7 +127,7 @@ def test_a_worker_outlives_a_fault_that_its_device_checked(tmp_path: Path, kerne
     assert len(list(tmp_path.glob("worker-*.txt"))) == count
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("_unknown_program")
 def test_slow_code_is_not_tried_again_where_its_own_limit_holds_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +139,7 @@ def test_slow_code_is_not_tried_again_where_its_own_limit_holds_at_once(
     assert len([event for event in events if isinstance(event, CaseStarted)]) == 2
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("_unknown_program")
 def test_a_launch_that_hangs_is_a_timeout_only_of_optimised_code(tmp_path: Path) -> None:
     case = fakes.case("sleep", timeout=0.3)
     with pool(tmp_path, device="unoptimised") as made:
@@ -151,7 +151,7 @@ def test_a_launch_that_hangs_is_a_timeout_only_of_optimised_code(tmp_path: Path)
     assert sum(isinstance(event, CaseStarted) for event in events) == 2
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("_unknown_program")
 def test_a_crash_of_code_that_is_not_optimised_is_the_kernels(tmp_path: Path) -> None:
     outcome = outcomes(tmp_path, fakes.case("crash"), device="unoptimised")["fake/crash"]
     assert outcome.state == "fault"
@@ -219,7 +219,7 @@ def test_a_worker_that_never_says_it_is_ready_is_given_up_after_one_try(
     command = (sys.executable, "-c", "import time; time.sleep(600)")
     with WorkerPool([DeviceSlot("cpu", "cpu")], tmp_path, command=command) as made:
         first, second = tasks(tmp_path, [fakes.case("double"), fakes.case("count")])
-        first = dataclasses.replace(first, known={"x": {"0" * length: "path"}})
+        first = replace(first, known={"x": {"0" * length: "path"}})
         ended = [event for event in made.run([first, second]) if isinstance(event, Outcome)]
         assert made._started == 1
     assert [outcome.state for outcome in ended] == ["error", "error"]

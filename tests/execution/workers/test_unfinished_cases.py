@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import signal
 import sys
 import threading
@@ -12,6 +11,7 @@ import pytest
 from gpuregress.execution.workers.pool import CaseStarted, WorkerPool
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.records import Case, CaseSettings, Outcome, ReferenceKernel
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from tests import fakes
 from tests.execution.workers.fake_pools import outcomes, pool, tasks
@@ -34,7 +34,7 @@ def with_reference(kernel: str) -> Case:
 def test_a_trusted_kernel_that_hangs_or_crashes_is_not_the_cases_own(tmp_path: Path, kernel: str, told: str) -> None:
     (task,) = tasks(tmp_path, [with_reference(kernel)])
     with pool(tmp_path) as made:
-        given = [dataclasses.replace(task, references={"out": fakes.program()})]
+        given = [replace(task, references={"out": fakes.program()})]
         (outcome,) = [event for event in made.run(given) if isinstance(event, Outcome)]
     assert (outcome.state, outcome.fault) == ("error", None)
     assert outcome.message.startswith(told)

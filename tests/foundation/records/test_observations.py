@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -23,6 +22,7 @@ from gpuregress.foundation.records import (
     from_json,
     to_json,
 )
+from gpuregress.gpu.records import replace
 
 OUT = Dump("out", "/runs/r/dumps/sum/out.1", "float32", (8,), "aa", "bb")
 WRITTEN: dict[str, Any] = {
@@ -122,7 +122,7 @@ def test_defaults_have_no_key() -> None:
 
 def test_they_tell_what_all_repeats_give_together() -> None:
     worse = FurtherRun("repeat", "3", facts=RunFacts(label="lanes reversed", determinism={"out": "values vary"}))
-    seen = dataclasses.replace(READ, runs=(*READ.runs, worse))
+    seen = replace(READ, runs=(*READ.runs, worse))
     assert seen.orders == ("usual", "blocks reversed", "lanes reversed")
     assert (READ.determinism, seen.determinism) == ({"out": "order varies"}, {"out": "values vary"})
     assert list(seen.poisons) == ["out"]

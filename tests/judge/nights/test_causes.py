@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +16,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import cause_of, extent_of
 from gpuregress.judge.nights.causes import without_numbers
 from tests import fakes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +20,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     TimingLoop,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.timing import comparison
 from tests import fakes
 
@@ -180,7 +179,7 @@ def test_nothing_is_compared_without_a_baseline_or_a_loop() -> None:
     loop, actual = TimingLoop(3, 30, 1.1), outcome(H200, times=samples(1))
     assert case_result(None, actual, TimingLoop(3, 30)) is None
     assert case_result(baseline(), outcome(H200), None) is None
-    assert case_result(baseline(), dataclasses.replace(actual, state="fault"), loop) is None
+    assert case_result(baseline(), replace(actual, state="fault"), loop) is None
 
 
 def test_a_limit_without_a_baseline_is_said_to_be_unheeded() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,14 @@ from gpuregress.foundation.records import (
     WriteSurvey,
 )
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination, PartResult
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob
 from gpuregress.store.project import Project
 from tests import fakes
 
 JOBS = (AuditedJob("a"), AuditedJob("b"))
-FAULTING = AuditedJob("b", (dataclasses.replace(fakes.case("double", name="b/1"), job="b", expect_fault="trap"),))
+FAULTING = AuditedJob("b", (replace(fakes.case("double", name="b/1"), job="b", expect_fault="trap"),))
 PROJECT = Project(Path("/p"), Path("/p/configs"), Path("/p/baselines"), Path("/p/runs"))
 _REPORTED = {"findings", "exchanges", "unwatched", "coverage", "costs", "accuracy"}
 SOON = AuditContext(PROJECT, Path("/nowhere"), 1e18)
@@ -38,7 +38,7 @@ def verdict(case: str, status: str = "pass", reason: str = "", **changes: Any) -
     outcome = Outcome(case, "done", observations=Observations(**seen, instruments=InstrumentReports(**reports)))
     changes["status"] = status
     made = Verdict(case.partition("/")[0], case, "pass", reason, outcome=outcome, against=("baseline",))
-    return dataclasses.replace(made, **changes)
+    return replace(made, **changes)
 
 
 def nothing_written(case: str, status: str, **observations: Any) -> Verdict:
@@ -47,12 +47,12 @@ def nothing_written(case: str, status: str, **observations: Any) -> Verdict:
     made = verdict(case, status, observations={**observations, "writes": WriteSurvey(unwritten=unwritten)})
     assert made.outcome is not None
     dumps = (Dump("out", "/out", "float32", (8,), "digest", "digest"),)
-    return dataclasses.replace(made, outcome=dataclasses.replace(made.outcome, dumps=dumps))
+    return replace(made, outcome=replace(made.outcome, dumps=dumps))
 
 
 def summary(*verdicts: Verdict, **changes: Any) -> RunSummary:
     """A run with these verdicts."""
-    return dataclasses.replace(RunSummary("r", "/r", "cpu", "", 1.0, verdicts), **changes)
+    return replace(RunSummary("r", "/r", "cpu", "", 1.0, verdicts), **changes)
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, given: RunSummary) -> list[dict[str, Any]]:

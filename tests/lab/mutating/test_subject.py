@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import BufferVerdict, Status
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
 from gpuregress.lab.mutating import subject as subjects
@@ -18,7 +18,7 @@ from gpuregress.session.events import ignore
 from gpuregress.session.run_request import Machinery
 from gpuregress.store import project
 from gpuregress.store.project import Project
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.toolchain import cache
 from tests import fakes
 from tests.workshop import Workshop, accepted, change
 
@@ -42,7 +42,7 @@ def test_cases_that_pass_and_their_mutants(
     assert subjects.launched_entries(subject) == {key: {"scale"} for key in subject.sources}
     assert subject.limit_s(subject.cases[0]) == 2.0
     for slow in (set[str](), set(subject.programs)):
-        monkeypatch.setattr(slow_programs, "known", lambda _program, slow=slow: bool(slow))
+        monkeypatch.setattr(cache, "is_slow", lambda _program, slow=slow: bool(slow))
         again = subjects.of_verdicts(subject.project, subject.job, subject.cases, subject.verdicts)
         assert again.slow == slow
     assert [path for path in sorted(fake_shop.root.rglob("*")) if "scratch" not in path.parts] == before
@@ -67,7 +67,7 @@ def test_results_of_which_some_are_compared_with_nothing(
     """Only where nothing at all is compared, nothing would notice a mutant."""
     case = fakes.case("double", name="job/1")
     buffers = tuple(BufferVerdict(f"b{number}", status) for number, status in enumerate(others))
-    reached = dataclasses.replace(verdict.skipped(case, "b0: no baseline yet"), status="new", buffers=buffers)
+    reached = replace(verdict.skipped(case, "b0: no baseline yet"), status="new", buffers=buffers)
     folder = Project(tmp_path, tmp_path, tmp_path, tmp_path)
     with pytest.raises(UsageError, match=r"job/1.* \(b0: no baseline yet\); run it and") as caught:
         subjects.of_verdicts(folder, "job", [case], {case.name: reached})

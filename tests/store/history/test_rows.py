@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from gpuregress.foundation.records import (
     BufferVerdict,
@@ -24,6 +24,7 @@ from gpuregress.foundation.records import (
     UlpFigures,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.store.history import History
 from tests.store.history.past import night, verdict
 
@@ -40,7 +41,7 @@ def stored(path: Path, one: Verdict) -> PastResult:
 def of_outcome(**fields: object) -> Verdict:
     one = verdict("j/n=1", "pass")
     assert one.outcome is not None
-    return dataclasses.replace(one, outcome=dataclasses.replace(one.outcome, **fields))  # type: ignore[arg-type] # the test's
+    return replace(one, outcome=replace(one.outcome, **fields))  # type: ignore[arg-type] # the test's
 
 
 def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         buffers=(BufferVerdict("y", "differ", comparisons=(comparison,)),),
     )
     result = stored(tmp_path, one)
-    assert dataclasses.asdict(result) == {
+    assert structs.asdict(result) == {
         "run": "R01",
         "kind": "run",
         "started": "2026-11-01T02:00:00Z",
@@ -118,9 +119,9 @@ def test_nan_is_no_number(tmp_path: Path) -> None:
 def test_any_text_and_number_survives(
     tmp_path_factory: pytest.TempPathFactory, text: str, share: float, samples: list[float]
 ) -> None:
-    timing = dataclasses.replace(TIMING, samples_ms=tuple(one * 1000 for one in samples))
+    timing = replace(TIMING, samples_ms=tuple(one * 1000 for one in samples))
     one = of_outcome(observations=Observations(timing=timing))
-    one = dataclasses.replace(one, reason=text, tolerance_share=share)
+    one = replace(one, reason=text, tolerance_share=share)
     result = stored(tmp_path_factory.mktemp("history"), one)
     assert result.tolerance_share == share
     assert result.samples == pytest.approx(tuple(samples), rel=1e-6)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gpuregress.foundation.records import Im2col, TensorMap
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.runtime.bulk_copies import breach
 
 TILED = TensorMap("int64", (64, 8, 8), (512, 4096), (8, 4, 4), (1, 1, 1))

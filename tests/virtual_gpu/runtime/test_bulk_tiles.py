@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from gpuregress.foundation.records import Im2col, TensorMap
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.runtime.tensor_tiles import (
     OUTSIDE,
     box_counts,
@@ -58,7 +57,7 @@ def test_a_short_row_is_followed_by_a_gap() -> None:
 def test_only_a_swizzle_moves_the_chunks_of_a_copy() -> None:
     plain = TensorMap("uint8", (64, 8), (64,), (64, 2), (1, 1))
     assert chunk_places(plain, 128, 0) == (None, 128)
-    places, size = chunk_places(dataclasses.replace(plain, swizzle="64B"), 128, 1024 + 128)
+    places, size = chunk_places(replace(plain, swizzle="64B"), 128, 1024 + 128)
     assert places is not None
     assert (places.tolist(), size) == ([1, 0, 3, 2, 5, 4, 7, 6], 128)
 

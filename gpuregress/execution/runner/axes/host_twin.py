@@ -6,18 +6,18 @@ import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.execution.runner.poison import POISON, poison
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import HarnessError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import FROM_OUTSIDE
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.functions import host
 from gpuregress.toolchain.functions.host import HostCompiler
 
@@ -30,8 +30,7 @@ class HostFailed(Exception):
     """The host's program crashed or did not end in time; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostTwin:
+class HostTwin(Record):
     """The host's version of a case's function.
 
     Attributes:

@@ -6,7 +6,7 @@ Cases of one run share what is the same for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from gpuregress.foundation.errors import GpuregressError, InfeasibleSource, Kern
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.records import Buffer, Case, Dump, FurtherRun, ReferenceKernel, RunFacts
 from gpuregress.gpu import schedules
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.jobs.inputs import reference_values
 from gpuregress.jobs.inputs.reference_values import ReferenceFailed, ReferenceResult

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from gpuregress.execution.runner.axes.delta_debugging import smallest
 from gpuregress.foundation.records import SM_90, Case, Conflict
 from gpuregress.gpu import schedules
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.schedules import Switch
 
-_MOST_TRIALS, _MOST_SECONDS = 200, 10.0
+MOST_TRIALS, _MOST_SECONDS = 200, 10.0
 """Runs of a case in search of fewer switches, and the time after which no other one begins."""
 _MOST_TOLD = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Smallest:
+class Smallest(Record):
     """The smallest change of the order that is known to be enough.
 
     Attributes:
@@ -95,7 +95,7 @@ class ScheduleSearch:
 
     @property
     def _is_over(self) -> bool:
-        return self.trials >= _MOST_TRIALS or time.monotonic() >= self._ends
+        return self.trials >= MOST_TRIALS or time.monotonic() >= self._ends
 
     def _differs(self, name: str, buffer: str) -> bool | None:
         """Whether a buffer differs under a schedule; None where no other one is tried."""

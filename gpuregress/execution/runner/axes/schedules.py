@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from gpuregress.execution.runner.axes.schedule_search import ScheduleSearch, Smallest, adversary
@@ -15,7 +14,6 @@ from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis,
 from gpuregress.execution.runner.dumps import digest_of
 from gpuregress.execution.runner.launcher import WATCHING, RunLabel
 from gpuregress.foundation.errors import KernelFault
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Conflict,
     ConflictSurvey,
@@ -28,6 +26,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 
 _MOST_ACCESSES = 3
@@ -38,8 +37,7 @@ _NO_CONFLICT = "no two accesses that were watched conflict"
 _CUT = "further pairs of accesses conflict, which are not kept"
 
 
-@dataclass(frozen=True, slots=True)
-class Adversary:
+class Adversary(Record):
     """The adversarial schedule of a case.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
 from gpuregress.foundation.records import FurtherRun, Seeded
+from gpuregress.gpu.records import replace
 
 
 def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:

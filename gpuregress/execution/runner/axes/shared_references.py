@@ -18,15 +18,16 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any
+
+from msgspec import field
 
 from gpuregress.execution.runner import watched_case
 from gpuregress.foundation import storage, usermodules
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer, Case, DeviceInfo, Dump, Launch, Program, to_json
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import kernel_text
 
 PATIENCE_S = 600.0
@@ -34,8 +35,7 @@ PATIENCE_S = 600.0
 _POLL_S = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class SharedResult:
+class SharedResult(Record):
     """A reference that was computed.
 
     Attributes:
@@ -55,8 +55,7 @@ class SharedResult:
     is_final: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class SharedReferences:
+class SharedReferences(Record):
     """The references of a run.
 
     Attributes:

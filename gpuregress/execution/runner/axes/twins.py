@@ -8,7 +8,6 @@ and no trial explains the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import GpuregressError, HarnessError, KernelFault
 from gpuregress.foundation.records import Dump, Finding, FurtherRun, Program, RunFacts
 from gpuregress.gpu.base import Device
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store.dumps import reader
 from gpuregress.toolchain.functions import host
 
@@ -191,8 +191,7 @@ def _recompiled(runs: CaseRuns, options: tuple[str, ...]) -> dict[str, Array]:
 # --- causes -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CauseTrial:
+class CauseTrial(Record):
     """A run without one possible cause.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from gpuregress.execution.runner import float_instructions
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
 from gpuregress.foundation import storage
 from gpuregress.foundation.records import Case, FurtherRun, InstructionChange, Program, RunFacts
+from gpuregress.gpu.records import replace
 
 
 def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Argument, Buffer, Dim3, FunctionArgument, FunctionCall, Launch
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan.source_files import SourceFile
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.function import CallScope, FunctionSpec
@@ -25,8 +26,7 @@ _BLOCK = (256,)
 _KEPT_TEXTS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedFunction:
+class PlannedFunction(Record):
     """A function under test in one case: its calls, the launch that makes them, and the kernel's text."""
 
     call: FunctionCall

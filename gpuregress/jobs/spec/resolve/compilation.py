@@ -8,8 +8,8 @@ from typing import Literal
 
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.expressions import Value
 from gpuregress.jobs.spec.models.compilation import CompileSpec, MacroGroupSpec
@@ -28,8 +28,7 @@ _OWNED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CompileSettings:
+class CompileSettings(Record):
     """A compilation with its parameters filled in.
 
     Attributes:

@@ -5,7 +5,6 @@ They are checked against the function, whose file is read and not imported.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +13,7 @@ from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import PythonKernel
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.launch import LaunchSpec
@@ -301,7 +301,7 @@ def with_arguments(
         if arguments != seen[first]:
             text = f"differ from those of launches[{first}], and heuristics of {kernel.function} compute constants from"
             scope.error((*section, origin, "args"), f"{text} them: give one launch its own constants")
-    return dataclasses.replace(kernel, arguments=seen.get(first, {}))
+    return replace(kernel, arguments=seen.get(first, {}))
 
 
 def _heuristic_value(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 
 from gpuregress.foundation import records
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.variants import AXES
 from gpuregress.jobs.spec.resolve.compilation import check_card
@@ -56,7 +56,7 @@ def _varied(sources: Sources, choice: dict[str, str]) -> Sources:
     return tuple(
         source
         if _is_taken(source)
-        else dataclasses.replace(source, options=(*source.options, *options), arch=choice.get("arch", source.arch))
+        else replace(source, options=(*source.options, *options), arch=choice.get("arch", source.arch))
         for source in sources
     )
 

@@ -7,19 +7,18 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import zstandard
 
 from gpuregress.foundation.user_home import home
+from gpuregress.gpu.records import Record
 
 _LARGEST = 4 << 30
 _TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPtx:
+class FoundPtx(Record):
     """The PTX of a kernel.
 
     Attributes:
@@ -142,8 +141,7 @@ _FIELDS = (("<I", 28), ("<Q", 40), ("<Q", 56))
 _MOST_BYTES = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Record):
     """An entry of a fatbin.
 
     Attributes:

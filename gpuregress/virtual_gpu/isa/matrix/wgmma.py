@@ -9,11 +9,10 @@ PTX ISA manual, 9.7.15.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import set_field
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i32, i64
@@ -47,8 +46,7 @@ _TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "s8", "u8", "s32", "b1")
 _TRANSPOSABLE = ("f16", "bf16")
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Record):
     """Types and columns of a wgmma, and what its immediates say."""
 
     columns: int

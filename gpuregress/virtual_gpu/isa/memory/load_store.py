@@ -9,10 +9,10 @@ PTX ISA manual, 9.7.9 "Data Movement".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.pointers import Provenance
 from gpuregress.virtual_gpu.builder.region_bounds import RegionBounds, local_region
 from gpuregress.virtual_gpu.builder.services import Services
@@ -32,8 +32,7 @@ _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 _LIKELY, _UNLIKELY = 4000, 1
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryAccess:
+class MemoryAccess(Record):
     """An access to memory, as checks and faults describe it.
 
     Attributes:

@@ -7,10 +7,9 @@ CUDA programming guide, "Texture Fetching"; `coordinates.py` and `filtering.py` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.textures import FORMATS
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, counted, i32, i64
@@ -192,8 +191,7 @@ def _mix(emitter: Services, axes: int) -> ir.Function:
 # --- code for one texture ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Texture:
+class _Texture(Record):
     """Code that samples a texture, in one subroutine.
 
     Attributes:

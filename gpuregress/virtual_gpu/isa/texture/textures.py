@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, entry_alloca, i32, i64
@@ -41,8 +41,7 @@ _NULL = ir.Constant(POINTER, None)
 _Values = tuple[ir.Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Geometry:
+class _Geometry(Record):
     """Dimensions of an instruction's image: its axes, and whether it is layered or a cube map."""
 
     axes: int
@@ -268,8 +267,7 @@ def _sust(emitter: Services, instruction: Instruction) -> None:
             b.store(value, at(b, pointer, size(type_name) * index), align=size(type_name))
 
 
-@dataclass(frozen=True, slots=True)
-class _SurfacePlace:
+class _SurfacePlace(Record):
     """The bytes that an instruction accesses.
 
     Attributes:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.running_block import (
     READER,
@@ -41,8 +41,7 @@ from gpuregress.virtual_gpu.runtime.memory import Region
 # PTX ISA manual, 9.7.13.15.16 "mbarrier.test_wait/mbarrier.try_wait".
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrival:
+class _Arrival(Record):
     """The arrival of a copy: its stamp, and the epoch of the issue."""
 
     stamp: int
@@ -127,8 +126,7 @@ Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 _UNWRITTEN = np.uint64(0)
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedCells:
+class CopiedCells(Record):
     """The cells of global memory that a copy reads or writes.
 
     Attributes:
@@ -313,8 +311,7 @@ class GlobalCopies:
 # --- bulk notes -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Stretch(Record):
     """A stretch of shared memory.
 
     Attributes:

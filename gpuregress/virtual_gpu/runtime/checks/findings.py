@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpuregress.foundation.errors import CALLED_AT
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.errors import CALLED_AT
 from gpuregress.gpu.instruments import CheckFinding
+from gpuregress.gpu.programs import Dim3
+from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import BLOCKS, COPIES, THREADS, WARPS, Conflict
 from gpuregress.virtual_gpu.runtime import faults
 from gpuregress.virtual_gpu.runtime.checks import layout, matrix_and_texel_reads
@@ -47,8 +47,7 @@ MOST_PAIRS = 4_096
 """Of blocks, warps or threads at a buffer or variable: those behind are not kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Record):
     part: str
     earlier: int
     later: int
@@ -167,8 +166,7 @@ _ORDERLESS = frozenset(
 """Kinds that are no two accesses which another schedule may exchange."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Record):
     """One of the two accesses of a race.
 
     Attributes:
@@ -306,7 +304,7 @@ class LaunchFindings:
         # The widest scope stands for the others: what orders two blocks orders two warps, too.
         scope = self._scope(kind, epoch, other)
         if key not in self._found or scope > self._found[key].scope:
-            self._found[key] = dataclasses.replace(self._described(kind, address, epoch, other), scope=scope)
+            self._found[key] = replace(self._described(kind, address, epoch, other), scope=scope)
 
     def _described(self, kind: int, address: int, epoch: int, other: int) -> CheckFinding:
         later = self._access(epoch)
@@ -490,7 +488,7 @@ class LaunchFindings:
     def _element(self, site: Site, address: int) -> str:
         """`s[31]` (shared): the element that an address is in; a bulk copy's site does not tell its size."""
         if not site.size:
-            site = dataclasses.replace(site, size=1 << self._scene().kernel.granules[0])
+            site = replace(site, size=1 << self._scene().kernel.granules[0])
         if self._is_global(address):
             scene = self._scene()
             element, place = (
@@ -537,7 +535,7 @@ def _places(*sites: Site) -> list[str]:
 
 
 def _counted(finding: CheckFinding, count: int) -> CheckFinding:
-    return dataclasses.replace(finding, count=count)
+    return replace(finding, count=count)
 
 
 def _triple(word: str, numbers: Dim3) -> str:
@@ -558,7 +556,7 @@ def leaks(heap: DeviceHeap, modules: Sequence[ModuleFacts]) -> tuple[CheckFindin
         count, size = counts.get(site, (0, 0))
         counts[site] = count + 1, size + allocation.size
     return tuple(
-        dataclasses.replace(finding_at("leak", _leak(site.where, count, size), site, (site,)), count=count)
+        replace(finding_at("leak", _leak(site.where, count, size), site, (site,)), count=count)
         for site, (count, size) in counts.items()
     )
 

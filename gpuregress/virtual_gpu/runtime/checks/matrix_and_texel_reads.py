@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.running_block import READER, WRITE, Report, RunningBlock, Words, distinct
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW
@@ -30,8 +31,7 @@ WARPGROUP = _WARPS * SM_90.warp_size
 """Threads."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Record):
     """The rows that a warp has read for a product.
 
     Attributes:
@@ -45,8 +45,7 @@ class _Read:
     cells: npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
-class _Wait:
+class _Wait(Record):
     """A wait that is over.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, MAX_THREADS, SHARED_WINDOW, Machine
@@ -158,8 +158,7 @@ STAMP_SHIFT = np.uint64(layout.STAMP_SHIFT)
 _SHORT = 0xFFFF_FFFF
 
 
-@dataclass(frozen=True, slots=True)
-class SharedCells:
+class SharedCells(Record):
     """The cells of a block's shared memory.
 
     Attributes:

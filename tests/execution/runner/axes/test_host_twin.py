@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from gpuregress.execution.runner.axes.host_twin import HostFailed, HostTwin
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.records import Buffer, Case, FunctionArgument, FunctionCall, Limits, Source
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain.functions import declarations, host, overloads
 from tests import fakes
 
@@ -33,7 +33,7 @@ def twin(folder: Path, *values: int, timeout: float = 30) -> HostTwin:
     path.write_text(SOURCE)
     instance = overloads.FunctionInstance(declarations.device_functions([SOURCE])[0])
     call = FunctionCall("f", "f(int)", (X,), len(values), result="result", host=host.program_text(instance, [X]))
-    case: Case = dataclasses.replace(
+    case: Case = replace(
         fakes.case("scale"),
         source=Source(str(path)),
         function=call,

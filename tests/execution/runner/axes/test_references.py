@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from gpuregress.foundation.records import (
     Rule,
 )
 from gpuregress.gpu.base import DeviceModule, LaunchReport
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 X = np.arange(8, dtype=np.float32)

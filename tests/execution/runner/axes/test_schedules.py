@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from gpuregress.execution.runner import run_case
 from gpuregress.foundation.records import CaseSettings
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.records import replace
 from tests import fakes
 from tests.workshop import Workshop
 

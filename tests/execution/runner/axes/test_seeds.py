@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from gpuregress.execution.runner import run_case
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import Buffer, Fill, Interval, Outcome, Seeded
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchBegin

@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from gpuregress.execution.runner.axes import shared_references
 from gpuregress.execution.runner.axes.shared_references import SharedReferences, SharedResult
 from gpuregress.foundation import usermodules
 from gpuregress.foundation.records import Buffer, Case, Dump, Fill, NoOptions
+from gpuregress.gpu.records import replace
 from tests import fakes
 from tests.waiting import wait_until
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +16,7 @@ from gpuregress.execution.runner.axes.twins import CauseTrial
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import CaseSettings, FurtherRun, Outcome
+from gpuregress.gpu.records import replace
 from tests import fakes
 from tests.fakes import FakeDevice
 
@@ -34,7 +34,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(folder: Path, kernel: str) -> Outcome:
-    case = dataclasses.replace(fakes.case(kernel), settings=CaseSettings(twins=("cuda",)))
+    case = replace(fakes.case(kernel), settings=CaseSettings(twins=("cuda",)))
     return runner.run_case(fakes.open_device("fake"), fakes.task(case, folder))
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from gpuregress.execution.runner import run_case
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import Dump, Outcome, Program, Variants
 from gpuregress.gpu.base import DeviceModule, LaunchReport
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from tests import fakes
 

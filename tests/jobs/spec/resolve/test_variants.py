@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Document
 from gpuregress.foundation.records import Source
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.resolve import variants
@@ -27,7 +27,7 @@ def combinations(given: Any, **compiled: Any) -> tuple[Source, Any, list[str]]:
     path = compiled.get("source", SOURCE)
     (source,), varied = variants.combinations(file, Scope({}, problems), (path,))
     if varied is not None:
-        varied = dataclasses.replace(varied, sources={name: one for name, (one,) in varied.sources.items()})  # type: ignore[misc]  # flat, to be compared
+        varied = replace(varied, sources={name: one for name, (one,) in varied.sources.items()})  # type: ignore[misc]  # flat, to be compared
     return source, varied, [error.message for error in problems.errors]
 
 

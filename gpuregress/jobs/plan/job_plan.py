@@ -6,13 +6,12 @@ determined anew for every run.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
 
 if TYPE_CHECKING:
@@ -23,16 +22,14 @@ if TYPE_CHECKING:
 AUTO = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOverrides:
+class CaseOverrides(Record):
     """Options of the command line that override a job."""
 
     repeat: int | None = None
     timeout: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRequest:
+class LabelRequest(Record):
     """A set of sources whose revision is wanted.
 
     Attributes:
@@ -49,8 +46,7 @@ class LabelRequest:
         return any(inputs.unknown for _, inputs in self.sources)
 
 
-@dataclass(frozen=True, slots=True)
-class JobPlan:
+class JobPlan(Record):
     """The cases of a job.
 
     Attributes:
@@ -74,7 +70,7 @@ class JobPlan:
         """
         resolved = [_resolved(self.name, one, project, labels) for one in self.requests]
         names = {str(position): name for position, (name, _) in enumerate(resolved)}
-        cases = tuple(dataclasses.replace(case, revision=names[case.revision]) for case in self.cases)
+        cases = tuple(replace(case, revision=names[case.revision]) for case in self.cases)
         return cases, (*(note for _, note in resolved if note), *self.notes)
 
 

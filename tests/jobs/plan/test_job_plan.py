@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.plan import CaseOverrides, case_planning
-from gpuregress.jobs.plan.job_plans.job_plan import LabelRequest
+from gpuregress.jobs.plan.job_plan import LabelRequest
 from gpuregress.jobs.revision import Labels
 from tests.jobs.plan.projects import JOB, project
 
@@ -26,7 +26,7 @@ def test_each_case_has_the_revision_of_its_own_sources(tmp_path: Path) -> None:
     example = project(tmp_path, reduce=JOB)
     planned = case_planning.of_job(tmp_path / "configs/reduce.yaml", example, CaseOverrides())
     (request,) = planned.requests
-    cases = tuple(dataclasses.replace(case, revision=str(at % 2)) for at, case in enumerate(planned.cases))
-    both = dataclasses.replace(planned, cases=cases, requests=(request, LabelRequest("b", request.sources)))
+    cases = tuple(replace(case, revision=str(at % 2)) for at, case in enumerate(planned.cases))
+    both = replace(planned, cases=cases, requests=(request, LabelRequest("b", request.sources)))
     found, _ = both.labelled(example, Labels())
     assert [case.revision for case in found] == [request.sources[0][1].digest[:8], "b"] * 2
