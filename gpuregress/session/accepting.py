@@ -297,12 +297,12 @@ class _Acceptance:
             arch=kind,
         )
         return AcceptedCase(
-            candidate.case.name,
-            candidate.case.revision,
-            candidate.verdict.baseline_revision,
-            tuple(dump.buffer for dump in candidate.outcome.dumps),
-            kind,
-            write_coverage.remarks(candidate.case, candidate.outcome),
+            case=candidate.case.name,
+            revision=candidate.case.revision,
+            before=candidate.verdict.baseline_revision,
+            buffers=tuple(dump.buffer for dump in candidate.outcome.dumps),
+            kind=kind,
+            remarks=write_coverage.remarks(candidate.case, candidate.outcome),
         )
 
     def _kind(self, candidate: FinishedCase) -> str:

@@ -160,15 +160,15 @@ class _Search:
         first, possible = self._halve(goods)
         tested = next(one for one in self.tested if one.commit.hash == first)
         return Bisection(
-            self.names,
-            self.goal.good,
-            self.goal.bad,
-            tested.commit,
-            tuple(map(self.goal.repository.commit, possible)),
-            self.goal.repository.changed_files(first),
-            tuple(one for one in tested.verdicts if one.status in _BAD),
-            tuple(self.tested),
-            (*self.notes, *self.runs.notes),
+            cases=self.names,
+            good=self.goal.good,
+            bad=self.goal.bad,
+            first_bad=tested.commit,
+            possible=tuple(map(self.goal.repository.commit, possible)),
+            changed=self.goal.repository.changed_files(first),
+            verdicts=tuple(one for one in tested.verdicts if one.status in _BAD),
+            tested=tuple(self.tested),
+            notes=(*self.notes, *self.runs.notes),
         )
 
     def _accept_good(self) -> None:
