@@ -16,7 +16,7 @@ from benchmarks.rows import Row
 from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.foundation.records import AcceptedTiming, LaunchShape, MadeOf, Source, Timing
-from gpuregress.judge.timing import comparison
+from gpuregress.judge import timing_comparison
 
 N = 1 << 18
 _LOOPS = 121
@@ -39,7 +39,7 @@ def measure() -> list[Row]:
         Row(
             f"A/A of {len(statuses)} pairs of loops",
             f"{alarms:.1%} false alarms",
-            f"level {comparison.LEVEL:.0%}",
+            f"level {timing_comparison.LEVEL:.0%}",
             note=f"{where}; {unclear} unclear",
         ),
         Row(f"{_SLOWER:g} times the work, {len(slower)} pairs", f"{found:.0%} called slower", "", note=where),
@@ -48,7 +48,7 @@ def measure() -> list[Row]:
 
 def _status(before: tuple[float, ...], after: tuple[float, ...]) -> str:
     timing = Timing("", 0, after, float(np.median(after)), {}, 1)
-    return comparison.of_samples(AcceptedTiming("", before), timing, MadeOf(""), None).status
+    return timing_comparison.of_samples(AcceptedTiming("", before), timing, MadeOf(""), None).status
 
 
 def _loops(name: str, count: int, loops: int) -> Iterator[tuple[float, ...]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpuregress.api.jobs import CaseResult, Job, Results, load_job, run
     from gpuregress.api.kernel import Kernel
-    from gpuregress.execution.workers.direct.messages import LaunchResult
+    from gpuregress.execution.workers.direct_messages import LaunchResult
     from gpuregress.foundation.errors import (
         CompileError,
         DeviceError,
@@ -52,7 +52,7 @@ _HOMES = {
     "Case": "gpuregress.foundation.records",
     "Kernel": "gpuregress.api.kernel",
     "from_kernel_tuner": "gpuregress.lab.kernel_tuner.conversion",
-    "LaunchResult": "gpuregress.execution.workers.direct.messages",
+    "LaunchResult": "gpuregress.execution.workers.direct_messages",
 }
 """Public name → the module that has it; the errors are in `gpuregress.foundation.errors`."""
 

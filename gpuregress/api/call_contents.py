@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.api.arrays import ArrayBytes
-from gpuregress.execution.workers.direct import messages
-from gpuregress.execution.workers.direct.messages import Contents
+from gpuregress.execution.workers import direct_messages
+from gpuregress.execution.workers.direct_messages import Contents
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -59,7 +59,7 @@ class CallContents:
 
     def laid_out(self) -> tuple[tuple[Contents, ...], int]:
         """Return the contents of the shared memory, and its bytes."""
-        offsets, size = messages.laid_out([entry.array.size for entry in self._entries])
+        offsets, size = direct_messages.laid_out([entry.array.size for entry in self._entries])
         contents = tuple(
             Contents(entry.name, offset, entry.array.size, max(1, entry.array.itemsize), entry.is_output, entry.symbol)
             for entry, offset in zip(self._entries, offsets, strict=True)

@@ -16,7 +16,7 @@ import numpy as np
 from gpuregress.api import argument_checks, arrays, cluster_shape, kernel_source, processes, signature
 from gpuregress.api.call_contents import CallContents
 from gpuregress.api.signature import KernelParameter, Signature
-from gpuregress.execution.workers.direct.messages import LaunchCall, LaunchResult
+from gpuregress.execution.workers.direct_messages import LaunchCall, LaunchResult
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import threading
 
-from gpuregress.execution.workers.direct.process import LaunchProcess
+from gpuregress.execution.workers.direct_process import LaunchProcess
 from gpuregress.session import device_slots
 from gpuregress.session.device_slots import DeviceSelection
 

@@ -60,7 +60,7 @@ def measure(reference: Dump, result: Dump) -> Accuracy:
         DumpError: a dump does not hold what its header says.
         StorageError: one cannot be read.
     """
-    from gpuregress.judge.compare.metrics.ulp_errors import UlpErrors  # noqa: PLC0415 - loads numpy, which most cases do without
+    from gpuregress.judge.compare.ulp_errors import UlpErrors  # noqa: PLC0415 - loads numpy, which most cases do without
     from gpuregress.store.dumps import line_diff  # noqa: PLC0415 - as above
 
     errors = UlpErrors(dtypes.parse(result.dtype), dtypes.parse(reference.dtype))

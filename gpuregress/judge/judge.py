@@ -10,10 +10,17 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrup
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, Outcome, Program, Verdict
 from gpuregress.gpu.records import replace
-from gpuregress.judge import first_wrong, further_runs, overwritten_inputs, verdict, write_coverage
+from gpuregress.judge import (
+    cost_comparison,
+    first_wrong,
+    further_runs,
+    overwritten_inputs,
+    timing_comparison,
+    verdict,
+    write_coverage,
+)
 from gpuregress.judge.accepted import AcceptedDumps, made_of
 from gpuregress.judge.case_comparisons import CaseComparisons
-from gpuregress.judge.timing import comparison, costs
 from gpuregress.judge.user_code import UserCodeProcess
 
 
@@ -48,8 +55,8 @@ class Judge:
             for failure in further_runs.variant_failures(case, outcome, variants):
                 comparisons.setdefault(failure.buffer, []).append(failure)
             provenance = made_of(case, outcome, programs)
-            timing = comparison.compare(case, outcome, accepted, provenance, tests=max(1, self.timed_cases))
-            counted = costs.compare(case, outcome, accepted)
+            timing = timing_comparison.compare(case, outcome, accepted, provenance, tests=max(1, self.timed_cases))
+            counted = cost_comparison.compare(case, outcome, accepted)
             decided = verdict.decide(
                 case, outcome, accepted, comparisons, made_of=provenance, timing=timing, costs=counted
             )

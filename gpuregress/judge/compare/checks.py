@@ -35,7 +35,7 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare import comparators, user_functions
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.metrics.difference_statistics import FIRST
+from gpuregress.judge.compare.difference_statistics import FIRST
 
 _MOST_ROWS = 8
 """Rows, and values of a row, that a message shows."""

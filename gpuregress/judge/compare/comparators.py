@@ -10,10 +10,9 @@ from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison, Rule
-from gpuregress.judge.compare import in_order, sample_statistics, user_functions
+from gpuregress.judge.compare import in_order, multiset, record_matching, sample_statistics, user_functions
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metadata import incomparable
-from gpuregress.judge.compare.unordered import multiset, record_matching
 
 Comparator = Callable[[ComparisonRequest, Array, Array], Comparison]
 

@@ -12,8 +12,8 @@ from gpuregress.foundation.records import Comparison, Element, Rule, UlpFigures
 from gpuregress.gpu.records import replace
 from gpuregress.judge.compare import comparators, user_functions
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
+from gpuregress.judge.compare.difference_statistics import Indices
 from gpuregress.judge.compare.in_order import InOrder
-from gpuregress.judge.compare.metrics.difference_statistics import Indices
 from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.rules.elementwise import changed
 

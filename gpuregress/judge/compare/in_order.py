@@ -10,9 +10,9 @@ from gpuregress.foundation.numeric import float_environment, ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
 from gpuregress.gpu.records import replace
+from gpuregress.judge.compare import error_norms, multiset, tolerance_use
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.metrics import error_norms, tolerance_use
-from gpuregress.judge.compare.metrics.difference_statistics import (
+from gpuregress.judge.compare.difference_statistics import (
     DifferenceStatistics,
     Indices,
     outlier_counts,
@@ -21,7 +21,6 @@ from gpuregress.judge.compare.metrics.difference_statistics import (
 )
 from gpuregress.judge.compare.rules import description, elementwise
 from gpuregress.judge.compare.rules.bound import Bound
-from gpuregress.judge.compare.unordered import multiset
 
 BLOCK = 1 << 18
 MOST_CHANGED_KEPT = 1 << 23

@@ -37,7 +37,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.metrics.difference_statistics import finite
+from gpuregress.judge.compare.difference_statistics import finite
 from gpuregress.judge.compare.rules import description
 from gpuregress.judge.compare.rules.elementwise import Floats
 

@@ -12,7 +12,7 @@ from gpuregress.foundation.errors import GpuregressError, NothingToDo, StorageEr
 from gpuregress.foundation.records import PastResult, PastRun, RunKind, RunSummary, ShortResult, TimingStep
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
-from gpuregress.judge.timing import comparison
+from gpuregress.judge import timing_comparison
 from gpuregress.report import morning
 from gpuregress.session.runs import history_entry, journal, results, run_folders
 from gpuregress.store.history import FAILING, History, natural_order, periods, steps
@@ -305,9 +305,9 @@ def timing_steps(
         for step in steps.find(past)[-_MOST_STEPS:]:
             yield f"{case} on {kind}: {_step_text(step, past[0].started, is_gone)}"
     gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
-    measured = comparison.false_alarms_among((one.case, one.samples) for one in gpu if one.samples)
+    measured = timing_comparison.false_alarms_among((one.case, one.samples) for one in gpu if one.samples)
     if measured is not None:
-        yield comparison.text(measured, "run")
+        yield timing_comparison.text(measured, "run")
 
 
 def _step_text(step: TimingStep, newest: str, is_gone: Callable[[str], bool]) -> str:
@@ -316,7 +316,7 @@ def _step_text(step: TimingStep, newest: str, is_gone: Callable[[str], bool]) ->
     if step.first.commit and is_gone(step.first.commit):
         since += ", gone from git"
     if step.measure == "instructions":
-        levels = f"{comparison.count_text(int(step.before))} → {comparison.count_text(int(step.after))}"
+        levels = f"{timing_comparison.count_text(int(step.before))} → {timing_comparison.count_text(int(step.after))}"
         return f"{_ratio(step.ratio)} times as many instructions {since} ({levels})"
     word, ratio = ("slower", step.ratio) if step.ratio > 1 else ("faster", 1 / step.ratio)
     return f"{_ratio(ratio)} times {word} {since} ({step.before:.4g} → {step.after:.4g} ms)"

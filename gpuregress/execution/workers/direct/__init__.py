@@ -1,1 +1,0 @@
-"""Single launches in a process of their own: a program, arrays and a kernel, without a case."""

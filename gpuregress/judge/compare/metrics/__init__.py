@@ -1,1 +1,0 @@
-"""Statistics of the differences between two buffers: counts, worst elements, error norms."""

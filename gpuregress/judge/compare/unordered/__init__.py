@@ -1,1 +1,0 @@
-"""Comparison in any order: multisets of scalars, matchings of records."""

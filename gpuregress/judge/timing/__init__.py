@@ -1,1 +1,0 @@
-"""Comparison of times, and of instruction counts, with the accepted ones."""
