@@ -30,5 +30,5 @@ def test_errors_are_replies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     Path(actual.path).unlink()
     assert "out.1" in str(reply(UserCodeRequest(case, actual, Check("nonzero")))["bug"])
     bug = user_code_child._reply({"call": {}})["bug"]
-    assert bug.startswith("an error inside gpuregress while comparing: TypeError")
+    assert bug.startswith("an error inside gpuregress while comparing: ValidationError")
     assert "Traceback" in capsys.readouterr().err
