@@ -15,6 +15,7 @@ from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import determinism, ordinals
 from gpuregress.foundation.records import Rule
 from gpuregress.gpu.records import Record
+from gpuregress.jobs.spec.resolve.rules import validate_rule
 from gpuregress.judge import compare
 
 Array = npt.NDArray[np.generic]
@@ -55,7 +56,7 @@ def fit(element: ElementType, shape: tuple[int, ...], results: Sequence[Array]) 
     if variation == "order varies":
         return RuleFit(Rule(order="any"), "{order: any}", "the same values in other places")
     for rule, text, evidence in _candidates(element, flat):
-        if not compare.validate_rule(rule, element) and _holds(rule, element, shape, flat):
+        if not validate_rule(rule, element) and _holds(rule, element, shape, flat):
             return RuleFit(rule, text, evidence)
     return RuleFit(None, "", "no bound holds: the values differ by more than rounding; see statistics: and verify:")
 

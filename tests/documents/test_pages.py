@@ -13,8 +13,8 @@ import yaml
 
 from gpuregress.cli import COMMANDS
 from gpuregress.foundation.errors import JobErrors
-from gpuregress.jobs.spec.documentation import key_reference
-from gpuregress.jobs.spec.documentation.examples import SETTINGS_EXAMPLE
+from gpuregress.jobs.spec import key_reference
+from gpuregress.jobs.spec.examples import SETTINGS_EXAMPLE
 from gpuregress.store import project
 from tests.documents.snippets import PAGES, ROOT, Step, steps
 

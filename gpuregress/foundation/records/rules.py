@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records.fills import Number
+from gpuregress.foundation.records.cases.launches import Number
 from gpuregress.foundation.records.json_form import OneOf
 from gpuregress.gpu.records import Record, Sparse
 

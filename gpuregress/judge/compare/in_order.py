@@ -10,6 +10,8 @@ from gpuregress.foundation.numeric import float_environment, ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
 from gpuregress.gpu.records import replace
+from gpuregress.judge.compare import bounds, description
+from gpuregress.judge.compare.bounds import Bound
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -19,8 +21,6 @@ from gpuregress.judge.compare.metrics.difference_statistics import (
     outlier_problems,
     ranking_measure,
 )
-from gpuregress.judge.compare.rules import description, elementwise
-from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.unordered import multiset
 
 BLOCK = 1 << 18
@@ -145,7 +145,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
 def _may_differ(request: ComparisonRequest, expected: Array, actual: Array) -> Mask:
     mask = np.zeros(expected.shape, np.bool_)
     for part, e, a in request.element_type.column_pairs(expected, actual):
-        mask |= elementwise.changed(e, a, part.scalar)
+        mask |= bounds.changed(e, a, part.scalar)
         if request.rule.nan == "never" and part.scalar.is_float:
             mask |= ordinals.is_nan(e, part.scalar)
     return mask

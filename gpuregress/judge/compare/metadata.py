@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.records import Comparison, Rule
+from gpuregress.judge.compare import description
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.rules import description
 
 
 def is_in_order(rule: Rule) -> bool:

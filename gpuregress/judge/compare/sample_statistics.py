@@ -36,10 +36,10 @@ from gpuregress.foundation.records import (
     StatisticLimits,
 )
 from gpuregress.gpu.records import Record, replace
+from gpuregress.judge.compare import description
+from gpuregress.judge.compare.bounds import Floats
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics.difference_statistics import finite
-from gpuregress.judge.compare.rules import description
-from gpuregress.judge.compare.rules.elementwise import Floats
 
 _SMALL, _LARGE = 1e-70, 1e70
 """Between these the fourth power of a number, and its sums, are normal float64s."""

@@ -18,9 +18,9 @@ from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.plan import verify_parameters
+from gpuregress.jobs.plan import comparison_rules
+from gpuregress.judge.compare import description
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.rules import description
 
 Function = Callable[..., Any]
 
@@ -159,8 +159,9 @@ def _verified(
         function = load(str(request.rule.verify))
     except UsageError as error:
         return Answer(False, str(error), is_given=False)
-    parameters = verify_parameters.of_function(function)
-    wrong = verify_parameters.problem(_name(function), parameters)
+    parameters = comparison_rules.parameters_of(function)
+    wrong = comparison_rules.signature_problem(_name(function), parameters)
     if wrong:
         return Answer(False, wrong, is_given=False)
-    return answer(function, *sides, **{name: given[key] for name, key in verify_parameters.chosen(parameters).items()})
+    chosen = comparison_rules.chosen_parameters(parameters)
+    return answer(function, *sides, **{name: given[key] for name, key in chosen.items()})

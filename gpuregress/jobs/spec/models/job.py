@@ -18,11 +18,9 @@ from gpuregress.foundation.records import FAULT_KINDS
 from gpuregress.gpu.architecture_names import CARDS
 from gpuregress.jobs.spec import expressions
 from gpuregress.jobs.spec.models.buffer import BufferSpec
-from gpuregress.jobs.spec.models.compilation import CompileSpec
-from gpuregress.jobs.spec.models.function import CallScope, FunctionSpec, Twins
-from gpuregress.jobs.spec.models.launch import Extents, LaunchSpec
-from gpuregress.jobs.spec.models.reference import ReferenceSpec
-from gpuregress.jobs.spec.models.rules import CheckSpec, RuleSpec
+from gpuregress.jobs.spec.models.compilation import CompileSpec, VariantsSpec
+from gpuregress.jobs.spec.models.launch import CallScope, Extents, FunctionSpec, LaunchSpec, Twins
+from gpuregress.jobs.spec.models.rules import CheckSpec, ReferenceSpec, RuleSpec
 from gpuregress.jobs.spec.models.values import (
     NAME_SCHEMA,
     NUMBER_SCHEMA,
@@ -38,7 +36,6 @@ from gpuregress.jobs.spec.models.values import (
     StatusCode,
     Text,
 )
-from gpuregress.jobs.spec.models.variants import VariantsSpec
 
 MOST_TIMEOUTS = 1_000_000
 MOST_RETRIES = 10

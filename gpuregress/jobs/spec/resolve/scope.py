@@ -1,4 +1,4 @@
-"""Evaluation of expressions for one case, with errors reported at their keys."""
+"""Evaluation of a case's expressions, files, functions and dtypes, with errors at their keys."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ from gpuregress.jobs.spec.expressions import ExpressionError, Number, Value
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.python_kernels.autotuning import Configuration
+import ast
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.toolchain import cxx_types
 
 
 class Scope(Record):
@@ -143,3 +152,141 @@ class Scope(Record):
 def shown(value: float | str, number: Number) -> str:
     """Quote a value in a message: `'n / tile' is 0`, or `is 0` for a plain number."""
     return f"{value!r} is {number}" if isinstance(value, str) and value != str(number) else f"is {number}"
+
+
+# --- resolution of the files, folders and Python functions that a job names -------------------------------------------
+
+
+def existing_file(problems: Problems, key: Key, text: str, what: str) -> Path | None:
+    """Return the absolute path of a file; None if it does not exist, which is reported.
+
+    Args:
+        problems: collects the errors.
+        key: of the path.
+        text: relative to the job, or absolute.
+        what: its role in messages, as `source`.
+    """
+    path = absolute(problems, text)
+    try:
+        if path.is_file():
+            return path
+        if path.is_dir():
+            problems.add(key, f"the {what} {path} is a folder")
+            return None
+        near = _near(path)
+    except (OSError, ValueError) as error:
+        problems.add(key, f"the {what} {str(path)[:200]} cannot be read: {getattr(error, 'strerror', None) or error}")
+        return None
+    problems.add(key, f"{what} not found: {path}{near}")
+    return None
+
+
+def existing_folder(problems: Problems, key: Key, text: str) -> Path | None:
+    """Return the absolute path of an include folder; None if it does not exist, which is reported."""
+    path = absolute(problems, text)
+    try:
+        if path.is_dir():
+            return path
+    except (OSError, ValueError):
+        pass
+    problems.add(key, f"folder not found: {path}")
+    return None
+
+
+def existing_function(problems: Problems, key: Key, text: str) -> str | None:
+    """Return `/abs/module.py:function`; None if the file or function does not exist, which is reported."""
+    name = text.rpartition(":")[2]
+    path = existing_file(problems, key, text.rpartition(":")[0], "Python file")
+    if path is None:
+        return None
+    try:
+        names = _top_names(path, path.stat().st_mtime_ns)
+    except (OSError, SyntaxError, ValueError) as error:
+        problems.add(key, f"{path} is not Python: {error}")
+        return None
+    if name not in names and "*" not in names:
+        problems.add(key, f"{path} has no function {name!r}{suggestion(name, sorted(names))}")
+        return None
+    return f"{path}:{name}"
+
+
+def absolute(problems: Problems, text: str) -> Path:
+    """Resolve a path relative to the job file."""
+    return Path(os.path.normpath(problems.document.path.absolute().parent / text))
+
+
+def _near(path: Path) -> str:
+    """Suggest a file of the same folder."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f" (folder not found: {folder})"
+    files = sorted(item.name for item in folder.iterdir() if item.suffix == path.suffix and item.is_file())
+    return suggestion(path.name, files, there_are="the folder holds")
+
+
+@lru_cache(maxsize=64)
+def _top_names(path: Path, _changed_ns: int) -> frozenset[str]:
+    """Collect the names that a module defines, without importing it; cached until the file changes."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes(), filename=str(path))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)
+
+
+# --- resolution of element types: a dtype, or a C++ type that a parameter gives ---------------------------------------
+
+
+_FIELD = re.compile(r"\s*(\w+)\s*:\s*([^,{}]+?)\s*(?=,|$)")
+
+
+def resolved_dtype(scope: Scope, text: str, key: Key) -> str | None:
+    """Return the dtype that a text stands for in a case; None if there is none, which is reported.
+
+    Args:
+        scope: the case's values.
+        text: a dtype, or a template as `{real}`, whose value is a dtype or a C++ type.
+        key: its key.
+    """
+    if not templates.is_template(text):
+        return text
+    filled = scope.text(text, key, strict=True)
+    if filled is None:
+        return None
+    known = _known_dtype(filled.strip())
+    if known is None:
+        hint = suggestion(filled, dtypes.known_names())
+        scope.error(key, f"{text!r} is {filled!r}: no dtype holds this type{hint}", text)
+    return known
+
+
+def _known_dtype(text: str) -> str | None:
+    """The name of a dtype, of a C++ type's dtype, or of a record of such."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return cxx_types.dtype_of(text)
+    fields = {name: cxx_types.dtype_of(inner) for name, inner in _FIELD.findall(text[1:-1])}
+    if not fields or None in fields.values():
+        return None
+    try:
+        return dtypes.from_fields({name: str(inner) for name, inner in fields.items()}).name
+    except ValueError:
+        return None
+
+
+# --- resolution of the user's Python functions, whose file or name may hold parameters --------------------------------
+
+
+def existing_user_function(scope: Scope, text: str, key: Key) -> str | None:
+    """Return `/abs/module.py:function`; None if the file or function does not exist, which is reported.
+
+    Args:
+        scope: the case's values.
+        text: `module.py:function`, as the job has it; `reference.py:of_{real}`.
+        key: its key.
+    """
+    filled = scope.text(text, key)
+    return None if filled is None else existing_function(scope.problems, key, filled)

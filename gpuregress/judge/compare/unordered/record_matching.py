@@ -15,6 +15,8 @@ from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
 from gpuregress.gpu.records import replace
+from gpuregress.judge.compare import bounds, description
+from gpuregress.judge.compare.bounds import Bound
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -24,8 +26,6 @@ from gpuregress.judge.compare.metrics.difference_statistics import (
     outlier_problems,
     ranking_measure,
 )
-from gpuregress.judge.compare.rules import description, elementwise
-from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.unordered import bipartite_matching
 from gpuregress.judge.compare.unordered.bipartite_matching import TooManyCandidates
 from gpuregress.judge.compare.unordered.candidates import Indices, MatchCriterion
@@ -161,7 +161,7 @@ def count_changed(element_type: ElementType, expected: Array, actual: Array) -> 
     """Count the rows that hold other values, in order."""
     changed = np.zeros(len(expected), np.bool_)
     for part, e, a in element_type.column_pairs(expected, actual):
-        changed |= elementwise.changed(e, a, part.scalar)
+        changed |= bounds.changed(e, a, part.scalar)
     return int(np.count_nonzero(changed))
 
 

@@ -6,7 +6,7 @@ from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Argument, Buffer, CompiledDescriptor
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.tensor_maps import TensorMap
-from gpuregress.jobs.plan.compiled.tensor_descriptors import fields
+from gpuregress.jobs.plan.compiled_launches import fields
 
 X = Argument("buffer", buffer="x")
 BUFFER = Buffer("x", "float16", (100, 136))

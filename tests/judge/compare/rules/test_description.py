@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import Outliers, Rule, Sigmas, StatisticLimits
-from gpuregress.judge.compare.rules import description
+from gpuregress.judge.compare import description
 
 BOUND = "|actual - baseline| <= 0 + 1e-05 * |baseline|"
 

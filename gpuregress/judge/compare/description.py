@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.foundation.records import Rule
-from gpuregress.judge.compare.rules.bound import Bound
+from gpuregress.judge.compare.bounds import Bound
 
 _METRICS = {"max": "largest |error|", "mean": "mean |error|", "rms": "rms error", "l2": "|error|2 / |baseline|2"}
 
