@@ -8,7 +8,7 @@ compared with nvJitLink 13.5 for every form of the conformance catalog.
 
 from __future__ import annotations
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.gpu.records import Record
 
 

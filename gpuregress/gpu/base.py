@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import field
 
-from gpuregress.foundation.records.cases.launches import Dim3, LaunchShape
+from gpuregress.foundation.records.launches import Dim3, LaunchShape
 from gpuregress.foundation.records.programs import DeviceInfo, Program
 from gpuregress.gpu.accuracy import Place, RoundingSite
 from gpuregress.gpu.costs import Costs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpuregress.foundation.errors import LaunchRefused
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.foundation.records.programs import DeviceInfo
 from gpuregress.gpu.architectures import SM_90, ArchitectureLimits
 from gpuregress.gpu.base import KernelInfo

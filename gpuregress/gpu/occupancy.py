@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.gpu.base import KernelInfo
 from gpuregress.gpu.records import Record
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.records.cases.launches import Buffer, Texture
+from gpuregress.foundation.records.launches import Buffer, Texture
 from gpuregress.gpu.records import Record
 
 FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")

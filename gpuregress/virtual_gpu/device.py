@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from gpuregress.foundation.errors import DeviceError, LaunchStopped
-from gpuregress.foundation.records.cases.launches import Dim3, LaunchShape
+from gpuregress.foundation.records.launches import Dim3, LaunchShape
 from gpuregress.foundation.records.programs import DeviceInfo, Program
 from gpuregress.gpu import base, occupancy, schedules
 from gpuregress.gpu.accuracy import Place

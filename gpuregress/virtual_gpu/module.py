@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress.foundation.errors import DeviceError, UnsupportedError
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.foundation.records.programs import LineEdit, Program
 from gpuregress.gpu import base
 from gpuregress.gpu.architectures import SM_90

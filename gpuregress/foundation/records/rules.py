@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records.cases.launches import Number
 from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.foundation.records.launches import Number
 from gpuregress.gpu.records import Record, Sparse
 
 METRICS = ("max", "mean", "rms", "l2")

@@ -36,7 +36,7 @@ from gpuregress.jobs.spec.resolve import buffers as spec_buffers
 from gpuregress.jobs.spec.resolve import compilation, parameter_combinations, rules
 from gpuregress.jobs.spec.resolve import launches as spec_launches
 from gpuregress.jobs.spec.resolve.buffers import FillSources
-from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.jobs.spec.resolve.scope import Scope, mapping, record
 from gpuregress.store.project import Project, default_memory
 
 MAX_REPEATS = 10_000
@@ -303,10 +303,7 @@ class _JobPlanning:
                     comparison_rules.check_function(scope, ("checks", name), check.setting, comparison_rules.CHECK)
 
     def _settings(self, scope: Scope, source: records.Source, launches: Sequence[records.Launch]) -> CaseSettings:
-        def whole(section: str, name: str, value: float | str | None, low: int = 0) -> int | None:
-            return None if value is None else scope.whole(value, (section, name), low=low, what="")
-
-        timing, resources = self.job.timing, self.job.resources
+        job = self.job
         count = scope.whole(self.job.schedules, ("schedules",), low=1, high=schedules.MOST_SCHEDULES, what="schedules")
         return CaseSettings(
             instruments=Instruments(rules.device_checks(scope, self.job.checks, self.job.buffers)),
@@ -315,25 +312,9 @@ class _JobPlanning:
             launch_digests="off" if self.job.launch_digests == "off" else None,
             infeasible="skip" if self.job.infeasible == "skip" else None,
             agree=tuple(self.job.agree or ()),
-            timing=TimingLoop(
-                whole("timing", "warmup", timing.warmup) or 0,
-                whole("timing", "samples", timing.samples, low=1) or 1,
-                None
-                if timing.limit is None
-                else scope.real(timing.limit, ("timing", "limit"), low=1, above=True, high=_LARGEST_SLOWDOWN),
-            )
-            if timing
-            else None,
-            cost={
-                name: ratio
-                for name, value in (self.job.cost.present() if self.job.cost else {}).items()
-                if (ratio := scope.real(value, ("cost", name), low=1, high=_LARGEST_SLOWDOWN)) is not None
-            },
-            resources=ResourceLimits(
-                whole("resources", "registers", resources.registers), whole("resources", "spills", resources.spills)
-            )
-            if resources
-            else None,
+            timing=record(scope, job.timing, TimingLoop, ("timing",)) if job.timing else None,
+            cost=mapping(scope, job.cost, ("cost",)) if job.cost else {},
+            resources=record(scope, job.resources, ResourceLimits, ("resources",)) if job.resources else None,
             schedules=schedules.first(count) if count and count > 1 else (),
             twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
             known_failing=self._known_failing(scope, launches),
@@ -356,10 +337,6 @@ class _JobPlanning:
             text = f"unknown buffer {known.buffer!r}{suggestion(known.buffer, self.job.buffers)}"
             scope.error(("known_failing", "buffer"), text)
         return KnownFailing(known.until, known.why, known.failure, known.fault or "", kernel, known.buffer or "")
-
-
-_LARGEST_SLOWDOWN = 1e6
-"""A case that may be slower still is not judged at all."""
 
 
 def _fill_problem(buffer: records.Buffer) -> str | None:

@@ -129,7 +129,9 @@ def of_programs(
 # --- descriptors of tensors that a kernel in Python takes: a tensor map, extents and strides --------------------------
 
 
-def descriptor_fields(argument: Argument, buffer: Buffer, decided: CompiledDescriptor, added: dict[str, Buffer]) -> list[Argument]:
+def descriptor_fields(
+    argument: Argument, buffer: Buffer, decided: CompiledDescriptor, added: dict[str, Buffer]
+) -> list[Argument]:
     """Return what is passed for a descriptor.
 
     Args:

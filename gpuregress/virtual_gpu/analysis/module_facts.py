@@ -8,7 +8,7 @@ PTX ISA manual, 11.7 "Cluster Dimension Directives".
 from __future__ import annotations
 
 from gpuregress.foundation.errors import UnsupportedError
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Function, Label, Operand, Symbol, Vector
 

@@ -11,7 +11,7 @@ import math
 
 from llvmlite import ir
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.virtual_gpu.analysis.divergent_barriers import (
     divergent_barriers,

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import field
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.footprint_ir import Operation
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace

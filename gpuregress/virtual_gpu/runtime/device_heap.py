@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.records.cases.case import DEFAULT_HEAP
+from gpuregress.foundation.records.cases import DEFAULT_HEAP
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, HEAP_FIRST, REGION_SHIFT, region_of, slot_of
 

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import field
 
 from gpuregress.foundation.errors import CALLED_AT, FaultLocation, KernelFault
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import field
 
 from gpuregress.foundation.errors import CALLED_AT
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.records import Record

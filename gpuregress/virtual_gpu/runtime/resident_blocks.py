@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime import machine_layout
 from gpuregress.virtual_gpu.runtime.arena import Arena

@@ -23,6 +23,8 @@ from gpuregress.jobs.spec.models.values import (
     Name,
     RowNumber,
     Text,
+    real,
+    whole,
 )
 
 Rows = Annotated[dict[RowNumber, LiteralValues], Meta(min_length=1)]
@@ -31,9 +33,9 @@ Rows = Annotated[dict[RowNumber, LiteralValues], Meta(min_length=1)]
 class OutliersSpec(Spec, frozen=True):
     """Elements that may exceed the first bound. All must keep this second bound."""
 
-    fraction: Annotated[Expr, doc("the share of the elements, 0 to 1")]
-    rtol: Annotated[Expr, doc("the second bound, relative")] = 0.0
-    atol: Annotated[Expr, doc("the second bound, absolute")] = 0.0
+    fraction: Annotated[Expr, real(0, above=True), doc("the share of the elements, 0 to 1")]
+    rtol: Annotated[Expr, real(0), doc("the second bound, relative")] = 0.0
+    atol: Annotated[Expr, real(0), doc("the second bound, absolute")] = 0.0
 
 
 class MetricSpec(Spec, frozen=True):
@@ -41,16 +43,16 @@ class MetricSpec(Spec, frozen=True):
 
     schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1}
 
-    rms: Annotated[Expr | None, doc("root of the mean squared difference")] = None
-    max: Annotated[Expr | None, doc("largest difference")] = None
-    mean: Annotated[Expr | None, doc("mean absolute difference")] = None
-    l2: Annotated[Expr | None, doc("norm of the difference over the norm of the baseline")] = None
+    rms: Annotated[Expr | None, real(0), doc("root of the mean squared difference")] = None
+    max: Annotated[Expr | None, real(0), doc("largest difference")] = None
+    mean: Annotated[Expr | None, real(0), doc("mean absolute difference")] = None
+    l2: Annotated[Expr | None, real(0), doc("norm of the difference over the norm of the baseline")] = None
 
 
 class SigmasSpec(Spec, frozen=True):
     """Largest deviation of a statistic, in standard errors."""
 
-    sigmas: Annotated[Expr, doc("standard errors")]
+    sigmas: Annotated[Expr, real(0, above=True), doc("standard errors")]
 
 
 class StatisticsSpec(Spec, frozen=True):
@@ -60,15 +62,19 @@ class StatisticsSpec(Spec, frozen=True):
 
     mean: SigmasSpec | None = None
     variance: SigmasSpec | None = None
-    ks: Annotated[Expr | None, doc("Kolmogorov-Smirnov: the smallest p-value that passes")] = None
+    ks: Annotated[
+        Expr | None, real(0, above=True, high=1), doc("Kolmogorov-Smirnov: the smallest p-value that passes")
+    ] = None
 
 
 class RuleSpec(Spec, frozen=True):
     """Comparison rule of a buffer. Without one, every bit must be equal, in order."""
 
-    rtol: Annotated[Expr | None, doc("|actual - expected| <= atol + rtol * |expected|")] = None
-    atol: Annotated[Expr | None, doc("see rtol; if only one is given, the other is 0")] = None
-    ulp: Annotated[Expr | None, doc("the largest number of steps between floats of the dtype")] = None
+    rtol: Annotated[Expr | None, real(0), doc("|actual - expected| <= atol + rtol * |expected|")] = None
+    atol: Annotated[Expr | None, real(0), doc("see rtol; if only one is given, the other is 0")] = None
+    ulp: Annotated[
+        Expr | None, whole(0, what="ulp"), doc("the largest number of steps between floats of the dtype")
+    ] = None
     nan: Annotated[Literal["equal", "never"], doc("equal: NaN equals NaN; never: NaN fails")] = "equal"
     signed_zero: Annotated[Literal["distinct", "equal"], doc("equal: -0 counts as 0")] = "distinct"
     outliers: OutliersSpec | None = None
@@ -87,8 +93,8 @@ class SumSpec(Spec, frozen=True):
     short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = (NUMBER_SCHEMA,)
 
     value: Annotated[Expr, doc("what the sum must be")]
-    rtol: Annotated[Expr, doc("relative tolerance")] = 0.0
-    atol: Annotated[Expr, doc("absolute tolerance")] = 0.0
+    rtol: Annotated[Expr, real(0), doc("relative tolerance")] = 0.0
+    atol: Annotated[Expr, real(0), doc("absolute tolerance")] = 0.0
 
 
 class CountSpec(Spec, frozen=True):

@@ -15,7 +15,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import BufferSpec, FillSpec, TextureSpec
 from gpuregress.jobs.spec.resolve import tensor_maps
-from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_user_function, resolved_dtype
+from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_user_function, record, resolved_dtype
 
 MAX_ELEMENTS = 2**40
 T = TypeVar("T")
@@ -164,16 +164,14 @@ def _options(scope: Scope, kind: str, setting: Any, key: Key, earlier: FindEarli
         items = setting if many else [setting]
         values = _known([scope.number(value, (*key, at) if many else key) for at, value in enumerate(items)])
         return None if values is None else records.Values(values)
-    names = setting.key_names()
-    numbers = _known([scope.number(getattr(setting, name), (*key, name)) for name in names])
-    if numbers is None:
-        return None
-    options = _NUMERIC[kind](**dict(zip(names, numbers, strict=True)))
-    _check_options(scope, kind, options, key)
+    options = record(scope, setting, _NUMERIC[kind], key)
+    if options is not None:
+        _check_options(scope, kind, options, key)
     return options
 
 
-_NUMERIC: dict[str, Callable[..., records.FillOptions]] = {
+NumericOptions = records.Progression | records.Interval | records.NormalDistribution | records.GeneratorSeed
+_NUMERIC: dict[str, type[NumericOptions]] = {
     "arange": records.Progression,
     "uniform": records.Interval,
     "integers": records.Interval,

@@ -13,8 +13,9 @@ from gpuregress.foundation.dtypes import ElementType, Part
 from gpuregress.foundation.numeric import conversion, kolmogorov_smirnov
 from gpuregress.foundation.numeric.tolerances import Unsound, loose, over_largest, tight
 from gpuregress.foundation.records import METRICS, Outliers, Rule
-from gpuregress.jobs.spec.models.rules import DEVICE, DEVICE_CHECKS, CheckSpec, CountSpec, RuleSpec, SigmasSpec, SumSpec
-from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
+from gpuregress.gpu.records import replace
+from gpuregress.jobs.spec.models.rules import DEVICE, DEVICE_CHECKS, CheckSpec, CountSpec, RuleSpec, SumSpec
+from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function, record
 
 
 def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> records.Rule:
@@ -26,20 +27,14 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
         element: the buffer's type.
         key: its key.
     """
-    rtol, atol = _tolerances(scope, item, key)
-    result = records.Rule(
-        rtol=rtol,
-        atol=atol,
-        ulp=None if item.ulp is None else scope.whole(item.ulp, (*key, "ulp"), low=0, what="ulp"),
-        nan=item.nan,
-        signed_zero=item.signed_zero,
-        outliers=_outliers(scope, item, key),
-        metric=_metric(scope, item, key),
-        order=item.order,
-        key=_columns(scope, item, element, key),
-        statistics=_statistics(scope, item, key),
-        verify=existing_user_function(scope, item.verify, (*key, "verify")) if item.verify else None,
-    )
+    result = record(scope, item, records.Rule, key) or records.Rule()
+    if result.rtol is not None or result.atol is not None:
+        result = replace(result, rtol=result.rtol or 0.0, atol=result.atol or 0.0)
+    _check_outliers(scope, result.outliers, (*key, "outliers"))
+    for name, part in (("metric", item.metric), ("statistics", item.statistics)):
+        if part is not None and not part.present():
+            scope.error((*key, name), f"expected one of {', '.join(part.key_names())}, got none")
+    _check_columns(scope, item, element, (*key, "key"))
     others = [name for name in item.written if name not in ("verify", "rtol", "atol", "ulp")]
     if item.verify and others:
         text = f"stands in place of all rules but a tolerance: take out {', '.join(sorted(others))}"
@@ -47,67 +42,25 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
     return result
 
 
-def _tolerances(scope: Scope, item: RuleSpec, key: Key) -> tuple[float | None, float | None]:
-    if item.rtol is None and item.atol is None:
-        return None, None
-    rtol = scope.real(item.rtol, (*key, "rtol"), low=0) if item.rtol is not None else 0.0
-    atol = scope.real(item.atol, (*key, "atol"), low=0) if item.atol is not None else 0.0
-    return rtol, atol
+def _check_outliers(scope: Scope, outliers: Outliers | None, key: Key) -> None:
+    if outliers is None:
+        return
+    if outliers.fraction >= 1:
+        text = f"is {outliers.fraction:g}: it must be below 1, or the first bound can never fail"
+        scope.error((*key, "fraction"), text)
+    if outliers.rtol == 0 and outliers.atol == 0:
+        scope.error(key, "needs the second bound, rtol or atol, above 0")
 
 
-def _outliers(scope: Scope, item: RuleSpec, key: Key) -> records.Outliers | None:
-    if item.outliers is None:
-        return None
-    inner = (*key, "outliers")
-    fraction = scope.real(item.outliers.fraction, (*inner, "fraction"), low=0, above=True)
-    if fraction is not None and fraction >= 1:
-        scope.error((*inner, "fraction"), f"is {fraction:g}: it must be below 1, or the first bound can never fail")
-    rtol = scope.real(item.outliers.rtol, (*inner, "rtol"), low=0)
-    atol = scope.real(item.outliers.atol, (*inner, "atol"), low=0)
-    if rtol == 0 and atol == 0:
-        scope.error(inner, "needs the second bound, rtol or atol, above 0")
-    return records.Outliers(fraction or 0.0, rtol or 0.0, atol or 0.0)
-
-
-def _metric(scope: Scope, item: RuleSpec, key: Key) -> dict[str, float]:
-    if item.metric is None:
-        return {}
-    given = {name: getattr(item.metric, name) for name in item.metric.key_names()}
-    limits = {
-        name: scope.real(value, (*key, "metric", name), low=0) for name, value in given.items() if value is not None
-    }
-    if not limits:
-        scope.error((*key, "metric"), f"expected one of {', '.join(given)}, got none")
-    return {name: value for name, value in limits.items() if value is not None}
-
-
-def _columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> tuple[str, ...]:
+def _check_columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> None:
     columns = [part.name for part in element.parts if part.name]
     for position, column in enumerate(item.key):
         if column not in columns:
             there = "the columns are" if columns else ""
             hint = suggestion(column, columns, there_are=there) or f"; {element.name} has no columns"
-            scope.error((*key, "key", position), f"unknown column {column!r}{hint}")
+            scope.error((*key, position), f"unknown column {column!r}{hint}")
         elif column in item.key[:position]:
-            scope.error((*key, "key", position), f"duplicate column {column!r}")
-    return tuple(item.key)
-
-
-def _statistics(scope: Scope, item: RuleSpec, key: Key) -> records.StatisticLimits:
-    given, inner = item.statistics, (*key, "statistics")
-    if given is None:
-        return records.StatisticLimits()
-    if given.mean is None and given.variance is None and given.ks is None:
-        scope.error(inner, "expected one of mean, variance, ks, got none")
-    ks = None if given.ks is None else scope.real(given.ks, (*inner, "ks"), low=0, above=True, high=1)
-    return records.StatisticLimits(
-        _sigmas(scope, given.mean, (*inner, "mean")), _sigmas(scope, given.variance, (*inner, "variance")), ks
-    )
-
-
-def _sigmas(scope: Scope, given: SigmasSpec | None, key: Key) -> records.Sigmas | None:
-    sigmas = None if given is None else scope.real(given.sigmas, (*key, "sigmas"), low=0, above=True)
-    return None if sigmas is None else records.Sigmas(sigmas)
+            scope.error((*key, position), f"duplicate column {column!r}")
 
 
 def device_checks(
@@ -229,18 +182,18 @@ def _rows(scope: Scope, setting: Mapping[str, Any], buffer: records.Buffer, key:
 
 
 def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> records.Check | None:
-    value = scope.number(setting.value, (*key, "value"))
-    rtol, atol = (scope.real(getattr(setting, name), (*key, name), low=0) for name in ("rtol", "atol"))
-    if rtol is not None and rtol >= 1:
-        scope.error((*key, "rtol"), f"is {rtol:g}: it must be below 1, or a sum of 0 passes for everything")
+    expected = record(scope, setting, records.ExpectedSum, key)
+    if expected is None:
+        return None
+    atol = expected.atol
+    if expected.rtol >= 1:
+        scope.error((*key, "rtol"), f"is {expected.rtol:g}: it must be below 1, or a sum of 0 passes for everything")
     count = math.prod(buffer.shape)
     largest = count * max(part.scalar.largest for part in dtypes.parse(buffer.dtype).parts)
-    if atol is not None and atol >= largest:
+    if atol >= largest:
         text = f"is {atol:g}: the largest sum of {count} {buffer.dtype} is {largest:.8g}, so it could hardly fail"
         scope.error((*key, "atol"), text)
-    if value is None or rtol is None or atol is None:
-        return None
-    return records.Check("sum", records.ExpectedSum(value, rtol, atol))
+    return records.Check("sum", expected)
 
 
 def _range(scope: Scope, setting: list[Any], element: ElementType, key: Key) -> records.Check | None:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
+from gpuregress.foundation.document.forms import Spec, forms, parts
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key, dotted
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Number, Value
+from gpuregress.jobs.spec.models.values import EXPRESSION, FUNCTION, Bounds
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.python_kernels.autotuning import Configuration
 import ast
 import os
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.toolchain import cxx_types
+
+Worked = TypeVar("Worked", bound=Record)
 
 
 class Scope(Record):
@@ -147,6 +151,62 @@ class Scope(Record):
             self.error(key, f"{shown(value, number)}: it must be {bounds}", value)
             return None
         return float(number)
+
+
+def record(scope: Scope, spec: Spec, kind: type[Worked], key: Key) -> Worked | None:
+    """Work out a record of a case from a model: each field from the key of its name; None if one is invalid.
+
+    Expressions are evaluated within their bounds, functions looked for, and models become the records of their fields.
+    Where the job does not have a key, the record keeps its default.
+
+    Args:
+        scope: the case's values; errors are reported there.
+        spec: as the job has it.
+        kind: the class of the record.
+        key: the model's.
+    """
+    before = scope.problems.reported
+    targets, values = _field_types(kind), {}
+    for name, written in spec.present().items():
+        if name in targets:
+            values[name] = _worked_out(scope, forms(type(spec))[name].type, written, targets[name], (*key, name))
+    return kind(**values) if scope.problems.reported == before else None
+
+
+@cache
+def _field_types(kind: type[Record]) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def mapping(scope: Scope, spec: Spec, key: Key) -> dict[str, Any]:
+    """Work out the keys of a model that the job has, without those that are invalid, which are reported."""
+    worked = {
+        name: _worked_out(scope, forms(type(spec))[name].type, written, Any, (*key, name))
+        for name, written in spec.present().items()
+    }
+    return {name: value for name, value in worked.items() if value is not None}
+
+
+def _worked_out(scope: Scope, form: Any, written: Any, target: Any, key: Key) -> Any:
+    """The value of one key; `target` is the type of the record's field."""
+    form, annotations = parts(form)
+    if isinstance(written, Spec):
+        kind, _ = parts(target)
+        is_record = isinstance(kind, type) and issubclass(kind, Record)
+        return record(scope, written, kind, key) if is_record else mapping(scope, written, key)
+    if isinstance(written, list):
+        (item_form,) = get_args(form)
+        return tuple(_worked_out(scope, item_form, item, Any, (*key, at)) for at, item in enumerate(written))
+    if FUNCTION in annotations:
+        return existing_user_function(scope, written, key)
+    if EXPRESSION not in annotations:
+        return written
+    for bounds in annotations:
+        if isinstance(bounds, Bounds) and bounds.is_whole:
+            return scope.whole(written, key, low=int(bounds.low), what=bounds.what)
+        if isinstance(bounds, Bounds):
+            return scope.real(written, key, low=bounds.low, above=bounds.above, high=bounds.high)
+    return scope.number(written, key)
 
 
 def shown(value: float | str, number: Number) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpuregress.foundation.errors import CALLED_AT
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.foundation.records.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.instruments import CheckFinding
 from gpuregress.gpu.records import Record, replace

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records.cases.launches import Buffer, Fill, Launch, PythonFunction
+from gpuregress.foundation.records.launches import Buffer, Fill, Launch, PythonFunction
 from gpuregress.foundation.records.programs import FunctionCall, Source
 from gpuregress.foundation.records.rules import Check, Rule
 from gpuregress.gpu.instruments import Instruments
