@@ -1,22 +1,20 @@
-"""Record of a planned case: a job with one choice of its parameters."""
+"""Record of a case: its settings, and all that decides what runs and what must come out."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import field
 
 from gpuregress.foundation.records.launches import Buffer, Fill, Launch, PythonFunction
 from gpuregress.foundation.records.programs import FunctionCall, Source
 from gpuregress.foundation.records.rules import Check, Rule
+from gpuregress.gpu.architectures import DEFAULT_HEAP
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.records import Record, Sparse, replace
 from gpuregress.gpu.schedules import FORWARD
-
-DEFAULT_HEAP = 8 << 20
-"""Bytes of the heap of kernels where a job says nothing, as CUDA's own (`cudaLimitMallocHeapSize`)."""
 
 
 class Limits(Record):
@@ -131,6 +129,9 @@ class CaseSettings(Sparse):
     def main_schedule(self) -> str:
         """The schedule that makes the dumps."""
         return next(iter(self.schedules), FORWARD)
+
+
+# --- record of a planned case: a job with one choice of its parameters ------------------------------------------------
 
 
 TRIALS = 3
@@ -313,6 +314,42 @@ class Case(Record):
         }
         launches = seeded.launches or self.launches
         return replace(self, seed=seeded.seed, buffers=buffers, launches=launches, seeds=(), repeat=1)
+
+    def with_settings(self, **changes: Any) -> Case:
+        """Return the case with other values of some of its optional settings."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+    def alone(self) -> Case:
+        """Return the case as it runs once by itself, as under a debugger.
+
+        Left out are its further runs, all that judges its results by other runs, and what is watched, counted or kept
+        beside them.
+        """
+        case = self.with_settings(
+            timing=None,
+            poison=None,
+            sanitize=None,
+            agree=(),
+            launch_digests="off",
+            dump_every_launch=None,
+            twins=None,
+            known_failing=None,
+            retries=None,
+            instruments=Instruments(),
+            cost={},
+            schedules=(),
+        )
+        return replace(
+            case,
+            repeat=1,
+            reference={},
+            reference_files={},
+            reference_kernels={},
+            reference_rules={},
+            improves=(),
+            variants=None,
+            seeds=(),
+        )
 
     def writer_of(self, buffer: str) -> Launch | None:
         """Return the last launch that takes the buffer as an argument."""

@@ -1,4 +1,4 @@
-"""Records of what a case launches: buffers with their fills, arguments, launches."""
+"""Records of what a case launches: arguments, launches, and buffers with their fills."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Literal
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.gpu.programs import Dim3, LaunchShape
 from gpuregress.gpu.records import Record, Sparse
 from gpuregress.gpu.tensor_maps import TensorMap
-
-Dim3 = tuple[int, int, int]
+from gpuregress.gpu.textures import Texture, TextureDescription
 
 
 class Argument(Record):
@@ -55,14 +55,6 @@ class Argument(Record):
         return (*own, *(name for member in self.fields for name in member.maps_in_memory))
 
 
-class LaunchShape(Record):
-    """The threads of a launch: blocks and threads of a block along x, y, z, and dynamic shared memory in bytes."""
-
-    grid: Dim3
-    block: Dim3
-    shared: int = 0
-
-
 class Launch(Record):
     """One launch of one kernel.
 
@@ -105,6 +97,10 @@ class Launch(Record):
 # --- records of the buffers of a case: their elements, and what they hold before the first launch ---------------------
 
 
+_LAYERED_ROW = 2
+"""Axes of a shape: layers and width."""
+
+
 class Fill(Record):
     """The contents of a buffer before the first launch.
 
@@ -125,29 +121,6 @@ class Fill(Record):
         """Tell whether a Python function of the user makes the contents."""
         origin = self.same.fill if self.same is not None else self
         return origin is not None and origin.kind == "python"
-
-
-class Texture(Record):
-    """The sampling of a buffer that kernels take as a texture or a surface.
-
-    Attributes:
-        filter: `point` takes the nearest element, `linear` mixes its neighbours.
-        address: along x, y, z: the address mode for coordinates outside.
-        normalized: whether coordinates go from 0 to 1, not from 0 to the extent.
-        read: `normalized_float` turns integers into 0 … 1 or -1 … 1.
-        memory: `array`, or `linear` for tex1Dfetch.
-        surface: whether it is a surface: then of the others only `kind` is used, which is `plain` or `layered`.
-        kind: `layered`: the slowest axis counts images of their own; `cube`: six square faces, sampled by a direction;
-            `cube-layered`: several such cubes.
-    """
-
-    filter: Literal["point", "linear"] = "point"
-    address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
-    normalized: bool = False
-    read: Literal["element", "normalized_float"] = "element"
-    memory: Literal["array", "linear"] = "array"
-    surface: bool = False
-    kind: Literal["plain", "layered", "cube", "cube-layered"] = "plain"
 
 
 class Buffer(Record):
@@ -182,6 +155,25 @@ class Buffer(Record):
     def is_poisoned(self) -> bool:
         """Tell whether it holds the poison before the first launch: it has neither a fill nor an initial value."""
         return self.fill is None and self.symbol is None
+
+    @property
+    def texture_description(self) -> TextureDescription | None:
+        """What a device is asked for where this is read as a texture or surface; None where it is plain memory."""
+        if self.texture is None:
+            return None
+        parts = dtypes.parse(self.dtype).parts
+        extents = _extents(self.shape, self.texture)
+        return TextureDescription(parts[0].scalar.name, len(parts), extents, self.texture)
+
+
+def _extents(shape: tuple[int, ...], texture: Texture) -> tuple[int, int, int]:
+    if texture.kind == "cube-layered":
+        cubes, faces, height, width = shape
+        return (width, height, cubes * faces)
+    if texture.kind == "layered" and len(shape) == _LAYERED_ROW:
+        return (shape[1], 0, shape[0])
+    width, height, depth = (*reversed(shape), 0, 0)[:3]
+    return (width, height, depth)
 
 
 # --- options of fills, a record for each set of names; their JSON objects are told apart by their keys ----------------

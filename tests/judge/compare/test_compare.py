@@ -13,7 +13,7 @@ from gpuregress.judge import compare
 def test_numpy_is_loaded_for_arrays_only() -> None:
     code = (
         "import sys\n"
-        "from gpuregress import compare, dtypes\n"
+        "from gpuregress.foundation import dtypes\nfrom gpuregress.judge import compare\n"
         "request = compare.ComparisonRequest('x', dtypes.parse('float32'), (2,))\n"
         "assert compare.identical(request).same\n"
         "before = 'numpy' in sys.modules\n"

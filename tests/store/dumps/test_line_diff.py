@@ -34,7 +34,7 @@ def differences(first: Path, second: Path) -> line_diff.ElementPairs:
     pieces = list(line_diff.pairs(first, second))
     pieces = pieces or [line_diff.ElementPairs(np.zeros(0, np.int64), np.zeros(0, "<f4"), np.zeros(0, "<f4"))]
     return line_diff.ElementPairs(
-        *(np.concatenate([getattr(one, side) for one in pieces]) for side in line_diff.ElementPairs.__slots__)
+        *(np.concatenate([getattr(one, side) for one in pieces]) for side in line_diff.ElementPairs.__struct_fields__)
     )
 
 
