@@ -9,9 +9,9 @@ import numpy as np
 from gpuregress.foundation.numeric import float_environment, ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
+from gpuregress.foundation.records.rules import Bound, rule_text
 from gpuregress.gpu.records import replace
-from gpuregress.judge.compare import bounds, description
-from gpuregress.judge.compare.bounds import Bound
+from gpuregress.judge.compare import bounds
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -106,7 +106,7 @@ class InOrder:
         same_values, any_order = _any_order(self, same=same)
         return request.result(
             same=same,
-            rule=description.rule(rule),
+            rule=rule_text(rule),
             figures=replace(
                 statistics.figures(listed),
                 outliers=outliers,

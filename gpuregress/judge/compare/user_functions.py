@@ -17,9 +17,9 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison
+from gpuregress.foundation.records.rules import rule_text
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import comparison_rules
-from gpuregress.judge.compare import description
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 
 Function = Callable[..., Any]
@@ -115,7 +115,7 @@ def verify(
     changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
         same=verified.is_good,
-        rule=description.rule(request.rule),
+        rule=rule_text(request.rule),
         identical=changed == 0,
         changed=changed,
         differing=0 if verified.is_good else changed,
@@ -137,7 +137,7 @@ def verify_unlike(request: ComparisonRequest, expected: Array, expected_type: El
     verified = _verified(request, (expected, expected_type), (actual, request.element_type))
     return request.result(
         same=verified.is_good,
-        rule=description.rule(request.rule),
+        rule=rule_text(request.rule),
         differing=0 if verified.is_good else request.total,
         message=verified.message,
         unanswered=not verified.is_given,

@@ -17,9 +17,10 @@ from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.decimals import words
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import Element, OutlierCounts, Rule, SideCounts, UlpFigures
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.gpu.records import Record
 from gpuregress.judge.compare import bounds
-from gpuregress.judge.compare.bounds import Bound, Floats
+from gpuregress.judge.compare.bounds import Floats
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics.tolerance_use import ToleranceUse
 

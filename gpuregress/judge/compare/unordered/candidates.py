@@ -14,9 +14,10 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array, Mask
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.gpu.records import Record
 from gpuregress.judge.compare import bounds
-from gpuregress.judge.compare.bounds import Bound, Floats
+from gpuregress.judge.compare.bounds import Floats
 
 Indices = npt.NDArray[np.int64]
 _SAMPLE = 256

@@ -28,9 +28,10 @@ from gpuregress.foundation.records import (
     OutlierCounts,
     SideCounts,
 )
+from gpuregress.foundation.records.rules import Bound, rule_text
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge.compare import bounds, description
-from gpuregress.judge.compare.bounds import Bound, interval
+from gpuregress.judge.compare import bounds
+from gpuregress.judge.compare.bounds import interval
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -98,7 +99,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     problems, left = evaluation.problems(), evaluation.left
     return request.result(
         same=not problems,
-        rule=description.rule(rule),
+        rule=rule_text(rule),
         figures=Figures(
             nan=evaluation.nan,
             outliers=evaluation.outliers,

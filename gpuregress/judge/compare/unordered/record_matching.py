@@ -14,9 +14,9 @@ from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
+from gpuregress.foundation.records.rules import Bound, rule_text
 from gpuregress.gpu.records import replace
-from gpuregress.judge.compare import bounds, description
-from gpuregress.judge.compare.bounds import Bound
+from gpuregress.judge.compare import bounds
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -59,7 +59,7 @@ def compare_keyed(request: ComparisonRequest, expected: Array, actual: Array) ->
     except ValueError as wrong:
         return request.result(
             same=False,
-            rule=description.rule(request.rule),
+            rule=rule_text(request.rule),
             differing=request.total,
             message=f"cannot be compared: {wrong}",
         )
@@ -85,7 +85,7 @@ def _by_matching(request: ComparisonRequest, criterion: MatchCriterion, expected
     except TooManyCandidates:
         return request.result(
             same=False,
-            rule=description.rule(request.rule),
+            rule=rule_text(request.rule),
             differing=request.total,
             message="cannot be compared: under this tolerance too many rows are near to one another to match them "
             f"exactly (over {bipartite_matching.MOST_CANDIDATES:,} pairs); name key columns or tighten it",
@@ -138,7 +138,7 @@ def _result(
     )
     return request.result(
         same=same,
-        rule=description.rule(rule),
+        rule=rule_text(rule),
         figures=figures,
         identical=changed == 0,
         changed=changed,

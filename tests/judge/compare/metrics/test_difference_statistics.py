@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import OutlierCounts, Outliers, Rule, SideCounts
-from gpuregress.judge.compare.bounds import Bound
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge.compare.metrics import difference_statistics
 from gpuregress.judge.compare.metrics.difference_statistics import DifferenceStatistics, ErrorSums
 from tests.judge.compare.rooms import array, request

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Rule
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge import compare
-from gpuregress.judge.compare.bounds import Bound
 from gpuregress.judge.compare.unordered import bipartite_matching
 from gpuregress.judge.compare.unordered.candidates import MatchCriterion
 from tests.judge.compare.oracle import largest_matching

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
-from gpuregress.judge.compare.bounds import Bound
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge.compare.unordered import candidates
 from gpuregress.judge.compare.unordered.candidates import MatchCriterion
 from tests.judge.compare.rooms import array

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import InOrderFigures, Outliers, Rule, SideCounts
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge import compare
 from gpuregress.judge.compare import bounds
-from gpuregress.judge.compare.bounds import Bound
 from gpuregress.judge.compare.unordered import multiset
 from tests.judge.compare.oracle import largest_matching
 from tests.judge.compare.rooms import against, array, request

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge.compare import bounds
-from gpuregress.judge.compare.bounds import Bound
 from tests.judge.compare.rooms import array
 
 NAN, INF = math.nan, math.inf

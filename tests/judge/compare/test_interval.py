@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.numeric import ordinals
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge.compare import bounds
-from gpuregress.judge.compare.bounds import Bound, interval
+from gpuregress.judge.compare.bounds import interval
 
 BOUNDS = (
     Bound(atol=0.0),
