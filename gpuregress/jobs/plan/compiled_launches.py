@@ -1,6 +1,6 @@
-"""What compiled programs add to a plan: hidden arguments, descriptors and revisions.
+"""Additions of compiled programs to a plan: hidden arguments, descriptors and revisions.
 
-It decides the block, shared memory, the cluster and hidden arguments.
+The program decides the block, shared memory, the cluster and hidden arguments.
 """
 
 from __future__ import annotations
