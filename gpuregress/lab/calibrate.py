@@ -19,6 +19,7 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrup
 from gpuregress.foundation.numeric import determinism, ordinals
 from gpuregress.foundation.records import Outcome, Rule, Verdict
 from gpuregress.gpu.records import Record
+from gpuregress.jobs.spec.resolve.rules import validate_rule
 from gpuregress.judge import compare
 from gpuregress.lab import experiment
 from gpuregress.session import session
@@ -67,7 +68,7 @@ def fit_rule(element: ElementType, shape: tuple[int, ...], results: Sequence[Arr
     if variation == "order varies":
         return RuleFit(Rule(order="any"), "{order: any}", "the same values in other places")
     for rule, text, evidence in _candidates(element, flat):
-        if not compare.validate_rule(rule, element) and _holds(rule, element, shape, flat):
+        if not validate_rule(rule, element) and _holds(rule, element, shape, flat):
             return RuleFit(rule, text, evidence)
     return RuleFit(None, "", "no bound holds: the values differ by more than rounding; see statistics: and verify:")
 

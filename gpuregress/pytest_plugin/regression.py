@@ -21,7 +21,7 @@ from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.escapes import inert, visible
 from gpuregress.foundation.records import Rule
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.spec.rule_validation import validate_rule
+from gpuregress.jobs.spec.resolve.rules import validate_rule
 from gpuregress.pytest_plugin import array_comparison, baseline_names, num_regression
 from gpuregress.store.dumps import writer
 

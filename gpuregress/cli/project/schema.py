@@ -17,11 +17,11 @@ from gpuregress.cli import console
 def command(markdown: bool) -> None:
     """Print the JSON Schema of a job file, so that an editor can complete keys and mark mistakes."""
     if markdown:
-        from gpuregress.jobs.spec.documentation import key_reference
+        from gpuregress.jobs.spec import key_reference
 
         console.say_document(key_reference.markdown().rstrip("\n") + "\n")
         return
     from gpuregress.foundation.escapes import json_text
-    from gpuregress.jobs.spec.documentation.json_schema import job_schema
+    from gpuregress.jobs.spec.key_reference import job_schema
 
     console.say_document(json_text(job_schema(), indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Comparison rules, limits of statistical tests, and settings of checks."""
+"""Comparison rules with their words for reports, limits of statistical tests, and settings of checks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records.fills import Number
 from gpuregress.foundation.records.json_form import OneOf
-from gpuregress.gpu.records import Record, Sparse
+from gpuregress.foundation.records.launches import Number
+from gpuregress.gpu.records import Record, Sparse, replace
 
 METRICS = ("max", "mean", "rms", "l2")
 """Norms of the errors of a whole buffer, which a rule may limit."""
@@ -136,3 +136,98 @@ class Check(Record):
 
     name: str
     setting: OneOf[CheckSetting] = None
+
+
+class Bound(Record):
+    """The largest error of one element; without any limit every bit must be equal.
+
+    With both a tolerance and `ulp`, an element must keep only one of them: `atol` for values near zero, `ulp` for the
+    rest.
+
+    Attributes:
+        rtol: relative tolerance; see `elementwise`.
+        atol: absolute tolerance.
+        ulp: steps between floats of one sign; integers must be equal.
+        nan: whether a NaN equals a NaN.
+        signed_zero: whether -0 equals 0 without a tolerance.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    ulp: int | None = None
+    nan: Literal["equal", "never"] = "equal"
+    signed_zero: Literal["distinct", "equal"] = "distinct"
+
+    @property
+    def has_tolerance(self) -> bool:
+        """Whether rtol or atol is given."""
+        return self.rtol is not None or self.atol is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether neither a tolerance nor ulp is given."""
+        return not self.has_tolerance and self.ulp is None
+
+    @classmethod
+    def of_rule(cls, rule: Rule) -> Bound:
+        """The bound of every element."""
+        return cls(rule.rtol, rule.atol, rule.ulp, rule.nan, rule.signed_zero)
+
+    @classmethod
+    def of_outliers(cls, outliers: Outliers, rule: Rule) -> Bound:
+        """The second bound, which no outlier may break."""
+        return cls(outliers.rtol, outliers.atol, None, rule.nan, rule.signed_zero)
+
+    def for_pairing(self) -> Bound:
+        """The same bound with NaN equal to NaN: `nan: never` is judged once for the buffer."""
+        return replace(self, nan="equal")
+
+
+_METRICS = {"max": "largest |error|", "mean": "mean |error|", "rms": "rms error", "l2": "|error|2 / |baseline|2"}
+
+
+def number_text(value: float) -> str:
+    """Format a number with the fewest digits: `1e-05`, `0`, `3`."""
+    return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def bound_text(limits: Bound) -> str:
+    """Describe a bound of one element."""
+    terms = []
+    if limits.has_tolerance:
+        terms.append(
+            f"|actual - baseline| <= {number_text(limits.atol or 0)} + {number_text(limits.rtol or 0)} * |baseline|"
+        )
+    if limits.ulp is not None:
+        terms.append(f"within {limits.ulp} ulp of the same sign")
+    return " or ".join(terms) if terms else "every bit equal"
+
+
+def rule_text(wanted: Rule) -> str:
+    """Describe a whole rule in one line."""
+    if wanted.verify:
+        return f"verify: {wanted.verify}"
+    limits = Bound.of_rule(wanted)
+    terms = [] if limits.is_exact and (wanted.metric or wanted.statistics.given) else [bound_text(limits)]
+    if wanted.outliers:
+        second = bound_text(Bound.of_outliers(wanted.outliers, wanted))
+        terms.append(f"but for {number_text(wanted.outliers.fraction)} of the elements, which keep {second}")
+    terms += [f"{_METRICS.get(name, name)} <= {number_text(limit)}" for name, limit in wanted.metric.items()]
+    terms += [_statistic(name, limit) for name, limit in wanted.statistics.given.items()]
+    terms += _order(wanted)
+    if wanted.nan == "never":
+        terms.append("no NaN")
+    if wanted.signed_zero == "equal":
+        terms.append("-0 is 0")
+    return ", ".join(terms)
+
+
+def _statistic(name: str, limit: float) -> str:
+    text = number_text(limit)
+    return f"Kolmogorov-Smirnov p >= {text}" if name == "ks" else f"{name}s within {text} standard errors"
+
+
+def _order(wanted: Rule) -> list[str]:
+    if wanted.key:
+        return [f"records matched by {', '.join(wanted.key)}"]
+    return ["in any order"] if wanted.order == "any" else []

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import field
 
-from gpuregress.foundation.records.cases.case import Case
+from gpuregress.foundation.records.cases import Case
 from gpuregress.gpu.programs import Program
 from gpuregress.gpu.records import Record
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records.cases.settings import KnownFailing
+from gpuregress.foundation.records.cases import KnownFailing
 from gpuregress.foundation.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.foundation.records.further_runs import Finding, InstructionChange
 from gpuregress.foundation.records.json_form import OneOf

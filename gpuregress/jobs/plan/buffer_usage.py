@@ -1,16 +1,24 @@
-"""Use of buffers in a job: dumped, judged and unused ones."""
+"""Use of buffers in a job: dumped, judged and unused ones, and the status buffer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
 
 from gpuregress.foundation.document.problems import Problems, suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
+from gpuregress.jobs.spec.models.buffer import BufferSpec
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.launch import ArgumentSpec, LaunchSpec
 from gpuregress.jobs.spec.models.rules import DEVICE
+from gpuregress.toolchain import cxx_declarations, include_scanner
+from gpuregress.toolchain.cxx_types import dtype_of_type
 
 _JUDGING = ("compare", "checks", "reference", "verify")
 """The keys of a job that judge buffers by name."""
@@ -154,3 +162,60 @@ def _arguments(items: Iterable[ArgumentSpec]) -> Iterator[str]:
         if item.kind == "buffer":
             yield item.buffer
         yield from _arguments(item.fields)
+
+
+# --- status buffer of a kernel that is a variable of the source and not among the job's buffers -----------------------
+
+
+_ARRAY = re.compile(r"\s*\[\s*([0-9]+)\s*\]")
+
+
+def with_status(file: JobFile, sources: Sequence[Path], problems: Problems) -> JobFile:
+    """Add the status variable to the buffers of a job.
+
+    Args:
+        file: the job; `status: d_status` may name a `__device__` variable of its sources.
+        sources: the sources; none where one is not there.
+        problems: collects the errors.
+    """
+    job, name = file.job, file.job.status_buffer
+    if name is None or name in job.buffers or file.is_broken("buffers", "source") or not sources:
+        return file
+    buffer = next((found for source in sources if (found := _variable(source, name))), None)
+    if buffer is None:
+        known = [*job.buffers, *(one for source in sources for one in _variables(source))]
+        message = f"unknown buffer or __device__ variable {name!r}{suggestion(name, known)}"
+        problems.add(("status", "buffer") if isinstance(file.document.data["status"], dict) else ("status",), message)
+        return file
+    buffers = {**job.buffers, name: buffer}
+    return replace(file, model=msgspec.structs.replace(job, buffers=buffers))
+
+
+def _text(source: Path) -> str:
+    if source.suffix not in include_scanner.SUFFIXES:
+        return ""
+    try:
+        return source.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _variables(source: Path) -> list[str]:
+    return cxx_declarations.variable_names(_text(source))
+
+
+def _variable(source: Path, name: str) -> BufferSpec | None:
+    """Declare a variable as a buffer: `__device__ int d_status[4];` is an int32 buffer of 4, filled with zeros."""
+    plain = include_scanner.without_comments(_text(source))
+    declaration = re.search(
+        rf"\b__(?:device|managed)__\s+([A-Za-z_][\w \t]*?)\s+{re.escape(name)}\b((?:\s*\[\s*[0-9]+\s*\])*)\s*[;={{]",
+        plain,
+    )
+    if declaration is None:
+        return None
+    words = [word for word in declaration[1].split() if word not in ("volatile", "static", "__managed__")]
+    dtype = dtype_of_type(" ".join(words))
+    if dtype is None:
+        return None
+    shape = [int(extent) for extent in _ARRAY.findall(declaration[2])] or [1]
+    return BufferSpec.of({"dtype": dtype, "shape": shape, "fill": "zeros", "symbol": name})

@@ -19,29 +19,24 @@ from gpuregress.jobs import inputs
 from gpuregress.jobs.plan import (
     buffer_usage,
     comparison_rules,
-    job_names,
-    kernel_overloads,
-    seeds,
+    function_calls,
+    job_plan,
     source_files,
     sources,
-    status_buffer,
-    verify_signature,
+    variations,
 )
-from gpuregress.jobs.plan.functions import calls, twins
-from gpuregress.jobs.plan.functions.calls import PlannedFunction
+from gpuregress.jobs.plan.function_calls import PlannedFunction
 from gpuregress.jobs.plan.job_plan import CaseOverrides, JobPlan, LabelRequest
 from gpuregress.jobs.plan.references import CaseBuffers, case_references
-from gpuregress.jobs.plan.seeds import CaseInputs
-from gpuregress.jobs.plan.spaces import agreement
-from gpuregress.jobs.plan.spaces.autotuning import JobTuning
+from gpuregress.jobs.plan.variations import CaseInputs, JobTuning
 from gpuregress.jobs.spec import load
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.rules import DEVICE
 from gpuregress.jobs.spec.resolve import buffers as spec_buffers
-from gpuregress.jobs.spec.resolve import compilation, parameter_combinations, rules, variants
+from gpuregress.jobs.spec.resolve import compilation, parameter_combinations, rules
 from gpuregress.jobs.spec.resolve import launches as spec_launches
 from gpuregress.jobs.spec.resolve.buffers import FillSources
-from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.jobs.spec.resolve.scope import Scope, mapping, record
 from gpuregress.store.project import Project, default_memory
 
 MAX_REPEATS = 10_000
@@ -91,7 +86,7 @@ class _JobPlanning:
         name = self.name
         tuning = JobTuning(self.file, self.problems)
         scopes = parameter_combinations.scopes(self.file, self.problems, tuning)
-        self.file = agreement.with_tuning(self.file, tuple(tuning.names))
+        self.file = variations.with_tuning(self.file, tuple(tuning.names))
         self.tuned = tuple(tuning.names)
         if tuning.missing and self.job.infeasible == "skip":
             self.notes = (f"{name}: none of its cases is run: {tuning.missing}",)
@@ -101,11 +96,11 @@ class _JobPlanning:
             return ()
         self.sources = sources.JobSources(self.file, self.problems)
         facts = self.sources.facts(scopes[0]) if scopes else self.sources.facts_without_parameters()
-        self.file = status_buffer.with_status(self.file, facts.paths if facts else (), self.problems)
+        self.file = buffer_usage.with_status(self.file, facts.paths if facts else (), self.problems)
         self.job = self.file.job
         dump = buffer_usage.dumped(self.file, self.problems)
         buffer_usage.check(self.file, self.problems, dump)
-        twins.check(self.file, self.problems)
+        function_calls.check_twins(self.file, self.problems)
         self._check_tags()
         self._check_fuzz()
         planned = []
@@ -118,7 +113,7 @@ class _JobPlanning:
         self._check_devices()
         self._check_known_failing(planned)
         self.requests = tuple(self.sources.requests)
-        left_out = agreement.check(self.file, planned, self.problems, self.tuned)
+        left_out = variations.check(self.file, planned, self.problems, self.tuned)
         self.notes = tuple(left_out)
         if not any(error.key.startswith(("launches", "function")) for error in self.problems.errors):
             buffer_usage.check_used(self.file, self.problems, planned)
@@ -126,7 +121,7 @@ class _JobPlanning:
 
     def _name(self) -> str:
         name = self.job.job if self.job.job is not None else self.file.path.stem
-        problem = job_names.job_name_problem(name)
+        problem = job_plan.job_name_problem(name)
         if problem:
             self.problems.add(("job",), problem)
             return "job"  # so that nothing is looked for in a folder that cannot be
@@ -190,7 +185,7 @@ class _JobPlanning:
         repeat = self.overrides.repeat or scope.whole(
             self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
         )
-        further = seeds.further(self.job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
+        further = variations.further(self.job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
         if facts is None:
             return None
         compiled = sources.of_case(self.file, facts, scope, launches, buffers)
@@ -198,7 +193,7 @@ class _JobPlanning:
             compiled = tuple(replace(one, harness=function.harness) for one in compiled)
         if len(self.problems) or not compiled:
             return None
-        (source, *others), built_variants = variants.combinations(self.file, scope, compiled)
+        (source, *others), built_variants = compilation.combinations(self.file, scope, compiled)
         if len(self.problems):
             return None
         settings = replace(self._settings(scope, source, launches), refused=refused)
@@ -257,7 +252,7 @@ class _JobPlanning:
         if facts is not None:
             launches = facts.launched(launches)
             contents = [one.inputs.contents for one in facts.files]
-            launches = kernel_overloads.resolved(launches, contents, buffers, lambda: self._defines(scope))
+            launches = source_files.resolved(launches, contents, buffers, lambda: self._defines(scope))
         return CaseInputs(buffers, launches)
 
     def _defines(self, scope: Scope) -> Mapping[str, str]:
@@ -270,19 +265,19 @@ class _JobPlanning:
         """Plan the calls of the job's function, if it has one."""
         if self.job.function is None or facts is None:
             return None
-        return calls.planned(self.file, scope, facts.files[0], buffers)
+        return function_calls.planned(self.file, scope, facts.files[0], buffers)
 
     def _verify_functions(self, scope: Scope) -> dict[str, str]:
         """Resolve the functions of the job's `verify`; those that cannot be called are reported."""
         functions = rules.functions(scope, self.job.verify, "verify")
         for buffer, function in functions.items():
-            verify_signature.check(scope, ("verify", buffer), function)
+            comparison_rules.check_function(scope, ("verify", buffer), function)
         return functions
 
     def _earlier(self, text: str) -> records.InputFile:
-        from gpuregress.jobs.plan import earlier_results  # noqa: PLC0415 - few jobs read results of other runs
+        from gpuregress.jobs.plan.references import find_earlier  # noqa: PLC0415 - few jobs read results of other runs
 
-        return earlier_results.find(self.project, text)
+        return find_earlier(self.project, text)
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
         """Require integers in the status buffer, and zero it before the launch."""
@@ -305,13 +300,10 @@ class _JobPlanning:
         for name, wanted in checks.items():
             for check in wanted:
                 if check.name == "python" and isinstance(check.setting, str):
-                    verify_signature.check(scope, ("checks", name), check.setting, verify_signature.CHECK)
+                    comparison_rules.check_function(scope, ("checks", name), check.setting, comparison_rules.CHECK)
 
     def _settings(self, scope: Scope, source: records.Source, launches: Sequence[records.Launch]) -> CaseSettings:
-        def whole(section: str, name: str, value: float | str | None, low: int = 0) -> int | None:
-            return None if value is None else scope.whole(value, (section, name), low=low, what="")
-
-        timing, resources = self.job.timing, self.job.resources
+        job = self.job
         count = scope.whole(self.job.schedules, ("schedules",), low=1, high=schedules.MOST_SCHEDULES, what="schedules")
         return CaseSettings(
             instruments=Instruments(rules.device_checks(scope, self.job.checks, self.job.buffers)),
@@ -320,25 +312,9 @@ class _JobPlanning:
             launch_digests="off" if self.job.launch_digests == "off" else None,
             infeasible="skip" if self.job.infeasible == "skip" else None,
             agree=tuple(self.job.agree or ()),
-            timing=TimingLoop(
-                whole("timing", "warmup", timing.warmup) or 0,
-                whole("timing", "samples", timing.samples, low=1) or 1,
-                None
-                if timing.limit is None
-                else scope.real(timing.limit, ("timing", "limit"), low=1, above=True, high=_LARGEST_SLOWDOWN),
-            )
-            if timing
-            else None,
-            cost={
-                name: ratio
-                for name, value in (self.job.cost.present() if self.job.cost else {}).items()
-                if (ratio := scope.real(value, ("cost", name), low=1, high=_LARGEST_SLOWDOWN)) is not None
-            },
-            resources=ResourceLimits(
-                whole("resources", "registers", resources.registers), whole("resources", "spills", resources.spills)
-            )
-            if resources
-            else None,
+            timing=record(scope, job.timing, TimingLoop, ("timing",)) if job.timing else None,
+            cost=mapping(scope, job.cost, ("cost",)) if job.cost else {},
+            resources=record(scope, job.resources, ResourceLimits, ("resources",)) if job.resources else None,
             schedules=schedules.first(count) if count and count > 1 else (),
             twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
             known_failing=self._known_failing(scope, launches),
@@ -361,10 +337,6 @@ class _JobPlanning:
             text = f"unknown buffer {known.buffer!r}{suggestion(known.buffer, self.job.buffers)}"
             scope.error(("known_failing", "buffer"), text)
         return KnownFailing(known.until, known.why, known.failure, known.fault or "", kernel, known.buffer or "")
-
-
-_LARGEST_SLOWDOWN = 1e6
-"""A case that may be slower still is not judged at all."""
 
 
 def _fill_problem(buffer: records.Buffer) -> str | None:

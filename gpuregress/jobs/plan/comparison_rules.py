@@ -1,14 +1,19 @@
-"""Comparison rules of a case's buffers, checked for bounds that could hardly fail."""
+"""Comparison rules of a case's buffers, and the functions that may decide in their place."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from inspect import Parameter
+from pathlib import Path
 
 from gpuregress.foundation import dtypes, records
+from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.gpu.records import replace
-from gpuregress.jobs.plan import verify_signature
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.rules import RuleSpec
 from gpuregress.jobs.spec.resolve import rules
@@ -67,18 +72,191 @@ def sound_rule(
     before = scope.problems.reported
     rule = rules.rule(scope, item, element, key)
     if scope.problems.reported == before:
-        from gpuregress.jobs.spec import rule_validation  # noqa: PLC0415 - a run waits for it, and many jobs have no rule
-
         count = math.prod(buffer.shape)
         for below, message in (
-            *rule_validation.validate_rule(rule, element),
-            *rule_validation.validate_sample(rule, count),
+            *rules.validate_rule(rule, element),
+            *rules.validate_sample(rule, count),
         ):
             scope.error((*key, *below), message)
     if rule.verify is not None:
-        verify_signature.check(scope, (*key, "verify"), rule.verify)
+        check_function(scope, (*key, "verify"), rule.verify)
     if verify is None:
         return rule
     for name in sorted(item.written - _TOLERANCES):
         scope.error((*key, name), f"has no effect: the job's verify compares {buffer.name}, with rtol, atol and ulp")
     return replace(rule, verify=verify)
+
+
+# --- check of a job's Python functions against the arguments that they get, without importing them --------------------
+
+
+REFERENCE = ("inputs", "case")
+"""The arguments of a reference."""
+CHECK = ("array", "case")
+"""Those of a check. A fill gets its arguments by name."""
+
+
+def check_function(scope: Scope, key: Key, function: str, names: Sequence[str] = ()) -> None:
+    """Report a function that cannot be called, with its file and line.
+
+    Only functions that the file itself defines, without decorators, are checked. The others are when they are called.
+
+    Args:
+        scope: errors are reported there.
+        key: of the function.
+        function: `/abs/module.py:name`; the file was parsed before.
+        names: its arguments by position; (): those of `verify`.
+    """
+    path, _, name = function.rpartition(":")
+    defined = _definition(Path(path), name, Path(path).stat().st_mtime_ns)
+    if defined is None or defined.decorator_list:
+        return
+    parameters = _parameters(defined.args)
+    problem = problem_by_position(name, parameters, names) if names else signature_problem(name, parameters)
+    if problem:
+        scope.problems.add(key, f"{path}:{defined.lineno}: {problem}")
+
+
+@lru_cache(maxsize=64)
+def _definition(path: Path, name: str, _changed_ns: int) -> ast.FunctionDef | None:
+    """The last top-level statement that defines a name, if it is a function; cached until the file changes."""
+    defined = None
+    for node in ast.parse(path.read_bytes(), filename=str(path)).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            defined = node
+        elif any(isinstance(inner, ast.Name) and inner.id == name for inner in _targets(node)):
+            defined = None
+    return defined
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []
+
+
+def _parameters(written: ast.arguments) -> tuple[Parameter, ...]:
+    """The parameters of a definition, in order; defaults and annotations are not kept."""
+    positional = [*written.posonlyargs, *written.args]
+    required = len(positional) - len(written.defaults)
+    kinds = [Parameter.POSITIONAL_ONLY] * len(written.posonlyargs) + [Parameter.POSITIONAL_OR_KEYWORD] * len(
+        written.args
+    )
+    parameters = [
+        Parameter(argument.arg, kind, default=Parameter.empty if at < required else None)
+        for at, (argument, kind) in enumerate(zip(positional, kinds, strict=True))
+    ]
+    parameters += [Parameter(written.vararg.arg, Parameter.VAR_POSITIONAL)] if written.vararg else []
+    parameters += [
+        Parameter(argument.arg, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is None else None)
+        for argument, default in zip(written.kwonlyargs, written.kw_defaults, strict=True)
+    ]
+    parameters += [Parameter(written.kwarg.arg, Parameter.VAR_KEYWORD)] if written.kwarg else []
+    return tuple(parameters)
+
+
+# --- parameters of a user's functions ---------------------------------------------------------------------------------
+
+
+NAMES = ("case", "tolerance", "buffer", "dtype")
+"""The names that `verify` passes."""
+_NEVER_SIDES = ("case", "tolerance")
+"""Those that nobody calls one of the two sides."""
+_BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def chosen_parameters(parameters: Iterable[Parameter]) -> dict[str, str]:
+    """Choose the arguments that are passed by name: parameter → one of `NAMES`.
+
+    A parameter `_case` takes `case`: its author does not use it.
+
+    Args:
+        parameters: of the function, in order.
+    """
+    named = _named(parameters)
+    everything = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in named)
+    taken = {parameter.name: _meaning(parameter.name) for parameter in named if _meaning(parameter.name) in NAMES}
+    return {**taken, **{name: name for name in NAMES if everything and name not in taken.values()}}
+
+
+def signature_problem(function: str, parameters: Iterable[Parameter]) -> str | None:
+    """Explain why `verify` cannot call a function; None if it can.
+
+    Args:
+        function: its name.
+        parameters: of the function, in order.
+    """
+    parameters = tuple(parameters)
+    kinds = [parameter.kind for parameter in parameters]
+    signature = f"{function}({', '.join(map(str, parameters))})"
+    if Parameter.VAR_POSITIONAL not in kinds and sum(kind in _BY_POSITION for kind in kinds) < 2:
+        return f"{signature} does not take (expected, actual), which verify passes first"
+    wrong = _misplaced(parameters)
+    if wrong:
+        return f"{signature} has {wrong!r} in the wrong place; verify passes (expected, actual) first, in this order"
+    for parameter in _named(parameters):
+        is_optional = parameter.default is not Parameter.empty or parameter.kind is Parameter.VAR_KEYWORD
+        if _meaning(parameter.name) in NAMES and parameter.kind is not Parameter.POSITIONAL_ONLY:
+            continue
+        if not is_optional:
+            near = suggestion(parameter.name, NAMES).removeprefix("; ")
+            hint = f" ({near})" if near.endswith("?") else ""
+            return (
+                f"{signature} has the unknown parameter {parameter.name!r}{hint}; after (expected, actual) verify "
+                f"passes by name: {', '.join(NAMES)}; rename it, or give it a default"
+            )
+    return None
+
+
+def problem_by_position(function: str, parameters: Iterable[Parameter], names: Sequence[str]) -> str | None:
+    """Explain why a function cannot be called with these arguments by position; None if it can.
+
+    Args:
+        function: its name.
+        parameters: of the function, in order.
+        names: what the arguments are called; a parameter with the name of another one has been exchanged with it.
+    """
+    parameters = tuple(parameters)
+    signature, wanted = f"{function}({', '.join(map(str, parameters))})", f"({', '.join(names)})"
+    positional = [parameter for parameter in parameters if parameter.kind in _BY_POSITION]
+    for parameter, name in zip(positional, names, strict=False):
+        meaning = _meaning(parameter.name)
+        if meaning in names and meaning != name:
+            return f"{signature} has {parameter.name!r} in the wrong place; it is called with {wanted}, in this order"
+    takes_more = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters)
+    required = [parameter for parameter in parameters if parameter.default is Parameter.empty]
+    too_many = [one for one in required if one.kind is Parameter.KEYWORD_ONLY or one in positional[len(names) :]]
+    if too_many or (len(positional) < len(names) and not takes_more):
+        return f"{signature} does not take {wanted}, which it is called with"
+    return None
+
+
+def _misplaced(parameters: Iterable[Parameter]) -> str | None:
+    """Return the first of the two parameters for the sides whose name is that of another argument."""
+    sides = [parameter.name for parameter in parameters if parameter.kind in _BY_POSITION][:2]
+    others = (("actual", *_NEVER_SIDES), ("expected", *_NEVER_SIDES))
+    return next((name for name, taken in zip(sides, others, strict=False) if _meaning(name) in taken), None)
+
+
+def _named(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+    """The parameters after the two sides; those of `*sides` take the sides."""
+    ordered = tuple(parameter for parameter in parameters if parameter.kind is not Parameter.VAR_POSITIONAL)
+    positional = tuple(parameter for parameter in ordered if parameter.kind in _BY_POSITION)
+    return (*positional[2:], *(parameter for parameter in ordered if parameter.kind not in _BY_POSITION))
+
+
+def _meaning(name: str) -> str:
+    return name.lstrip("_")
+
+
+def parameters_of(function: object) -> tuple[Parameter, ...]:
+    """Return the parameters of a callable; those of a builtin without a signature are the two sides.
+
+    Args:
+        function: what the user's module holds under the name.
+    """
+    try:
+        signature = inspect.signature(function)  # type: ignore[arg-type] # anything callable
+    except (TypeError, ValueError):
+        return (Parameter("expected", Parameter.POSITIONAL_ONLY), Parameter("actual", Parameter.POSITIONAL_ONLY))
+    return tuple(signature.parameters.values())

@@ -21,7 +21,7 @@ from gpuregress.foundation.records import (
     to_json,
 )
 from gpuregress.gpu.records import replace
-from gpuregress.jobs.plan import seeds
+from gpuregress.jobs.plan import variations
 
 
 def explain(case: Case) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _lines(case: Case) -> Iterator[str]:
     if case.settings.schedules:
         yield f"schedules {', '.join(case.settings.schedules)}: compared with each other on the CPU device"
     if case.seeds:
-        yield f"repeat    {seeds.describe(case)}"
+        yield f"repeat    {variations.describe(case)}"
     if case.variants:
         agree = ", which must agree" if case.variants.must_agree else ""
         yield f"variants  {'; '.join(case.variants.sources)}: compared with {case.variants.first}{agree}"

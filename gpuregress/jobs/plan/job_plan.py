@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpuregress.jobs.revision import Labels
     from gpuregress.store.project import Project
     from gpuregress.toolchain.include_scanner import SourceInputs
+import re
 
 AUTO = "auto"
 
@@ -88,3 +89,33 @@ def _resolved(job: str, request: LabelRequest, project: Project, labels: Labels)
     if note and digest in revision.accepted(project.baselines, job, name):
         note = None  # known since the accept: a nightly run does not repeat it
     return name, f"{job}: {note}" if note else None
+
+
+# --- validation of job names, which are also names of folders ---------------------------------------------------------
+
+
+MAX_LENGTH = 100
+_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_WINDOWS = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+
+_OURS = ("baseline.yaml", "cases.yaml")
+
+
+def job_name_problem(name: str) -> str | None:
+    """Explain why a name is not a valid job name; None if it is valid.
+
+    Args:
+        name: from the job's `job:`, or its file's name.
+    """
+    shown = repr(name if len(name) <= 60 else f"{name[:57]}…")
+    if "/" in name or "\\" in name or name in (".", ".."):
+        return f"{shown} leaves the project: a job's name is also its folder, so it must not hold / or .."
+    if len(name) > MAX_LENGTH:
+        return f"{shown} has {len(name)} characters; the limit is {MAX_LENGTH}"
+    if not _SAFE.fullmatch(name) or name.endswith("."):
+        return f"{shown} cannot be a folder: use letters, digits and . _ + -, with a letter, digit or _ first"
+    if name.lower() in _OURS:
+        return f"{shown} is the name of a file of gpuregress among the baselines: choose another"
+    if _WINDOWS.fullmatch(name):
+        return f"{shown} is a device's name on Windows: choose another"
+    return None

@@ -1,4 +1,4 @@
-"""References of a case: functions of the inputs, files, trusted kernels, and their own rules."""
+"""References of a case's buffers, and results of earlier runs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import Rule
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import inputs
-from gpuregress.jobs.plan import comparison_rules, sources, verify_signature
+from gpuregress.jobs.plan import comparison_rules, sources
 from gpuregress.jobs.spec.load import JobFile
-from gpuregress.jobs.spec.models.reference import ReferenceSpec
-from gpuregress.jobs.spec.resolve import data_files, launches
-from gpuregress.jobs.spec.resolve import functions as user_functions
-from gpuregress.jobs.spec.resolve.data_files import FindEarlier
-from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.jobs.spec.models.rules import ReferenceSpec
+from gpuregress.jobs.spec.resolve import launches
+from gpuregress.jobs.spec.resolve.buffers import FindEarlier, data_file
+from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
 
 if TYPE_CHECKING:
     from gpuregress.store.dumps.header import Header
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.records import Baseline, InputFile
+from gpuregress.store import remote
+from gpuregress.store.baselines import BaselineStore
+from gpuregress.store.dumps import run_names
+from gpuregress.store.project import Project
 
 
 class CaseBuffers(Record):
@@ -66,12 +72,12 @@ def case_references(
     kernels: dict[str, records.ReferenceKernel] = {}
     for name, item in file.job.reference.items():
         if item.python is not None:
-            path = user_functions.existing(scope, item.python, _key(file, name, "python"))
+            path = existing_user_function(scope, item.python, _key(file, name, "python"))
             if path:
                 functions[name] = path
-                verify_signature.check(scope, _key(file, name, "python"), path, verify_signature.REFERENCE)
+                comparison_rules.check_function(scope, _key(file, name, "python"), path, comparison_rules.REFERENCE)
         elif item.file is not None:
-            found = data_files.resolve(scope, _key(file, name, "file"), item.file, earlier)
+            found = data_file(scope, _key(file, name, "file"), item.file, earlier)
             files |= {name: found.path} if found else {}
         else:
             kernel = _kernel(file, scope, facts, case, name)
@@ -186,3 +192,99 @@ def _rules(file: JobFile, scope: Scope, case: CaseBuffers) -> dict[str, Rule]:
                 scope, item.compare, case.buffers[name], key, case.verify.get(name)
             )
     return resolved
+
+
+# --- results of earlier runs as inputs: `baseline:CASE/BUFFER` and `run:NAME/CASE/BUFFER` -----------------------------
+
+
+def find_earlier(project: Project, text: str) -> InputFile:
+    """Find the dump that a job names.
+
+    Args:
+        project: its baselines and runs.
+        text: `baseline:CASE/BUFFER`, or `run:NAME/CASE/BUFFER`; a run's name is as `--run` takes it, or `latest`, the
+            last run that has dumps of the case.
+
+    Raises:
+        UsageError: there is no such run, case or buffer; the message lists those that are there.
+        GpuregressError: the baseline is damaged, or a file cannot be read.
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "baseline":
+        case, _, buffer = rest.rpartition("/")
+        return _in_baselines(project, text, case, buffer)
+    run, _, rest = rest.partition("/")
+    case, _, buffer = rest.rpartition("/")
+    return _in_run(project, text, run, case, buffer)
+
+
+def _in_baselines(project: Project, text: str, case: str, buffer: str) -> InputFile:
+    if not (case and buffer):
+        raise UsageError(f"{text!r}: expected baseline:CASE/BUFFER, as baseline:reduce/n=1000/sum")
+    accepted = _accepted(BaselineStore.of(project), text, case)
+    dump = accepted.dumps.get(buffer)
+    if dump is None:
+        raise UsageError(f"{text!r}: the baseline of {case} has no buffer {buffer!r}{_those(buffer, accepted.dumps)}")
+    return InputFile(str(remote.local(dump)), text, dump.text_digest)
+
+
+def _accepted(store: BaselineStore, text: str, case: str) -> Baseline:
+    """The baseline of a case: the common one, the only one, or that of the device which ends the case's name."""
+    kinds = store.kinds(case)
+    if "" in kinds or len(kinds) == 1:
+        kind = "" if "" in kinds else kinds[0]
+    elif kinds:
+        raise UsageError(
+            f"{text!r}: {case} has no common baseline, only those of {', '.join(kinds)}; name one, as "
+            f"baseline:{case}/{kinds[0]}/BUFFER"
+        )
+    else:
+        parent, _, kind = case.rpartition("/")
+        if not parent or not kind or kind not in store.kinds(parent):
+            raise UsageError(f"{text!r}: no baseline of case {case!r} was accepted{_those(case, store.case_names())}")
+        case = parent
+    accepted = store.load(case, kind)
+    if accepted is None:  # somebody removed it at this moment
+        raise UsageError(f"{text!r}: no baseline of case {case!r} was accepted")
+    return accepted
+
+
+def _in_run(project: Project, text: str, run: str, case: str, buffer: str) -> InputFile:
+    if not (run and case and buffer):
+        raise UsageError(f"{text!r}: expected run:NAME/CASE/BUFFER, as run:latest/reduce/n=1000/sum")
+    runs = project.earlier_runs or project.runs
+    try:
+        folder = run_names.find(runs, run)
+    except GpuregressError as error:
+        raise UsageError(f"{text!r}: {error}") from None
+    folders = (folder, *reversed(run_names.every(runs))) if run == run_names.LATEST else (folder,)
+    kept = ((one, _dumps(storage.safe_join(one / "dumps", case))) for one in folders)
+    folder, dumps = next(((one, dumps) for one, dumps in kept if dumps), (folder, {}))
+    if not dumps:
+        names = _cases(folder / "dumps")
+        raise UsageError(f"{text!r}: run {folder.name} has no dumps of case {case!r}{_those(case, names)}")
+    if buffer not in dumps:
+        raise UsageError(
+            f"{text!r}: run {folder.name} has no dump of buffer {buffer!r} of {case}{_those(buffer, dumps)}"
+        )
+    return InputFile(str(dumps[buffer]), text, storage.digest_file(dumps[buffer]))
+
+
+def _dumps(folder: Path) -> dict[str, Path]:
+    """Buffer → its dump, in the folder of a case."""
+    if not folder.is_dir():
+        return {}
+    with storage.disk_errors(folder, "read"):
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+    named = ((storage.split_name(path.name), path) for path in files if not path.name.startswith("."))
+    return {name[0]: path for name, path in named if name}
+
+
+def _cases(dumps: Path) -> list[str]:
+    folders = {path.parent for path in dumps.rglob("*.*") if path.is_file()}
+    return sorted(folder.relative_to(dumps).as_posix() for folder in folders)
+
+
+def _those(word: str, known: object) -> str:
+    names = [str(name) for name in known] if isinstance(known, (dict, list, tuple)) else []
+    return suggestion(word, names) or "; there is none"

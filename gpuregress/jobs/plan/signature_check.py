@@ -25,8 +25,7 @@ from gpuregress.foundation.records import (
     TypeLayout,
 )
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.plan import record_layouts
-from gpuregress.jobs.plan.compiled import launches as compiled_launches
+from gpuregress.jobs.plan import compiled_launches, record_layouts
 from gpuregress.store.project import default_memory
 from gpuregress.toolchain import (
     cxx_aliases,
@@ -60,9 +59,9 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
         errors |= _contradictions(case, launches, program, source, ("launches",))
         errors |= _variable_problems(case, at, source, program)
     if case.function is not None:
-        from gpuregress.jobs.plan.functions import compiled_types  # noqa: PLC0415 - loads the parser of functions
+        from gpuregress.jobs.plan import record_layouts  # noqa: PLC0415 - loads the parser of functions
 
-        errors |= compiled_types.contradictions(case, programs[0])
+        errors |= record_layouts.contradictions(case, programs[0])
     return _errors(case, errors | _memory(case, programs))
 
 

@@ -1,25 +1,27 @@
-"""Source files of a job: its own `source`, and those that its launches name."""
+"""Source files of a job, and which kernel of them an overloaded name means."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.records import Buffer
+from gpuregress.foundation.records import Argument, Buffer, Launch
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.values import PythonSourceSpec
-from gpuregress.jobs.spec.resolve import paths
 from gpuregress.jobs.spec.resolve.python_kernels import Language
-from gpuregress.jobs.spec.resolve.scope import Scope
-from gpuregress.toolchain import SourceInputs, cxx_declarations, include_scanner, ptx_declarations
+from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_function
+from gpuregress.toolchain import SourceInputs, cxx_aliases, cxx_declarations, include_scanner, ptx_declarations
+from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
 SUFFIXES = (*include_scanner.SUFFIXES, ".ptx", ".cubin")
 _OWN_SETTINGS = frozenset({"signature", "constants", "num_warps", "num_stages", "num_ctas"})
@@ -157,7 +159,7 @@ def _located(problems: Problems, key: Key, given: SourceText) -> SourcePath | No
     if not given.text.rpartition(":")[0].endswith(".py"):
         problems.add(key, f"names no function: write {given.text}:FUNCTION")
         return None
-    found = paths.existing_function(problems, key, given.text)
+    found = existing_function(problems, key, given.text)
     if found is None:
         return None
     file, _, name = found.rpartition(":")
@@ -183,7 +185,7 @@ def of_reference(
 def existing(problems: Problems, key: Key, text: str) -> Path | None:
     """Return the absolute path of a source; None if it is not there or no kernel source, which is reported."""
     is_python = re.fullmatch(r".+\.py:\w+", text)  # its language is missing
-    path = paths.existing(problems, key, text.rpartition(":")[0] if is_python else text, "source")
+    path = existing_file(problems, key, text.rpartition(":")[0] if is_python else text, "source")
     if path is not None and path.suffix not in SUFFIXES:
         hint = "; for a kernel in Python add language: triton or numba" if path.suffix == ".py" else ""
         problems.add(key, f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin{hint}")
@@ -263,3 +265,122 @@ def names(files: Sequence[Path], folder: Path) -> list[str]:
     """Name each source by its file, or by its path from a folder where two files share a name."""
     plain = [path.name for path in files]
     return [path.name if plain.count(path.name) == 1 else os.path.relpath(path, folder.absolute()) for path in files]
+
+
+# --- choice among overloaded kernels: the declaration that the arguments of a launch fit ------------------------------
+
+
+_OBJECTS = ("cudaTextureObject_t", "cudaSurfaceObject_t", "CUtensorMap")
+_WORDS = ("uint64", "int64")
+"""The types that a texture's handle may have."""
+
+
+def resolved(
+    launches: tuple[Launch, ...],
+    contents: Sequence[tuple[bytes, ...]],
+    buffers: Mapping[str, records.Buffer],
+    defines: Callable[[], Mapping[str, str]],
+) -> tuple[Launch, ...]:
+    """Return the launches; the kernel of one whose name several kernels have is named with its parameters' types.
+
+    A name stays as it is where not exactly one declaration fits the arguments: the compiler then lists them.
+
+    Args:
+        launches: of a case.
+        contents: of the sources, each with the files that it includes.
+        buffers: of the case.
+        defines: the macros of the compilation, wanted only where a name is overloaded.
+    """
+    several = [_overloaded(one) for one in contents]
+    if not any(several):
+        return launches
+    chosen: dict[int, Launch] = {}  # a step that is repeated a million times stays one object
+    for launch in {id(launch): launch for launch in launches}.values():
+        names = several[launch.source] if launch.source < len(several) else {}
+        name = _of_several(launch, names, contents[launch.source], buffers, defines) if names else launch.kernel
+        chosen[id(launch)] = replace(launch, kernel=name) if name != launch.kernel else launch
+    return tuple(chosen[id(launch)] for launch in launches)
+
+
+@functools.lru_cache(maxsize=64)
+def _overloaded(contents: tuple[bytes, ...]) -> Mapping[str, tuple[Declaration, ...]]:
+    """The kernels of a source and of its headers whose name has several types: name → its declarations."""
+    found: dict[str, dict[object, Declaration]] = {}
+    for content in contents:
+        if content.count(b"__global__") and not content.startswith(b"\x7fELF"):
+            for one in cxx_declarations.declarations(content.decode(errors="replace")):
+                found.setdefault(one.name, {}).setdefault((bool(one.template), one.type_words), one)
+    return {name: tuple(known.values()) for name, known in found.items() if len(known) > 1}
+
+
+def _of_several(
+    launch: Launch,
+    several: Mapping[str, tuple[Declaration, ...]],
+    contents: tuple[bytes, ...],
+    buffers: Mapping[str, records.Buffer],
+    defines: Callable[[], Mapping[str, str]],
+) -> str:
+    plain = cxx_declarations.strip_template_arguments(launch.kernel)
+    given = cxx_declarations.template_arguments(launch.kernel)
+    is_told = launch.kernel.startswith("_Z") or cxx_declarations.split_signature(launch.kernel)[1] is not None
+    same = [one for one in several.get(plain.removeprefix("::"), ()) if bool(one.template) == bool(given)]
+    if is_told or len(same) < 2:
+        return launch.kernel
+    aliases = cxx_aliases.aliases([content.decode(errors="replace") for content in contents], defines())
+    for judge in (_is_exact, _is_possible):
+        fitting = [one for one in same if _takes(one, launch, buffers, aliases, judge)]
+        if len(fitting) == 1:
+            return fitting[0].signature(given)
+    return launch.kernel
+
+
+def _takes(
+    declared: Declaration,
+    launch: Launch,
+    buffers: Mapping[str, records.Buffer],
+    aliases: Mapping[str, str],
+    judge: Callable[[str, str | None], bool],
+) -> bool:
+    """Tell whether a kernel takes the arguments of a launch."""
+    if len(declared.parameters) != len(launch.args):
+        return False
+    pointees = cxx_aliases.pointees(launch.kernel, declared, aliases)
+    values = cxx_aliases.values(launch.kernel, declared, aliases)
+    pairs = zip(launch.args, declared.parameters, pointees, values, strict=True)
+    return all(
+        _fits(argument, parameter, pointee, value, buffers, judge) for argument, parameter, pointee, value in pairs
+    )
+
+
+def _fits(
+    argument: Argument,
+    parameter: CxxParameter,
+    pointee: str | None,
+    value: str | None,
+    buffers: Mapping[str, records.Buffer],
+    judge: Callable[[str, str | None], bool],
+) -> bool:
+    buffer = buffers.get(argument.buffer) if argument.kind == "buffer" else None
+    if argument.as_map or (buffer is not None and buffer.texture is not None):
+        return value in _WORDS or any(name in parameter.type for name in _OBJECTS)
+    if argument.kind == "struct":
+        return not parameter.pointer and value is None
+    if argument.kind == "scalar":
+        return not parameter.pointer and judge(argument.dtype, value)
+    return parameter.pointer and (buffer is None or argument.untyped or judge(buffer.dtype, pointee))
+
+
+def _is_exact(own: str, wanted: str | None) -> bool:
+    return own == wanted
+
+
+def _is_possible(own: str, wanted: str | None) -> bool:
+    """Tell whether a type that may not be known is one of the same kind and size."""
+    if wanted is None:
+        return True
+    element, other = dtypes.parse(own), dtypes.parse(wanted)
+    scalars = [{part.scalar for part in one.parts} for one in (element, other)]
+    if own.startswith("{") or any(len(one) != 1 for one in scalars):
+        return False
+    (one,), (two,) = scalars
+    return one.holds(two) or (one.size == two.size == 2 and one.is_float != two.is_float)

@@ -12,7 +12,7 @@ from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
-from gpuregress.jobs.plan import kernel_overloads, source_files
+from gpuregress.jobs.plan import source_files
 from gpuregress.jobs.plan.job_plan import AUTO, LabelRequest
 from gpuregress.jobs.plan.source_files import SourceFile, SourcePath, SourceTexts
 from gpuregress.jobs.spec import templates
@@ -20,9 +20,9 @@ from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.compilation import CompileSpec
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.values import PythonSourceSpec
-from gpuregress.jobs.spec.resolve import paths, python_kernels
+from gpuregress.jobs.spec.resolve import python_kernels
 from gpuregress.jobs.spec.resolve.compilation import CompileSettings, compile_settings
-from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.jobs.spec.resolve.scope import Scope, existing_folder
 from gpuregress.toolchain import cxx_declarations, include_scanner
 
 
@@ -279,7 +279,7 @@ def of_reference(
     symbols = _symbols(buffers, at)
     probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
     contents = known.files[at].inputs.contents if at is not None else toolchain.inputs(probe).contents
-    launches = kernel_overloads.resolved(launches, [contents], buffers, lambda: settings.defines)
+    launches = source_files.resolved(launches, [contents], buffers, lambda: settings.defines)
     if at is None:
         declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
         symbols = tuple(symbol for symbol in symbols if symbol.rpartition("::")[2] in declared)
@@ -353,7 +353,7 @@ def _symbols(buffers: Mapping[str, records.Buffer], source: int | None) -> tuple
 
 def _folders(problems: Problems, settings: CompileSettings, key: Key) -> tuple[Path, ...]:
     """Locate the include folders; those that do not exist are reported."""
-    folders = [paths.existing_folder(problems, (*key, "include", at), text) for at, text in enumerate(settings.include)]
+    folders = [existing_folder(problems, (*key, "include", at), text) for at, text in enumerate(settings.include)]
     return tuple(folder for folder in folders if folder is not None)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.jobs.spec.rule_validation import validate_rule, validate_sample
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metadata import identical, is_in_order, mismatch, needs_all, needs_array_when_identical
 
@@ -24,8 +23,6 @@ __all__ = [
     "mismatch",
     "needs_all",
     "needs_array_when_identical",
-    "validate_rule",
-    "validate_sample",
 ]
 
 

@@ -14,10 +14,10 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array, Mask
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.gpu.records import Record
-from gpuregress.judge.compare.rules import elementwise
-from gpuregress.judge.compare.rules.bound import Bound
-from gpuregress.judge.compare.rules.elementwise import Floats
+from gpuregress.judge.compare import bounds
+from gpuregress.judge.compare.bounds import Floats
 
 Indices = npt.NDArray[np.int64]
 _SAMPLE = 256
@@ -45,7 +45,7 @@ class MatchCriterion(Record):
         """
         good = np.ones(len(expected), np.bool_)
         for position, (part, e, a) in enumerate(self.element_type.column_pairs(expected, actual)):
-            good &= ~elementwise.broken(e, a, part.scalar, self.bound_of(position))
+            good &= ~bounds.broken(e, a, part.scalar, self.bound_of(position))
         return good
 
     def bound_of(self, position: int) -> Bound:

@@ -17,11 +17,11 @@ from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.decimals import words
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import Element, OutlierCounts, Rule, SideCounts, UlpFigures
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.gpu.records import Record
+from gpuregress.judge.compare import bounds
+from gpuregress.judge.compare.bounds import Floats
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.rules import elementwise
-from gpuregress.judge.compare.rules.bound import Bound
-from gpuregress.judge.compare.rules.elementwise import Floats
 from gpuregress.judge.compare.tolerance_use import ToleranceUse
 
 Indices = npt.NDArray[np.int64]
@@ -151,11 +151,11 @@ class DifferenceStatistics:
         beyond = np.zeros(indices.shape, np.bool_)
         masks = []
         for position, (part, e, a) in enumerate(pairs):
-            part_broken = elementwise.broken(e, a, part.scalar, self.bound)
+            part_broken = bounds.broken(e, a, part.scalar, self.bound)
             changed |= self._measure(position, part, indices, e, a)
             broken |= part_broken
             if self.second is not None:
-                beyond |= part_broken & elementwise.broken(e, a, part.scalar, self.second)
+                beyond |= part_broken & bounds.broken(e, a, part.scalar, self.second)
             masks.append(part_broken)
         self._list_first(indices, pairs, masks, broken)
         self.changed += int(np.count_nonzero(changed))
@@ -166,14 +166,14 @@ class DifferenceStatistics:
     def _measure(self, position: int, part: Part, indices: Indices, expected: Array, actual: Array) -> Mask:
         """Add one part's errors to the sums, the worst and the histogram; return the mask of changed rows."""
         scalar = part.scalar
-        changed = elementwise.changed(expected, actual, scalar)
+        changed = bounds.changed(expected, actual, scalar)
         self.nan[0] += int(np.count_nonzero(ordinals.is_nan(expected, scalar)))
         self.nan[1] += int(np.count_nonzero(ordinals.is_nan(actual, scalar)))
         rows = np.flatnonzero(changed)
         if not rows.size:
             return changed
         e, a, changed_at = expected[rows], actual[rows], indices[rows]
-        absolute = elementwise.absolute(e, a, scalar)
+        absolute = bounds.absolute(e, a, scalar)
         numbers = ~np.isnan(absolute)
         if not numbers.all():
             self._misplace(part, changed_at, e, a, numbers)
@@ -182,7 +182,7 @@ class DifferenceStatistics:
         if not e.size:
             return changed
         self._keep_worst("absolute", absolute, part, changed_at, e, a)
-        magnitude = elementwise.magnitude(e, scalar)
+        magnitude = bounds.magnitude(e, scalar)
         steps = ordinals.ulps(e, a, scalar) if scalar.is_float else None
         self.use.add(e, a, scalar, absolute, magnitude, steps)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -287,7 +287,7 @@ def elements(parts: list[DifferingPart]) -> list[Element]:
         positions = [position for position, one in enumerate(parts) if one.part.scalar == scalar]
         e = np.concatenate([parts[position].expected for position in positions])
         a = np.concatenate([parts[position].actual for position in positions])
-        absolute, magnitude = elementwise.absolute(e, a, scalar), elementwise.magnitude(e, scalar)
+        absolute, magnitude = bounds.absolute(e, a, scalar), bounds.magnitude(e, scalar)
         steps = ordinals.ulps(e, a, scalar).tolist() if scalar.is_float else None
         texts = zip(words(e, scalar), words(a, scalar), strict=True)
         for row, (position, (expected, actual)) in enumerate(zip(positions, texts, strict=True)):

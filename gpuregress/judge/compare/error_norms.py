@@ -18,8 +18,8 @@ from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import METRICS
+from gpuregress.judge.compare import bounds
 from gpuregress.judge.compare.difference_statistics import ErrorSums, finite
-from gpuregress.judge.compare.rules import elementwise
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class ExpectedNorms:
         for position, (part, e, a) in enumerate(self.element_type.column_pairs(expected, actual)):
             good = ordinals.is_finite(e, part.scalar) & ordinals.is_finite(a, part.scalar)
             self.counts[position] += int(np.count_nonzero(good))
-            self.norms[position].add(elementwise.magnitude(e[good], part.scalar))
+            self.norms[position].add(bounds.magnitude(e[good], part.scalar))
 
     def assume(self, total: int) -> None:
         """Count all of `total` elements as finite, if only the rows that differ are given."""

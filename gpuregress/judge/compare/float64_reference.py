@@ -9,13 +9,13 @@ from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison, Element, Rule, UlpFigures
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.gpu.records import replace
 from gpuregress.judge.compare import comparators, user_functions
+from gpuregress.judge.compare.bounds import changed
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.difference_statistics import Indices
 from gpuregress.judge.compare.in_order import InOrder
-from gpuregress.judge.compare.rules.bound import Bound
-from gpuregress.judge.compare.rules.elementwise import changed
 
 
 class InFloat64:

@@ -9,8 +9,9 @@ import numpy as np
 from gpuregress.foundation.numeric import float_environment, ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
+from gpuregress.foundation.records.rules import Bound, rule_text
 from gpuregress.gpu.records import replace
-from gpuregress.judge.compare import error_norms, multiset, tolerance_use
+from gpuregress.judge.compare import bounds, error_norms, multiset, tolerance_use
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.difference_statistics import (
     DifferenceStatistics,
@@ -19,8 +20,6 @@ from gpuregress.judge.compare.difference_statistics import (
     outlier_problems,
     ranking_measure,
 )
-from gpuregress.judge.compare.rules import description, elementwise
-from gpuregress.judge.compare.rules.bound import Bound
 
 BLOCK = 1 << 18
 MOST_CHANGED_KEPT = 1 << 23
@@ -105,7 +104,7 @@ class InOrder:
         same_values, any_order = _any_order(self, same=same)
         return request.result(
             same=same,
-            rule=description.rule(rule),
+            rule=rule_text(rule),
             figures=replace(
                 statistics.figures(listed),
                 outliers=outliers,
@@ -144,7 +143,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
 def _may_differ(request: ComparisonRequest, expected: Array, actual: Array) -> Mask:
     mask = np.zeros(expected.shape, np.bool_)
     for part, e, a in request.element_type.column_pairs(expected, actual):
-        mask |= elementwise.changed(e, a, part.scalar)
+        mask |= bounds.changed(e, a, part.scalar)
         if request.rule.nan == "never" and part.scalar.is_float:
             mask |= ordinals.is_nan(e, part.scalar)
     return mask

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.records import Comparison, Rule
+from gpuregress.foundation.records.rules import rule_text
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.rules import description
 
 
 def is_in_order(rule: Rule) -> bool:
@@ -40,7 +40,7 @@ def identical(request: ComparisonRequest) -> Comparison:
     if needs_array_when_identical(request.rule, request.element_type):
         raise ValueError("this rule must see the array even where the bytes are the same")
     facts = {"multiset_same": True, "tolerance_share": _unused(request.rule)}
-    return request.result(same=True, rule=description.rule(request.rule), identical=True, **facts)
+    return request.result(same=True, rule=rule_text(request.rule), identical=True, **facts)
 
 
 def _unused(rule: Rule) -> float | None:
@@ -72,7 +72,7 @@ def incomparable(request: ComparisonRequest, problems: Sequence[str]) -> Compari
     """A failed comparison of buffers that cannot be compared, with the reasons."""
     return request.result(
         same=False,
-        rule=description.rule(request.rule),
+        rule=rule_text(request.rule),
         differing=request.total,
         changed=request.total,
         message="cannot be compared: " + "; ".join(problems),

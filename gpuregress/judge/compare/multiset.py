@@ -28,8 +28,10 @@ from gpuregress.foundation.records import (
     OutlierCounts,
     SideCounts,
 )
+from gpuregress.foundation.records.rules import Bound, rule_text
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge.compare import error_norms, tolerance_use
+from gpuregress.judge.compare import bounds, error_norms, tolerance_use
+from gpuregress.judge.compare.bounds import interval
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.difference_statistics import (
     FIRST,
@@ -40,9 +42,6 @@ from gpuregress.judge.compare.difference_statistics import (
     outlier_counts,
     outlier_problems,
 )
-from gpuregress.judge.compare.rules import description, elementwise
-from gpuregress.judge.compare.rules.bound import Bound
-from gpuregress.judge.compare.rules.interval import interval
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 MOST, BLOCK, FEWEST = 1 << 18, 1 << 16, 1 << 10
@@ -99,7 +98,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     problems, left = evaluation.problems(), evaluation.left
     return request.result(
         same=not problems,
-        rule=description.rule(rule),
+        rule=rule_text(rule),
         figures=Figures(
             nan=evaluation.nan,
             outliers=evaluation.outliers,
@@ -158,8 +157,8 @@ class _RuleEvaluation:
             block = slice(start, start + MOST)
             rows = np.flatnonzero(self.expected.keys[block] != self.actual.keys[block]) + start
             e, a = self.expected.values(rows), self.actual.values(rows)
-            absolute = elementwise.absolute(e, a, self.part.scalar)
-            use.add(e, a, self.part.scalar, absolute, elementwise.magnitude(e, self.part.scalar))
+            absolute = bounds.absolute(e, a, self.part.scalar)
+            use.add(e, a, self.part.scalar, absolute, bounds.magnitude(e, self.part.scalar))
         return use.share(is_broken=False)
 
     def _unmatched_problems(self) -> list[str]:
@@ -179,9 +178,9 @@ class _RuleEvaluation:
         for start in range(0, len(self.expected.keys), MOST):
             e, a = (side.values(slice(start, start + MOST)) for side in (self.expected, self.actual))
             norms.add(e, a)
-            absolute = elementwise.absolute(e, a, self.part.scalar)
+            absolute = bounds.absolute(e, a, self.part.scalar)
             errors.add(absolute[~np.isnan(absolute)])
-            misplaced += int(np.count_nonzero(np.isnan(absolute) & elementwise.changed(e, a, self.part.scalar)))
+            misplaced += int(np.count_nonzero(np.isnan(absolute) & bounds.changed(e, a, self.part.scalar)))
         problems = [f"{misplaced} NaN or infinities have no partner"] if misplaced else []
         self.metrics = error_norms.values([errors], norms)
         return problems + error_norms.problems(self.request.rule.metric, self.metrics)
@@ -189,7 +188,7 @@ class _RuleEvaluation:
 
 def _count_changed(expected: Array, actual: Array, scalar: Scalar) -> int:
     return sum(
-        int(np.count_nonzero(elementwise.changed(expected[start : start + MOST], actual[start : start + MOST], scalar)))
+        int(np.count_nonzero(bounds.changed(expected[start : start + MOST], actual[start : start + MOST], scalar)))
         for start in range(0, len(expected), MOST)
     )
 
@@ -243,7 +242,7 @@ def _paired(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound, block:
     off = keys[: len(beside)] != beside
     if not bound.is_exact and off.any():
         values = ordinals.values(keys[: len(beside)], scalar), ordinals.values(beside, scalar)
-        off = elementwise.broken(*values, scalar, bound.for_pairing())
+        off = bounds.broken(*values, scalar, bound.for_pairing())
     return int(np.argmax(off)) if off.any() else len(beside), len(keys)
 
 
@@ -313,7 +312,7 @@ def _worst(
         count = min(MOST, min(left.counts) - start)
         rows = left.expected[start : start + count]
         e, a = expected.values(rows), actual.values(left.actual[start : start + count])
-        absolute = elementwise.absolute(e, a, part.scalar)
+        absolute = bounds.absolute(e, a, part.scalar)
         scores = np.where(np.isnan(absolute), np.inf, absolute)
         row = int(np.argmax(scores))
         if worst is None or scores[row] > worst[0]:

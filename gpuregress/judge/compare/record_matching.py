@@ -14,8 +14,9 @@ from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
+from gpuregress.foundation.records.rules import Bound, rule_text
 from gpuregress.gpu.records import replace
-from gpuregress.judge.compare import bipartite_matching, error_norms, tolerance_use
+from gpuregress.judge.compare import bipartite_matching, bounds, error_norms, tolerance_use
 from gpuregress.judge.compare.bipartite_matching import TooManyCandidates
 from gpuregress.judge.compare.candidates import Indices, MatchCriterion
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
@@ -26,8 +27,6 @@ from gpuregress.judge.compare.difference_statistics import (
     outlier_problems,
     ranking_measure,
 )
-from gpuregress.judge.compare.rules import description, elementwise
-from gpuregress.judge.compare.rules.bound import Bound
 
 _FREE = -1
 
@@ -58,7 +57,7 @@ def compare_keyed(request: ComparisonRequest, expected: Array, actual: Array) ->
     except ValueError as wrong:
         return request.result(
             same=False,
-            rule=description.rule(request.rule),
+            rule=rule_text(request.rule),
             differing=request.total,
             message=f"cannot be compared: {wrong}",
         )
@@ -84,7 +83,7 @@ def _by_matching(request: ComparisonRequest, criterion: MatchCriterion, expected
     except TooManyCandidates:
         return request.result(
             same=False,
-            rule=description.rule(request.rule),
+            rule=rule_text(request.rule),
             differing=request.total,
             message="cannot be compared: under this tolerance too many rows are near to one another to match them "
             f"exactly (over {bipartite_matching.MOST_CANDIDATES:,} pairs); name key columns or tighten it",
@@ -137,7 +136,7 @@ def _result(
     )
     return request.result(
         same=same,
-        rule=description.rule(rule),
+        rule=rule_text(rule),
         figures=figures,
         identical=changed == 0,
         changed=changed,
@@ -160,7 +159,7 @@ def count_changed(element_type: ElementType, expected: Array, actual: Array) -> 
     """Count the rows that hold other values, in order."""
     changed = np.zeros(len(expected), np.bool_)
     for part, e, a in element_type.column_pairs(expected, actual):
-        changed |= elementwise.changed(e, a, part.scalar)
+        changed |= bounds.changed(e, a, part.scalar)
     return int(np.count_nonzero(changed))
 
 

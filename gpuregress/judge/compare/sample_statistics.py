@@ -35,11 +35,11 @@ from gpuregress.foundation.records import (
     SideCounts,
     StatisticLimits,
 )
+from gpuregress.foundation.records.rules import rule_text
 from gpuregress.gpu.records import Record, replace
+from gpuregress.judge.compare.bounds import Floats
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.difference_statistics import finite
-from gpuregress.judge.compare.rules import description
-from gpuregress.judge.compare.rules.elementwise import Floats
 
 _SMALL, _LARGE = 1e-70, 1e70
 """Between these the fourth power of a number, and its sums, are normal float64s."""
@@ -94,7 +94,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
         same=not problems,
-        rule=description.rule(rule),
+        rule=rule_text(rule),
         figures=Figures(statistics=of_parts),
         identical=changed == 0,
         changed=changed,

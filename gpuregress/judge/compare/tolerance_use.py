@@ -22,8 +22,8 @@ from gpuregress.foundation.dtypes import Scalar
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import OutlierCounts
-from gpuregress.judge.compare.rules.bound import Bound
-from gpuregress.judge.compare.rules.elementwise import Floats
+from gpuregress.foundation.records.rules import Bound
+from gpuregress.judge.compare.bounds import Floats
 
 Steps = npt.NDArray[np.uint64]
 

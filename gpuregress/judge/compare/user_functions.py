@@ -17,10 +17,10 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison
+from gpuregress.foundation.records.rules import rule_text
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.plan import verify_parameters
+from gpuregress.jobs.plan import comparison_rules
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.compare.rules import description
 
 Function = Callable[..., Any]
 
@@ -115,7 +115,7 @@ def verify(
     changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
         same=verified.is_good,
-        rule=description.rule(request.rule),
+        rule=rule_text(request.rule),
         identical=changed == 0,
         changed=changed,
         differing=0 if verified.is_good else changed,
@@ -137,7 +137,7 @@ def verify_unlike(request: ComparisonRequest, expected: Array, expected_type: El
     verified = _verified(request, (expected, expected_type), (actual, request.element_type))
     return request.result(
         same=verified.is_good,
-        rule=description.rule(request.rule),
+        rule=rule_text(request.rule),
         differing=0 if verified.is_good else request.total,
         message=verified.message,
         unanswered=not verified.is_given,
@@ -159,8 +159,9 @@ def _verified(
         function = load(str(request.rule.verify))
     except UsageError as error:
         return Answer(False, str(error), is_given=False)
-    parameters = verify_parameters.of_function(function)
-    wrong = verify_parameters.problem(_name(function), parameters)
+    parameters = comparison_rules.parameters_of(function)
+    wrong = comparison_rules.signature_problem(_name(function), parameters)
     if wrong:
         return Answer(False, wrong, is_given=False)
-    return answer(function, *sides, **{name: given[key] for name, key in verify_parameters.chosen(parameters).items()})
+    chosen = comparison_rules.chosen_parameters(parameters)
+    return answer(function, *sides, **{name: given[key] for name, key in chosen.items()})

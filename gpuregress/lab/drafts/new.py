@@ -12,7 +12,7 @@ from pathlib import Path
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record, replace
-from gpuregress.jobs.plan import job_names
+from gpuregress.jobs.plan import job_plan
 from gpuregress.lab.drafts import new_function, new_python, types
 from gpuregress.lab.drafts.kernel import KernelDraft
 from gpuregress.lab.drafts.launch import LaunchDraft, LaunchFacts
@@ -179,8 +179,8 @@ def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Pat
 
 def _job_path(project: Project, name: str) -> Path:
     """Return the file of a job; what its name must not have is left out."""
-    safe = re.sub(r"[^A-Za-z0-9_.+-]+", "_", name).lstrip(".+-")[: job_names.MAX_LENGTH].rstrip(".")
-    return project.configs / f"{safe if job_names.job_name_problem(safe) is None else f'job_{safe[:90]}'}.yaml"
+    safe = re.sub(r"[^A-Za-z0-9_.+-]+", "_", name).lstrip(".+-")[: job_plan.MAX_LENGTH].rstrip(".")
+    return project.configs / f"{safe if job_plan.job_name_problem(safe) is None else f'job_{safe[:90]}'}.yaml"
 
 
 def _host_program(source: Path) -> tuple[HostProgram | None, str]:

@@ -11,7 +11,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import GpuregressError, JobErrors, UsageError
 from gpuregress.foundation.records import InputFile, MadeOf, Outcome
 from gpuregress.jobs import plan
-from gpuregress.jobs.plan import earlier_results
+from gpuregress.jobs.plan import references
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.dumps import writer
 from gpuregress.store.project import Project
@@ -45,7 +45,7 @@ def test_a_run_by_its_name_or_as_the_latest(place: Project) -> None:
     path = dumped(place.runs / RUN / "dumps", "reduce/n=8", "sum.1.4")
     (place.runs / "latest").symlink_to(RUN)
     for run in ("latest", RUN, "0001"):
-        found = earlier_results.find(place, f"run:{run}/reduce/n=8/sum")
+        found = references.find_earlier(place, f"run:{run}/reduce/n=8/sum")
         assert found.path == str(path)
         assert found.digest
 
@@ -56,23 +56,23 @@ def test_the_latest_run_is_the_last_one_that_has_the_case(place: Project) -> Non
     dumped(place.runs / "20261121T020000Z-0002" / "dumps", "other", "sum.1.4")
     (place.runs / "latest").symlink_to("20261121T020000Z-0002")
     for where in (place, place.with_runs(place.root / "scratch").with_runs(place.root / "other")):
-        assert earlier_results.find(where, "run:latest/reduce/n=8/sum").path == str(path)
+        assert references.find_earlier(where, "run:latest/reduce/n=8/sum").path == str(path)
     with pytest.raises(UsageError, match="run 20261121T020000Z-0002 has no dumps of case 'reduce/n=9'"):
-        earlier_results.find(place, "run:latest/reduce/n=9/sum")
+        references.find_earlier(place, "run:latest/reduce/n=9/sum")
 
 
 def test_a_baseline_by_its_case(place: Project) -> None:
     accept(place, "reduce/n=8")
-    assert earlier_results.find(place, "baseline:reduce/n=8/out").path.endswith("/out.1.4")
+    assert references.find_earlier(place, "baseline:reduce/n=8/out").path.endswith("/out.1.4")
 
 
 def test_a_baseline_of_one_device_or_architecture(place: Project) -> None:
     accept(place, "reduce", "sm_80")
-    only = earlier_results.find(place, "baseline:reduce/out").path
+    only = references.find_earlier(place, "baseline:reduce/out").path
     accept(place, "reduce", "cuda")
-    assert earlier_results.find(place, "baseline:reduce/sm_80/out").path == only
+    assert references.find_earlier(place, "baseline:reduce/sm_80/out").path == only
     with pytest.raises(UsageError, match="only those of cuda, sm_80; name one, as baseline:reduce/cuda/BUFFER"):
-        earlier_results.find(place, "baseline:reduce/out")
+        references.find_earlier(place, "baseline:reduce/out")
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_what_is_not_there(place: Project, text: str, message: str) -> None:
     dumped(place.runs / RUN / "dumps", "reduce/n=8", "sum.1.4")
     accept(place, "reduce/n=8")
     with pytest.raises(GpuregressError) as caught:
-        earlier_results.find(place, text)
+        references.find_earlier(place, text)
     assert message in str(caught.value)
 
 
 def test_nothing_is_there_yet(place: Project) -> None:
     with pytest.raises(UsageError, match="there is none"):
-        earlier_results.find(place, "baseline:reduce/out")
+        references.find_earlier(place, "baseline:reduce/out")
     with pytest.raises(UsageError, match="there is no run in"):
-        earlier_results.find(place, "run:latest/reduce/out")
+        references.find_earlier(place, "run:latest/reduce/out")
 
 
 def test_a_job_reads_an_earlier_result_of_each_case(place: Project) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.jobs.plan.job_names import job_name_problem
+from gpuregress.jobs.plan.job_plan import job_name_problem
 
 
 @pytest.mark.parametrize("name", ["reduce", "_", "a.b_c+d-1", "x" * 100, "console"])

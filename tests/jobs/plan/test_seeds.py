@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.records import Case
-from gpuregress.jobs.plan import seeds
+from gpuregress.jobs.plan import variations
 from tests.jobs.plan.projects import JOB, only, project
 
 PLAIN = JOB
@@ -27,7 +27,7 @@ def test_each_seed_has_its_own_fills(tmp_path: Path) -> None:
     assert own is not None
     assert len({own.seed, first.fills["x"].seed, second.fills["x"].seed}) == 3
     assert first.launches == ()
-    assert seeds.describe(case) == "3 seeds, 42 to 44"
+    assert variations.describe(case) == "3 seeds, 42 to 44"
     other = case.with_seed(first)
     assert (other.seed, other.buffers["x"].fill, other.seeds) == (43, first.fills["x"], ())
     assert case.launch_numbers == 3 * len(case.launches)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpuregress.jobs.plan import verify_parameters
-from gpuregress.jobs.plan.verify_parameters import chosen, of_function, problem
+from gpuregress.jobs.plan import comparison_rules
+from gpuregress.jobs.plan.comparison_rules import chosen_parameters, parameters_of, signature_problem
 
 
 def case_first(expected: Any, actual: Any, case: Any, tolerance: Any) -> None: ...
@@ -31,7 +31,7 @@ def by_position_only(expected: Any, actual: Any, case: Any, /) -> None: ...
         (case_first, {"case": "case", "tolerance": "tolerance"}),
         (tolerance_first, {"tolerance": "tolerance", "case": "case"}),
         (unused, {"_case": "case"}),
-        (everything, {name: name for name in verify_parameters.NAMES}),
+        (everything, {name: name for name in comparison_rules.NAMES}),
         (two, {}),
         (optional, {}),
         (divmod, {}),
@@ -39,9 +39,9 @@ def by_position_only(expected: Any, actual: Any, case: Any, /) -> None: ...
     ],
 )
 def test_only_declared_parameters_are_passed(function: Callable[..., Any], names: dict[str, str]) -> None:
-    parameters = of_function(function)
-    assert problem("f", parameters) is None
-    assert chosen(parameters) == names
+    parameters = parameters_of(function)
+    assert signature_problem("f", parameters) is None
+    assert chosen_parameters(parameters) == names
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_only_declared_parameters_are_passed(function: Callable[..., Any], names
     ],
 )
 def test_a_function_that_cannot_be_called_is_explained(function: Callable[..., Any], text: str) -> None:
-    assert text in str(problem("f", of_function(function)))
+    assert text in str(signature_problem("f", parameters_of(function)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import JobErrors
 from gpuregress.jobs.spec import load
-from gpuregress.jobs.spec.documentation.json_schema import job_schema
+from gpuregress.jobs.spec.key_reference import job_schema
 from gpuregress.jobs.spec.models.job import JobSpec
 from tests.foundation.document.writing import write
 

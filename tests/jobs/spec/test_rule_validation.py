@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Outliers, Rule, Sigmas, StatisticLimits
-from gpuregress.judge import compare
+from gpuregress.jobs.spec.resolve.rules import validate_rule, validate_sample
 
 RECORD = "{id:int32,score:float32}"
 
@@ -63,7 +63,7 @@ RECORD = "{id:int32,score:float32}"
     ],
 )
 def test_refused(rule: Rule, dtype: str, message: str) -> None:
-    messages = [f"{'.'.join(key)}: {text}" for key, text in compare.validate_rule(rule, dtypes.parse(dtype))]
+    messages = [f"{'.'.join(key)}: {text}" for key, text in validate_rule(rule, dtypes.parse(dtype))]
     assert len(messages) == 1
     assert message in messages[0]
 
@@ -90,16 +90,16 @@ def test_refused(rule: Rule, dtype: str, message: str) -> None:
     ],
 )
 def test_sound(rule: Rule, dtype: str) -> None:
-    assert compare.validate_rule(rule, dtypes.parse(dtype)) == []
+    assert validate_rule(rule, dtypes.parse(dtype)) == []
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     wrong: Any = Rule(rtol=-1.0, ulp=1, nan="never")
-    assert len(compare.validate_rule(wrong, dtypes.parse("int32"))) == 3
+    assert len(validate_rule(wrong, dtypes.parse("int32"))) == 3
 
 
 def test_a_p_value_that_no_sample_of_that_size_reaches() -> None:
     rule = Rule(statistics=StatisticLimits(ks=0.01))
-    assert "can never fail" in compare.validate_sample(rule, 2)[0][1]
-    assert compare.validate_sample(rule, 100) == []
-    assert compare.validate_sample(Rule(rtol=0.1), 1) == []
+    assert "can never fail" in validate_sample(rule, 2)[0][1]
+    assert validate_sample(rule, 100) == []
+    assert validate_sample(Rule(rtol=0.1), 1) == []

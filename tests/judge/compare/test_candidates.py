@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge.compare import candidates
 from gpuregress.judge.compare.candidates import MatchCriterion
-from gpuregress.judge.compare.rules.bound import Bound
 from tests.judge.compare.rooms import array
 
 RECORD = "{id:int32,score:float32}"

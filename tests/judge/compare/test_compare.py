@@ -15,6 +15,7 @@ def test_numpy_is_loaded_for_arrays_only() -> None:
         "import sys\n"
         "from gpuregress.foundation import dtypes\n"
         "from gpuregress.judge import compare\n"
+        "from gpuregress.foundation import dtypes\nfrom gpuregress.judge import compare\n"
         "request = compare.ComparisonRequest('x', dtypes.parse('float32'), (2,))\n"
         "assert compare.identical(request).same\n"
         "before = 'numpy' in sys.modules\n"

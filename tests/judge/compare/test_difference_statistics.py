@@ -10,9 +10,9 @@ import pytest
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import OutlierCounts, Outliers, Rule, SideCounts
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge.compare import difference_statistics
 from gpuregress.judge.compare.difference_statistics import DifferenceStatistics, ErrorSums
-from gpuregress.judge.compare.rules.bound import Bound
 from tests.judge.compare.rooms import array, request
 
 

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import InOrderFigures, Outliers, Rule, SideCounts
+from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge import compare
-from gpuregress.judge.compare import multiset
-from gpuregress.judge.compare.rules import elementwise
-from gpuregress.judge.compare.rules.bound import Bound
+from gpuregress.judge.compare import bounds, multiset
 from tests.judge.compare.oracle import largest_matching
 from tests.judge.compare.rooms import against, array, request
 
@@ -113,9 +112,7 @@ def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule,
     e, a = (array(dtype, data.draw(st.lists(NUMBERS[dtype], min_size=size, max_size=size))) for _ in range(2))
     kind = request(dtype, (size,)).element_type.parts[0].scalar
     bound = Bound.of_rule(rule)
-    near = [
-        [not elementwise.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0] for j in range(size)] for i in range(size)
-    ]
+    near = [[not bounds.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0] for j in range(size)] for i in range(size)]
     result = compare.compare(request(dtype, (size,), rule), e, a)
     matched = largest_matching(near)
     assert result.only_expected == result.only_actual == size - matched
@@ -150,7 +147,7 @@ def test_blocks_carry_the_walk_on(
     kind, bound = request("float32", (size,)).element_type.parts[0].scalar, Bound.of_rule(rule)
     i = j = pairs = 0
     while i < size and j < size:
-        if not elementwise.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0]:
+        if not bounds.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0]:
             i, j, pairs = i + 1, j + 1, pairs + 1
         elif a[j] < e[i]:
             j += 1

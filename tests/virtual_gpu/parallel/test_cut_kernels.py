@@ -18,7 +18,7 @@ from gpuregress.execution.runner import run_case
 from gpuregress.foundation.records import Case, Task
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
-from gpuregress.jobs.plan.compiled import launches as compiled_launches
+from gpuregress.jobs.plan import compiled_launches
 from gpuregress.store import project
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.virtual_gpu.parallel import cores, partition

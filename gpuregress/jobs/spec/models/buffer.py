@@ -1,10 +1,11 @@
-"""Models of buffers and of how they are filled."""
+"""Models of buffers, of how they are filled, and of their textures and tensor maps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
+import msgspec
 from msgspec import Meta
 
 from gpuregress.foundation import dtypes
@@ -12,8 +13,6 @@ from gpuregress.foundation.document.forms import OneOfSpec, Reads, Spec, doc
 from gpuregress.foundation.document.problems import show
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.models.launch import dtype_hint
-from gpuregress.jobs.spec.models.tensor_map import TensorMapSpec
-from gpuregress.jobs.spec.models.texture import Surface, TextureSpec
 from gpuregress.jobs.spec.models.values import Expr, FunctionPath, LiteralValue, LiteralValues, Name, Text
 
 
@@ -164,3 +163,119 @@ class BufferSpec(Spec, frozen=True):
     surface: Annotated[Surface, doc("true: pass a surface object (cudaSurfaceObject_t); layered: one with layers")] = (
         False
     )
+
+
+# --- models of buffers that kernels read as textures or surfaces ------------------------------------------------------
+
+
+MODES = ("wrap", "clamp", "mirror", "border")
+
+
+def _modes(value: Any) -> list[Any]:
+    """One mode for all axes, or a list of them along x, y, z."""
+    given = value if isinstance(value, list) else [value]
+    wrong = next((mode for mode in given if mode not in MODES), None)
+    if wrong is not None or not given:
+        what = show(wrong) if given else "an empty list"
+        raise ValueError(f"expected one of {', '.join(MODES)}, or a list of them along x, y, z; got {what}")
+    return given
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"expected true or false, got {show(value)}")
+
+
+_MODES_SCHEMA = {
+    "anyOf": [{"enum": list(MODES)}, {"type": "array", "items": {"enum": list(MODES)}, "minItems": 1, "maxItems": 3}]
+}
+
+
+def _surface(value: Any) -> bool | str:
+    if isinstance(value, bool) or value == "layered":
+        return cast("bool | str", value)
+    raise ValueError(f"expected true, false or layered, got {show(value)}")
+
+
+Modes = Annotated[list[str], Reads(_modes, _MODES_SCHEMA)]
+Flag = Annotated[bool, Reads(_flag, {"type": "boolean"})]
+
+Surface = Annotated[bool | str, Reads(_surface, {"enum": [True, False, "layered"]})]
+
+
+class TextureSpec(Spec, frozen=True):
+    """Texture object of a buffer. Kernels get a cudaTextureObject_t in place of a pointer."""
+
+    filter: Annotated[Literal["point", "linear"], doc("linear interpolates between the nearest elements")] = "point"
+    address: Annotated[Modes, doc("mode for coordinates outside; a list: along x, y, z")] = msgspec.field(
+        default_factory=lambda: ["clamp"]
+    )
+    normalized: Annotated[Flag, doc("coordinates go from 0 to 1 (wrap and mirror need it)")] = False
+    read: Annotated[
+        Literal["element", "normalized_float"],
+        doc("normalized_float: 8- and 16-bit integers become 0 to 1, or -1 to 1"),
+    ] = "element"
+    kind: Annotated[
+        Literal["plain", "layered", "cube", "cube-layered"],
+        doc("layered for tex1DLayered, tex2DLayered; cube for texCubemap, with six faces"),
+    ] = "plain"
+    memory: Annotated[Literal["array", "linear"], doc("array for tex1D, tex2D, tex3D; linear for tex1Dfetch")] = "array"
+
+    @classmethod
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a mapping, such as {{filter: linear}} or {{}}, got {show(value)}")
+        return value
+
+
+# --- models of buffers that kernels take as tensor maps ---------------------------------------------------------------
+
+
+Axes = Annotated[list[Expr], Meta(min_length=1, max_length=5)]
+InnerAxes = Annotated[list[Expr], Meta(min_length=1, max_length=3)]
+
+
+class Im2colSpec(Spec, frozen=True):
+    """Pixels of an im2col map, in place of a box."""
+
+    lower: Annotated[InnerAxes, doc("lower corner of the bounding box along D, H, W; as many as the tensor has")]
+    upper: Annotated[InnerAxes, doc("upper corner, from the end: 0 is the last element, -1 the one before")]
+    channels: Annotated[Expr, doc("elements of each pixel that are loaded")]
+    pixels: Annotated[Expr, doc("pixels that are loaded")]
+
+
+class TensorMapSpec(Spec, frozen=True):
+    """Tensor map of a buffer. Kernels get a CUtensorMap in place of a pointer."""
+
+    box: Annotated[Axes | None, doc("elements of a copied box along each axis, slowest first like shape")] = None
+    shape: Annotated[Axes | None, doc("elements of the tensor along each axis; default: the buffer's shape")] = None
+    strides: Annotated[
+        Annotated[list[Expr], Meta(max_length=4)] | None,
+        doc("bytes between elements along each axis but the last; default: without gaps"),
+    ] = None
+    element_strides: Annotated[Axes | None, doc("step between copied elements along each axis, 1 to 8; default: 1")] = (
+        None
+    )
+    swizzle: Annotated[Literal["none", "32B", "64B", "128B"], doc("order of chunks in shared memory")] = "none"
+    interleave: Annotated[Literal["none", "16B", "32B"], doc("slices of channels in global memory")] = "none"
+    oob_fill: Annotated[Literal["zeros", "nan"], doc("elements outside the tensor")] = "zeros"
+    l2_promotion: Annotated[
+        Literal["none", "64B", "128B", "256B"], doc("bytes that the L2 cache fetches at once; changes no result")
+    ] = "none"
+    type: Annotated[
+        Literal["float32_ftz", "tfloat32", "tfloat32_ftz"] | None,
+        doc("another type for float32 elements; default: the buffer's"),
+    ] = None
+    im2col: Annotated[Im2colSpec | None, doc("an im2col map: pixels in place of a box")] = None
+
+    @classmethod
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a mapping, such as {{box: [64, 64], swizzle: 128B}}, got {show(value)}")
+        if ("box" in value) == ("im2col" in value):
+            both = "both are given" if "box" in value else "neither is given"
+            raise ValueError(f"a tensor map has a box, or im2col for an im2col map: {both}")
+        return value

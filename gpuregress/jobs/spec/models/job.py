@@ -18,12 +18,11 @@ from gpuregress.foundation.records import FAULT_KINDS
 from gpuregress.gpu.architecture_names import CARDS
 from gpuregress.jobs.spec import expressions
 from gpuregress.jobs.spec.models.buffer import BufferSpec
-from gpuregress.jobs.spec.models.compilation import CompileSpec
-from gpuregress.jobs.spec.models.function import CallScope, FunctionSpec, Twins
-from gpuregress.jobs.spec.models.launch import Extents, LaunchSpec
-from gpuregress.jobs.spec.models.reference import ReferenceSpec
-from gpuregress.jobs.spec.models.rules import CheckSpec, RuleSpec
+from gpuregress.jobs.spec.models.compilation import CompileSpec, VariantsSpec
+from gpuregress.jobs.spec.models.launch import CallScope, Extents, FunctionSpec, LaunchSpec, Twins
+from gpuregress.jobs.spec.models.rules import CheckSpec, ReferenceSpec, RuleSpec
 from gpuregress.jobs.spec.models.values import (
+    LARGEST_SLOWDOWN,
     NAME_SCHEMA,
     NUMBER_SCHEMA,
     Constant,
@@ -37,8 +36,9 @@ from gpuregress.jobs.spec.models.values import (
     SourceText,
     StatusCode,
     Text,
+    real,
+    whole,
 )
-from gpuregress.jobs.spec.models.variants import VariantsSpec
 
 MOST_TIMEOUTS = 1_000_000
 MOST_RETRIES = 10
@@ -145,10 +145,11 @@ class ExpectSpec(Spec, frozen=True):
 class TimingSpec(Spec, frozen=True):
     """Timed runs of the launches, and how much slower than accepted they may be."""
 
-    warmup: Annotated[Expr, doc("runs before the first sample")] = 3
-    samples: Annotated[Expr, doc("samples that are kept")] = 30
+    warmup: Annotated[Expr, whole(0), doc("runs before the first sample")] = 3
+    samples: Annotated[Expr, whole(1), doc("samples that are kept")] = 30
     limit: Annotated[
         Expr | None,
+        real(1, above=True, high=LARGEST_SLOWDOWN),
         doc(
             "the largest ratio to the accepted time, above 1; on the CPU device, to the accepted number of "
             "executed instructions"
@@ -159,16 +160,32 @@ class TimingSpec(Spec, frozen=True):
 class CostSpec(Spec, frozen=True):
     """Largest ratios, 1 or more, of exact costs to the accepted ones; counted on the CPU device."""
 
-    instructions: Annotated[Expr | None, doc("instructions that warps issue")] = None
-    thread_instructions: Annotated[Expr | None, doc("instructions that threads execute")] = None
-    sectors: Annotated[Expr | None, doc("sectors of 32 bytes of global and local memory")] = None
-    requests: Annotated[Expr | None, doc("requests of warps for global and local memory")] = None
-    bank_conflicts: Annotated[Expr | None, doc("further passes over shared memory")] = None
-    divergent_branches: Annotated[Expr | None, doc("branches at which lanes of a warp go both ways")] = None
-    atomic_conflicts: Annotated[Expr | None, doc("lanes of a request that update an address of another lane")] = None
-    barriers: Annotated[Expr | None, doc("barriers of blocks and clusters at which warps wait")] = None
-    tensor_operations: Annotated[Expr | None, doc("matrix instructions that warps issue")] = None
-    bytes: Annotated[Expr | None, doc("bytes that threads load and store")] = None
+    instructions: Annotated[Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("instructions that warps issue")] = None
+    thread_instructions: Annotated[
+        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("instructions that threads execute")
+    ] = None
+    sectors: Annotated[
+        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("sectors of 32 bytes of global and local memory")
+    ] = None
+    requests: Annotated[
+        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("requests of warps for global and local memory")
+    ] = None
+    bank_conflicts: Annotated[Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("further passes over shared memory")] = (
+        None
+    )
+    divergent_branches: Annotated[
+        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("branches at which lanes of a warp go both ways")
+    ] = None
+    atomic_conflicts: Annotated[
+        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("lanes of a request that update an address of another lane")
+    ] = None
+    barriers: Annotated[
+        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("barriers of blocks and clusters at which warps wait")
+    ] = None
+    tensor_operations: Annotated[
+        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("matrix instructions that warps issue")
+    ] = None
+    bytes: Annotated[Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("bytes that threads load and store")] = None
 
 
 class FuzzSpec(Spec, frozen=True):
@@ -182,8 +199,8 @@ class FuzzSpec(Spec, frozen=True):
 class ResourcesSpec(Spec, frozen=True):
     """Limits of the resources of compiled kernels."""
 
-    registers: Annotated[Expr | None, doc("the largest number per thread")] = None
-    spills: Annotated[Expr | None, doc("the largest number of bytes spilt to local memory")] = None
+    registers: Annotated[Expr | None, whole(0), doc("the largest number per thread")] = None
+    spills: Annotated[Expr | None, whole(0), doc("the largest number of bytes spilt to local memory")] = None
 
 
 class RepeatSpec(Spec, frozen=True):

@@ -1,7 +1,8 @@
-"""Models of correctness: comparison rules and checks."""
+"""Models of correctness: comparison rules, checks and references."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -9,14 +10,21 @@ from msgspec import Meta
 
 from gpuregress.foundation.document.forms import OneOfSpec, Spec, doc
 from gpuregress.foundation.document.problems import show
+from gpuregress.jobs.spec.models.compilation import CompileSpec
+from gpuregress.jobs.spec.models.launch import LaunchSpec
 from gpuregress.jobs.spec.models.values import (
+    FUNCTION_SCHEMA,
     NUMBER_SCHEMA,
+    Constant,
     Expr,
     FunctionPath,
     LiteralValue,
     LiteralValues,
+    Name,
     RowNumber,
     Text,
+    real,
+    whole,
 )
 
 Rows = Annotated[dict[RowNumber, LiteralValues], Meta(min_length=1)]
@@ -25,9 +33,9 @@ Rows = Annotated[dict[RowNumber, LiteralValues], Meta(min_length=1)]
 class OutliersSpec(Spec, frozen=True):
     """Elements that may exceed the first bound. All must keep this second bound."""
 
-    fraction: Annotated[Expr, doc("the share of the elements, 0 to 1")]
-    rtol: Annotated[Expr, doc("the second bound, relative")] = 0.0
-    atol: Annotated[Expr, doc("the second bound, absolute")] = 0.0
+    fraction: Annotated[Expr, real(0, above=True), doc("the share of the elements, 0 to 1")]
+    rtol: Annotated[Expr, real(0), doc("the second bound, relative")] = 0.0
+    atol: Annotated[Expr, real(0), doc("the second bound, absolute")] = 0.0
 
 
 class MetricSpec(Spec, frozen=True):
@@ -35,16 +43,16 @@ class MetricSpec(Spec, frozen=True):
 
     schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1}
 
-    rms: Annotated[Expr | None, doc("root of the mean squared difference")] = None
-    max: Annotated[Expr | None, doc("largest difference")] = None
-    mean: Annotated[Expr | None, doc("mean absolute difference")] = None
-    l2: Annotated[Expr | None, doc("norm of the difference over the norm of the baseline")] = None
+    rms: Annotated[Expr | None, real(0), doc("root of the mean squared difference")] = None
+    max: Annotated[Expr | None, real(0), doc("largest difference")] = None
+    mean: Annotated[Expr | None, real(0), doc("mean absolute difference")] = None
+    l2: Annotated[Expr | None, real(0), doc("norm of the difference over the norm of the baseline")] = None
 
 
 class SigmasSpec(Spec, frozen=True):
     """Largest deviation of a statistic, in standard errors."""
 
-    sigmas: Annotated[Expr, doc("standard errors")]
+    sigmas: Annotated[Expr, real(0, above=True), doc("standard errors")]
 
 
 class StatisticsSpec(Spec, frozen=True):
@@ -54,15 +62,19 @@ class StatisticsSpec(Spec, frozen=True):
 
     mean: SigmasSpec | None = None
     variance: SigmasSpec | None = None
-    ks: Annotated[Expr | None, doc("Kolmogorov-Smirnov: the smallest p-value that passes")] = None
+    ks: Annotated[
+        Expr | None, real(0, above=True, high=1), doc("Kolmogorov-Smirnov: the smallest p-value that passes")
+    ] = None
 
 
 class RuleSpec(Spec, frozen=True):
     """Comparison rule of a buffer. Without one, every bit must be equal, in order."""
 
-    rtol: Annotated[Expr | None, doc("|actual - expected| <= atol + rtol * |expected|")] = None
-    atol: Annotated[Expr | None, doc("see rtol; if only one is given, the other is 0")] = None
-    ulp: Annotated[Expr | None, doc("the largest number of steps between floats of the dtype")] = None
+    rtol: Annotated[Expr | None, real(0), doc("|actual - expected| <= atol + rtol * |expected|")] = None
+    atol: Annotated[Expr | None, real(0), doc("see rtol; if only one is given, the other is 0")] = None
+    ulp: Annotated[
+        Expr | None, whole(0, what="ulp"), doc("the largest number of steps between floats of the dtype")
+    ] = None
     nan: Annotated[Literal["equal", "never"], doc("equal: NaN equals NaN; never: NaN fails")] = "equal"
     signed_zero: Annotated[Literal["distinct", "equal"], doc("equal: -0 counts as 0")] = "distinct"
     outliers: OutliersSpec | None = None
@@ -81,8 +93,8 @@ class SumSpec(Spec, frozen=True):
     short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = (NUMBER_SCHEMA,)
 
     value: Annotated[Expr, doc("what the sum must be")]
-    rtol: Annotated[Expr, doc("relative tolerance")] = 0.0
-    atol: Annotated[Expr, doc("absolute tolerance")] = 0.0
+    rtol: Annotated[Expr, real(0), doc("relative tolerance")] = 0.0
+    atol: Annotated[Expr, real(0), doc("absolute tolerance")] = 0.0
 
 
 class CountSpec(Spec, frozen=True):
@@ -157,4 +169,69 @@ class CheckSpec(OneOfSpec, frozen=True):
             return {"sum": {"value": setting}}
         if kind == "nonzero" and setting is not None and not isinstance(setting, dict):
             return {"nonzero": {"at_least": setting}}
+        return value
+
+
+# --- models of references: a Python function, a file, or trusted kernels ----------------------------------------------
+
+
+_FORMS = ("python", "file", "launches")
+_OF_LANGUAGE = ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas")
+_OF_LAUNCHES = ("source", "compile", "buffer", *_OF_LANGUAGE)
+_FILE = re.compile(r"^(baseline:|run:)|^(?![\s\S]*\.py(:|$))[\s\S]*\.")
+"""A text that is a file: an earlier result, or a name with a suffix other than `.py`."""
+
+
+class ReferenceSpec(Spec, frozen=True):
+    """A gold standard: a Python function of the inputs, a file, or trusted kernels on the same inputs."""
+
+    short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        FUNCTION_SCHEMA,
+        {"$comment": "a file", "type": "string", "pattern": _FILE.pattern},
+    )
+    schema_extra: ClassVar[Mapping[str, Any]] = {
+        "oneOf": [{"required": [form]} for form in _FORMS],
+        "dependentRequired": {name: ["launches"] for name in _OF_LAUNCHES},
+    }
+
+    python: Annotated[FunctionPath | None, doc("module.py:function, f(inputs, case), relative to the job")] = None
+    file: Annotated[Text | None, doc("any file that a fill can read, relative to the job")] = None
+    source: Annotated[Text | None, doc("source of the kernels; default: the job's own")] = None
+    compile: Annotated[CompileSpec | None, doc("compilation of the source; default: the job's own")] = None
+    language: Annotated[
+        Literal["triton", "numba"] | None, doc("the language of source, where it is in Python; default: the job's own")
+    ] = None
+    signature: Annotated[dict[Name, Text] | None, doc("as the job's, for the reference's kernel")] = None
+    constants: Annotated[dict[Name, Constant] | None, doc("as the job's, for the reference's kernel")] = None
+    num_warps: Annotated[Expr | None, doc("as the job's, for the reference's kernel")] = None
+    num_stages: Annotated[Expr | None, doc("as the job's, for the reference's kernel")] = None
+    num_ctas: Annotated[Expr | None, doc("as the job's, for the reference's kernel")] = None
+    launches: Annotated[
+        Annotated[list[LaunchSpec], Meta(min_length=1)] | None,
+        doc("launches on freshly filled buffers; the buffer then holds the gold standard"),
+    ] = None
+    buffer: Annotated[
+        Name | None, doc("the buffer that the launches leave the gold standard in, as a float64 twin; default: the own")
+    ] = None
+    compare: Annotated[RuleSpec | None, doc("the rule for this comparison; default: the buffer's own")] = None
+    improves: Annotated[
+        Literal[True, False], doc("true: report whether the result is more or less accurate than the accepted one")
+    ] = False
+
+    @classmethod
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
+        if isinstance(value, str):
+            return {"file" if _FILE.search(value) else "python": value}
+        if not isinstance(value, dict):
+            wanted = "path.py:function, a file, {python: path.py:function, compare: …} or {source: …, launches: …}"
+            raise ValueError(f"expected {wanted}, got {show(value)}")
+        given = [form for form in _FORMS if form in value]
+        if len(given) != 1:
+            what = f"{' and '.join(f'{form}:' for form in given)} are given" if given else "none is given"
+            raise ValueError(f"a reference is one of python:, file: and launches:, and {what}")
+        if given != ["launches"] and any(name in value for name in _OF_LAUNCHES):
+            wrong = [name for name in _OF_LANGUAGE if name in value]
+            text = f"{wrong[0]} belongs" if wrong else "source, compile and buffer belong"
+            raise ValueError(f"{text} to launches:, and {given[0]}: is given")
         return value

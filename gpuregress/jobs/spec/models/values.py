@@ -7,10 +7,47 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+import msgspec
+
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import Reads, Spec, doc
 from gpuregress.foundation.document.problems import invalid, show
 from gpuregress.jobs.spec import expressions
+
+LARGEST_SLOWDOWN = 1e6
+"""A case that may be slower still is not judged at all."""
+
+
+class Bounds(msgspec.Struct, frozen=True, eq=False):
+    """What an expression of a key must be, once it is evaluated; see `whole` and `real`."""
+
+    is_whole: bool
+    low: float
+    high: float = math.inf
+    above: bool = False
+    what: str = ""
+
+
+def whole(low: int, *, what: str = "") -> Bounds:
+    """Return the bounds of an integer.
+
+    Args:
+        low: the smallest that is right.
+        what: what it counts, as `ulp`.
+    """
+    return Bounds(is_whole=True, low=low, what=what)
+
+
+def real(low: float, *, above: bool = False, high: float = math.inf) -> Bounds:
+    """Return the bounds of a float.
+
+    Args:
+        low: the smallest that is right.
+        above: whether it is wrong itself.
+        high: the largest that is right.
+    """
+    return Bounds(is_whole=False, low=low, high=high, above=above)
+
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>(?:[A-Za-z_]|\{[^{}:]+\})(?:\w|\{[^{}:]+\})*)")
@@ -181,7 +218,9 @@ def _amount_schema(title: str, names: Iterable[str]) -> dict[str, Any]:
     return {"$comment": title, "anyOf": options}
 
 
-Expr = Annotated[int | float | str, Reads(_expression, NUMBER_SCHEMA)]
+EXPRESSION = Reads(_expression, NUMBER_SCHEMA)
+"""The form of an expression, which is evaluated for each case."""
+Expr = Annotated[int | float | str, EXPRESSION]
 LiteralValue = Annotated[int | float | str | bool, Reads(_literal, LITERAL_SCHEMA)]
 LiteralValues = Annotated[
     int | float | str | bool | list[int | float | str | bool],
@@ -204,7 +243,9 @@ StatusCode = Annotated[
     Reads(_code, {"$comment": "whole number", "type": "string", "pattern": r"^[-+]?([0-9]+|0[xX][0-9a-fA-F]+)$"}),
 ]
 RowNumber = Annotated[str, Reads(_row, _EXPRESSION)]
-FunctionPath = Annotated[str, Reads(_function, FUNCTION_SCHEMA)]
+FUNCTION = Reads(_function, FUNCTION_SCHEMA)
+"""The form of a Python function, which is looked for when a case is worked out."""
+FunctionPath = Annotated[str, FUNCTION]
 Seconds = Annotated[float, Reads(_seconds, _amount_schema("seconds, or a time as `2min`", units.SECONDS))]
 Size = Annotated[int, Reads(_size, _amount_schema("bytes, or a size as `4GiB`", units.BYTES))]
 Text = Annotated[str, Reads(_text, _TEXT_SCHEMA)]

@@ -1,20 +1,21 @@
-"""Resolution of a case's buffers: shapes, fills and files."""
+"""Resolution of a case's buffers: shapes, fills, files and textures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
-from gpuregress.foundation import records
+from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.errors import GpuregressError
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
-from gpuregress.jobs.spec.models.buffer import BufferSpec, FillSpec
-from gpuregress.jobs.spec.resolve import data_files, element_types, functions, tensor_maps, textures
-from gpuregress.jobs.spec.resolve.data_files import FindEarlier
-from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.jobs.spec.models.buffer import BufferSpec, FillSpec, TextureSpec
+from gpuregress.jobs.spec.resolve import tensor_maps
+from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_user_function, record, resolved_dtype
 
 MAX_ELEMENTS = 2**40
 T = TypeVar("T")
@@ -76,12 +77,12 @@ def _same(contents: records.Buffer) -> records.Fill:
 def _buffer(scope: Scope, name: str, item: BufferSpec, fill: records.Fill | None) -> records.Buffer | None:
     key: Key = ("buffers", name)
     shape = _shape(scope, item, key)
-    dtype = element_types.dtype(scope, item.dtype, (*key, "dtype"))
+    dtype = resolved_dtype(scope, item.dtype, (*key, "dtype"))
     symbol = scope.text(item.symbol, (*key, "symbol"), strict=True) if item.symbol else None
     if shape is None or dtype is None or (item.fill and fill is None) or (item.symbol and symbol is None):
         return None
     buffer = records.Buffer(name, dtype, shape, fill, symbol)
-    sampled = textures.texture(scope, item.texture, buffer, key, surface=item.surface)
+    sampled = texture(scope, item.texture, buffer, key, surface=item.surface)
     if item.tensormap is not None and (item.texture is not None or item.surface):
         scope.error(
             (*key, "tensormap"), "a buffer is a texture, a surface or a tensor map: kernels are given one of them"
@@ -155,24 +156,22 @@ def _options(scope: Scope, kind: str, setting: Any, key: Key, earlier: FindEarli
     if setting is True and kind in ("zeros", "ones", "permutation"):
         return records.NoOptions()
     if kind == "file":
-        return data_files.resolve(scope, key, setting, earlier)
+        return data_file(scope, key, setting, earlier)
     if kind == "python":
-        return records.PythonFunction(str(functions.existing(scope, setting, key)))
+        return records.PythonFunction(str(existing_user_function(scope, setting, key)))
     if kind in ("value", "choice"):
         many = isinstance(setting, list)
         items = setting if many else [setting]
         values = _known([scope.number(value, (*key, at) if many else key) for at, value in enumerate(items)])
         return None if values is None else records.Values(values)
-    names = setting.key_names()
-    numbers = _known([scope.number(getattr(setting, name), (*key, name)) for name in names])
-    if numbers is None:
-        return None
-    options = _NUMERIC[kind](**dict(zip(names, numbers, strict=True)))
-    _check_options(scope, kind, options, key)
+    options = record(scope, setting, _NUMERIC[kind], key)
+    if options is not None:
+        _check_options(scope, kind, options, key)
     return options
 
 
-_NUMERIC: dict[str, Callable[..., records.FillOptions]] = {
+NumericOptions = records.Progression | records.Interval | records.NormalDistribution | records.GeneratorSeed
+_NUMERIC: dict[str, type[NumericOptions]] = {
     "arange": records.Progression,
     "uniform": records.Interval,
     "integers": records.Interval,
@@ -199,3 +198,173 @@ def _check_options(scope: Scope, kind: str, options: records.FillOptions, key: K
             scope.error((*key, "std"), f"is {std}: a standard deviation must be at least 0")
         case records.GeneratorSeed(seed) if not (1 <= seed <= 2**31 - 2 and seed == int(seed)):
             scope.error((*key, "seed"), f"expected a whole number from 1 to {2**31 - 2}, got {seed}")
+
+
+# --- resolution of data files: of fills and references, in the project or from earlier results ------------------------
+
+
+FindEarlier = Callable[[str], records.InputFile]
+"""An earlier result, as `baseline:CASE/BUFFER` → its dump; raises GpuregressError."""
+_EARLIER = re.compile(r"(baseline|run):")
+_ARCHIVE = re.compile(r"(?P<path>.+\.npz)(?P<member>:[^:]+)", re.DOTALL)
+
+
+def data_file(scope: Scope, key: Key, text: str, earlier: FindEarlier) -> records.InputFile | None:
+    """Resolve a file for one case; None if it does not exist, which is reported.
+
+    Args:
+        scope: the case's numbers, which replace `{n}`; errors are reported there.
+        key: of the file.
+        text: as the job has it.
+        earlier: finds earlier results.
+    """
+    named = scope.text(text, key)
+    if named is None:
+        return None
+    if _EARLIER.match(named):
+        try:
+            return earlier(named)
+        except GpuregressError as error:
+            scope.error(key, str(error), text)
+            return None
+    archive = _ARCHIVE.fullmatch(named)
+    path = existing_file(scope.problems, key, archive["path"] if archive else named, "file")
+    return None if path is None else records.InputFile(f"{path}{archive['member'] if archive else ''}")
+
+
+# --- resolution of a buffer's texture or surface, checked against the GPU's limits ------------------------------------
+
+
+FORMATS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")
+"""The scalar types of a channel."""
+
+# The largest extents along x, y, z: CUDA programming guide, "Technical Specifications", the same from sm_70 on.
+_ARRAYS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
+_SURFACES = {**_ARRAYS, 1: (32768,)}
+_LINEAR_EXTENTS = {1: (1 << 28,)}
+_LAYERED: dict[int, tuple[int, ...]] = {2: (32768, 2048), 3: (32768, 32768, 2048)}
+_CUBES: dict[str, dict[int, tuple[int, ...]]] = {
+    "cube": {3: (32768, 32768, 6)},
+    "cube-layered": {4: (32768, 32768, 6, 341)},
+}
+_FACES = 6
+_SHAPES = {
+    "plain": "[w], [h, w] or [d, h, w]",
+    "layered": "[layers, w] or [layers, h, w]",
+    "cube": "[6, w, w]",
+    "cube-layered": "[cubes, 6, w, w]",
+}
+
+
+def texture(
+    scope: Scope, given: TextureSpec | None, buffer: records.Buffer, key: Key, *, surface: bool | str
+) -> records.Texture | None:
+    """Resolve the sampling of a buffer.
+
+    Args:
+        scope: the case's numbers.
+        given: `texture:`, if it is there.
+        buffer: that is sampled.
+        key: the buffer's.
+        surface: what `surface:` says.
+    """
+    if given is None and not surface:
+        return None
+    own_key: Key = (*key, "surface" if given is None else "texture")
+    if given is not None and surface:
+        scope.error(own_key, "a buffer is a texture or a surface: kernels are given one object for it")
+        return None
+    resolved = _surface_of(surface) if given is None else _sampler(scope, given, buffer, own_key)
+    if buffer.symbol is not None:
+        scope.error(own_key, f"the buffer is the variable {buffer.symbol}: it cannot be a texture or surface, too")
+    if given is not None and buffer.fill is None:
+        scope.error(own_key, "kernels only read a texture: it needs a fill (they write to a buffer with surface: true)")
+    _check_dtype(scope, buffer, (*key, "dtype"))
+    _check_shape(scope, resolved, buffer, (*key, "shape"))
+    return resolved
+
+
+def _surface_of(surface: bool | str) -> records.Texture:  # noqa: FBT001 - what the key holds
+    return records.Texture(surface=True, kind="layered" if surface == "layered" else "plain")
+
+
+def _sampler(scope: Scope, given: TextureSpec, buffer: records.Buffer, key: Key) -> records.Texture:
+    axes = len(buffer.shape) - (given.kind == "layered") if not given.kind.startswith("cube") else 1
+    many = given.address * axes if len(given.address) == 1 else given.address
+    _check_kind(scope, given, key)
+    if len(many) != axes and 0 < axes <= len(_ARRAYS):
+        scope.error(
+            (*key, "address"), f"{len(many)} modes are given and the buffer has {axes} ax{'i' if axes == 1 else 'e'}s"
+        )
+    modes = (*many, "clamp", "clamp")[:3]
+    for mode in ("wrap", "mirror"):
+        if mode in many and not given.normalized:
+            text = f"{mode} needs normalized coordinates: add normalized: true (the GPU would clamp)"
+            scope.error((*key, "address"), text)
+    _check_read(scope, given, buffer, key)
+    address = cast("tuple[str, str, str]", modes)
+    return records.Texture(given.filter, address, given.normalized, given.read, given.memory, kind=given.kind)
+
+
+def _check_kind(scope: Scope, given: TextureSpec, key: Key) -> None:
+    if given.kind != "plain" and given.memory == "linear":
+        scope.error((*key, "memory"), f"linear memory is one row: nothing in it is {given.kind}")
+    if not given.kind.startswith("cube"):
+        return
+    if given.normalized:
+        scope.error((*key, "normalized"), "a cube is sampled by a direction, whatever its length")
+    if set(given.address) != {"clamp"}:
+        scope.error((*key, "address"), "a cube is sampled by a direction: nothing is outside")
+
+
+def _check_read(scope: Scope, given: TextureSpec, buffer: records.Buffer, key: Key) -> None:
+    scalar = dtypes.parse(buffer.dtype).parts[0].scalar
+    small = scalar.kind in ("int", "uint") and scalar.size <= 2
+    floats = scalar.is_float or (small and given.read == "normalized_float")
+    if given.read == "normalized_float" and not small:
+        scope.error((*key, "read"), f"normalized_float is for integers of 8 and 16 bits, not {scalar.name}")
+    elif given.filter == "linear" and not floats:
+        hint = ": add read: normalized_float" if small else ""
+        scope.error((*key, "filter"), f"linear filtering gives floats, and {scalar.name} is read as it is{hint}")
+    if given.memory == "linear" and (given.filter == "linear" or given.normalized or set(given.address) != {"clamp"}):
+        scope.error((*key, "memory"), "linear memory is read by element numbers: no filter, address or normalized")
+
+
+def _check_dtype(scope: Scope, buffer: records.Buffer, key: Key) -> None:
+    element = dtypes.parse(buffer.dtype)
+    names = {part.scalar.name for part in element.parts}
+    packed = element.size == sum(part.scalar.size for part in element.parts)
+    if len(element.parts) not in (1, 2, 4) or len(names) > 1 or not names <= set(FORMATS) or not packed:
+        scope.error(key, f"{buffer.dtype}: textures and surfaces hold 1, 2 or 4 of {', '.join(FORMATS)}")
+
+
+def _check_shape(scope: Scope, given: records.Texture, buffer: records.Buffer, key: Key) -> None:
+    linear = given.memory == "linear" and given.kind == "plain"
+    limits = _texture_limits(given).get(len(buffer.shape))
+    if limits is None:
+        wanted = "[w], for tex1Dfetch" if linear else _SHAPES[given.kind]
+        scope.error(key, f"has {len(buffer.shape)} axes; expected {wanted}")
+        return
+    if given.kind.startswith("cube") and (buffer.shape[-3] != _FACES or buffer.shape[-1] != buffer.shape[-2]):
+        scope.error(key, f"a {given.kind} texture has six square faces: {_SHAPES[given.kind]}")
+        return
+    for extent, most, axis in zip(reversed(buffer.shape), limits, _axes(given.kind, len(limits)), strict=True):
+        if extent > most:
+            scope.error(key, f"{extent} {axis}: the limit of a GPU is {most}", extent)
+
+
+def _texture_limits(given: records.Texture) -> Mapping[int, tuple[int, ...]]:
+    """Return the largest extents along each axis, fastest first, by the number of axes."""
+    if given.kind != "plain":
+        return _CUBES.get(given.kind, _LAYERED)
+    if given.memory == "linear":
+        return _LINEAR_EXTENTS
+    return _SURFACES if given.surface else _ARRAYS
+
+
+def _axes(kind: str, count: int) -> list[str]:
+    """Name the axes of a shape in messages, fastest first."""
+    names = ["along x", "along y", "along z", ""][:count]
+    if kind == "layered":
+        names[-1] = "layers"
+    return [*names[:2], "faces", "cubes"][:count] if kind.startswith("cube") else names

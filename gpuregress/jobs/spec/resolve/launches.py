@@ -1,8 +1,9 @@
-"""Resolution of a case's launches: expressions evaluated, repeats unrolled."""
+"""Resolution of a case's launches: expressions evaluated, repeats unrolled, scalars packed."""
 
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,12 +11,14 @@ from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.forms import Spec
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.dtypes import ElementType, Scalar
+from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.records import SM_90, Dim3
 from gpuregress.jobs.spec import expressions, templates
+from gpuregress.jobs.spec.expressions import Number
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.launch import ArgumentSpec, LaunchSpec, count_problem
-from gpuregress.jobs.spec.resolve import element_types, scalar_arguments
-from gpuregress.jobs.spec.resolve.scope import Scope, shown
+from gpuregress.jobs.spec.resolve.scope import Scope, resolved_dtype, shown
 
 MAX_LAUNCHES = 1_000_000
 MAX_THREADS, MAX_BLOCK, MAX_GRID, MAX_SHARED = SM_90.max_threads, SM_90.max_block, SM_90.max_grid, SM_90.shared
@@ -307,7 +310,7 @@ def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | No
     values = tuple(number for number in numbers if number is not None)
     if len(values) != len(numbers):
         return None
-    dtype = element_types.dtype(scope, item.dtype, key)
+    dtype = resolved_dtype(scope, item.dtype, key)
     if dtype is None:
         return None
     element = dtypes.parse(dtype)
@@ -316,7 +319,7 @@ def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | No
         scope.error(key, problem, item.dtype)
         return None
     try:
-        data, text = scalar_arguments.pack(element, values)
+        data, text = pack(element, values)
     except ValueError as error:
         scope.error(key, str(error), *(value for value in item.values if not isinstance(value, bool)))
         return None
@@ -369,3 +372,79 @@ def _dim3(counts: list[int | None]) -> Dim3 | None:
 
 def _shape(buffer: records.Buffer) -> str:
     return f"{buffer.name} ({buffer.dtype} [{','.join(map(str, buffer.shape))}])"
+
+
+# --- encoding of scalar arguments: the bytes for the kernel, and the text for the launch log --------------------------
+
+
+_CODES = {2: "<e", 4: "<f", 8: "<d"}
+_DOUBLE = 8
+_MOST_DIGITS = 10
+
+
+def pack(element: ElementType, values: tuple[Number, ...]) -> tuple[bytes, str]:
+    """One element's little-endian bytes and its text.
+
+    Args:
+        element: the argument's type.
+        values: a number for each part.
+
+    Raises:
+        ValueError: a number that the part cannot hold.
+    """
+    data = bytearray(element.size)
+    words = []
+    for part, value in zip(element.parts, values, strict=True):
+        item, word = _pack_one(part.scalar, value)
+        data[part.offset : part.offset + len(item)] = item
+        words.append(word)
+    return bytes(data), words[0] if len(words) == 1 else f"({', '.join(words)})"
+
+
+def _pack_one(scalar: Scalar, value: Number) -> tuple[bytes, str]:
+    problem = conversion.number_problem(value, scalar)
+    if problem:
+        raise ValueError(problem)
+    if scalar.is_float:
+        data = _bfloat16(value) if scalar.kind == "bfloat" else struct.pack(_CODES[scalar.size], value)
+        return data, _shortest(data, scalar)
+    number = int(value)
+    word = ("false", "true")[number] if scalar.kind == "bool" else str(number)
+    return number.to_bytes(scalar.size, "little", signed=scalar.kind == "int"), word
+
+
+def _bfloat16(value: float) -> bytes:
+    """The two bytes nearest to a finite number by way of float32, ties to even; a NaN is made quiet."""
+    bits = int.from_bytes(struct.pack("<f", value), "little")
+    if math.isnan(value):
+        return ((bits >> 16) | 0x40).to_bytes(2, "little")
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to_bytes(2, "little")
+
+
+def _number(data: bytes, scalar: Scalar) -> float:
+    if scalar.kind == "bfloat":
+        data = b"\0\0" + data
+    return float(struct.unpack(_CODES[len(data)], data)[0])
+
+
+def _shortest(data: bytes, scalar: Scalar) -> str:
+    """The fewest digits that give the number back; bfloat16 as the float32 that it is."""
+    number = _number(data, scalar)
+    if scalar.size == _DOUBLE or not math.isfinite(number) or number == 0:
+        return repr(number)
+    width = max(scalar.size, 4) if scalar.kind == "bfloat" else scalar.size
+    wanted = struct.pack(_CODES[width], number)
+    for digits in range(1, _MOST_DIGITS):
+        # Just above a power of two the nearer of two decimals that are as near may be the other one.
+        for near in (number, math.nextafter(number, math.copysign(math.inf, number))):
+            text = repr(float(f"{near:.{digits}g}"))
+            if _packs_to(text, width) == wanted:
+                return text
+    return repr(number)
+
+
+def _packs_to(text: str, width: int) -> bytes:
+    try:
+        return struct.pack(_CODES[width], float(text))
+    except OverflowError:
+        return b""

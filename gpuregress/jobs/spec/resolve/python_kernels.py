@@ -15,10 +15,10 @@ from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import PythonKernel
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
+from gpuregress.jobs.spec.models.buffer import TensorMapSpec
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.launch import LaunchSpec
-from gpuregress.jobs.spec.models.reference import ReferenceSpec
-from gpuregress.jobs.spec.models.tensor_map import TensorMapSpec
+from gpuregress.jobs.spec.models.rules import ReferenceSpec
 from gpuregress.jobs.spec.models.values import PlainTextSpec
 from gpuregress.jobs.spec.resolve import tensor_maps
 from gpuregress.jobs.spec.resolve.scope import Scope

@@ -1,19 +1,21 @@
-"""Resolution of comparison rules, checks and user functions. Rules that could never fail are errors."""
+"""Resolution of comparison rules and checks. Rules that could never fail are errors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType, Part
-from gpuregress.foundation.numeric import conversion
-from gpuregress.jobs.spec.models.rules import DEVICE, DEVICE_CHECKS, CheckSpec, CountSpec, RuleSpec, SigmasSpec, SumSpec
-from gpuregress.jobs.spec.resolve import functions as user_functions
-from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.foundation.numeric import conversion, kolmogorov_smirnov
+from gpuregress.foundation.numeric.tolerances import Unsound, loose, over_largest, tight
+from gpuregress.foundation.records import METRICS, Outliers, Rule
+from gpuregress.gpu.records import replace
+from gpuregress.jobs.spec.models.rules import DEVICE, DEVICE_CHECKS, CheckSpec, CountSpec, RuleSpec, SumSpec
+from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function, record
 
 
 def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> records.Rule:
@@ -25,20 +27,14 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
         element: the buffer's type.
         key: its key.
     """
-    rtol, atol = _tolerances(scope, item, key)
-    result = records.Rule(
-        rtol=rtol,
-        atol=atol,
-        ulp=None if item.ulp is None else scope.whole(item.ulp, (*key, "ulp"), low=0, what="ulp"),
-        nan=item.nan,
-        signed_zero=item.signed_zero,
-        outliers=_outliers(scope, item, key),
-        metric=_metric(scope, item, key),
-        order=item.order,
-        key=_columns(scope, item, element, key),
-        statistics=_statistics(scope, item, key),
-        verify=user_functions.existing(scope, item.verify, (*key, "verify")) if item.verify else None,
-    )
+    result = record(scope, item, records.Rule, key) or records.Rule()
+    if result.rtol is not None or result.atol is not None:
+        result = replace(result, rtol=result.rtol or 0.0, atol=result.atol or 0.0)
+    _check_outliers(scope, result.outliers, (*key, "outliers"))
+    for name, part in (("metric", item.metric), ("statistics", item.statistics)):
+        if part is not None and not part.present():
+            scope.error((*key, name), f"expected one of {', '.join(part.key_names())}, got none")
+    _check_columns(scope, item, element, (*key, "key"))
     others = [name for name in item.written if name not in ("verify", "rtol", "atol", "ulp")]
     if item.verify and others:
         text = f"stands in place of all rules but a tolerance: take out {', '.join(sorted(others))}"
@@ -46,67 +42,25 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
     return result
 
 
-def _tolerances(scope: Scope, item: RuleSpec, key: Key) -> tuple[float | None, float | None]:
-    if item.rtol is None and item.atol is None:
-        return None, None
-    rtol = scope.real(item.rtol, (*key, "rtol"), low=0) if item.rtol is not None else 0.0
-    atol = scope.real(item.atol, (*key, "atol"), low=0) if item.atol is not None else 0.0
-    return rtol, atol
+def _check_outliers(scope: Scope, outliers: Outliers | None, key: Key) -> None:
+    if outliers is None:
+        return
+    if outliers.fraction >= 1:
+        text = f"is {outliers.fraction:g}: it must be below 1, or the first bound can never fail"
+        scope.error((*key, "fraction"), text)
+    if outliers.rtol == 0 and outliers.atol == 0:
+        scope.error(key, "needs the second bound, rtol or atol, above 0")
 
 
-def _outliers(scope: Scope, item: RuleSpec, key: Key) -> records.Outliers | None:
-    if item.outliers is None:
-        return None
-    inner = (*key, "outliers")
-    fraction = scope.real(item.outliers.fraction, (*inner, "fraction"), low=0, above=True)
-    if fraction is not None and fraction >= 1:
-        scope.error((*inner, "fraction"), f"is {fraction:g}: it must be below 1, or the first bound can never fail")
-    rtol = scope.real(item.outliers.rtol, (*inner, "rtol"), low=0)
-    atol = scope.real(item.outliers.atol, (*inner, "atol"), low=0)
-    if rtol == 0 and atol == 0:
-        scope.error(inner, "needs the second bound, rtol or atol, above 0")
-    return records.Outliers(fraction or 0.0, rtol or 0.0, atol or 0.0)
-
-
-def _metric(scope: Scope, item: RuleSpec, key: Key) -> dict[str, float]:
-    if item.metric is None:
-        return {}
-    given = {name: getattr(item.metric, name) for name in item.metric.key_names()}
-    limits = {
-        name: scope.real(value, (*key, "metric", name), low=0) for name, value in given.items() if value is not None
-    }
-    if not limits:
-        scope.error((*key, "metric"), f"expected one of {', '.join(given)}, got none")
-    return {name: value for name, value in limits.items() if value is not None}
-
-
-def _columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> tuple[str, ...]:
+def _check_columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> None:
     columns = [part.name for part in element.parts if part.name]
     for position, column in enumerate(item.key):
         if column not in columns:
             there = "the columns are" if columns else ""
             hint = suggestion(column, columns, there_are=there) or f"; {element.name} has no columns"
-            scope.error((*key, "key", position), f"unknown column {column!r}{hint}")
+            scope.error((*key, position), f"unknown column {column!r}{hint}")
         elif column in item.key[:position]:
-            scope.error((*key, "key", position), f"duplicate column {column!r}")
-    return tuple(item.key)
-
-
-def _statistics(scope: Scope, item: RuleSpec, key: Key) -> records.StatisticLimits:
-    given, inner = item.statistics, (*key, "statistics")
-    if given is None:
-        return records.StatisticLimits()
-    if given.mean is None and given.variance is None and given.ks is None:
-        scope.error(inner, "expected one of mean, variance, ks, got none")
-    ks = None if given.ks is None else scope.real(given.ks, (*inner, "ks"), low=0, above=True, high=1)
-    return records.StatisticLimits(
-        _sigmas(scope, given.mean, (*inner, "mean")), _sigmas(scope, given.variance, (*inner, "variance")), ks
-    )
-
-
-def _sigmas(scope: Scope, given: SigmasSpec | None, key: Key) -> records.Sigmas | None:
-    sigmas = None if given is None else scope.real(given.sigmas, (*key, "sigmas"), low=0, above=True)
-    return None if sigmas is None else records.Sigmas(sigmas)
+            scope.error((*key, position), f"duplicate column {column!r}")
 
 
 def device_checks(
@@ -170,7 +124,7 @@ def _check(
     if kind in ("equals", "permutation"):
         return _partner(scope, kind, setting, buffer, buffers, inner)
     if kind == "python":
-        return records.Check(kind, user_functions.existing(scope, setting, inner))
+        return records.Check(kind, existing_user_function(scope, setting, inner))
     if kind == "all_equal" and setting is not True:
         return _all_equal(scope, setting, dtypes.parse(buffer.dtype), inner)
     if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
@@ -228,18 +182,18 @@ def _rows(scope: Scope, setting: Mapping[str, Any], buffer: records.Buffer, key:
 
 
 def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> records.Check | None:
-    value = scope.number(setting.value, (*key, "value"))
-    rtol, atol = (scope.real(getattr(setting, name), (*key, name), low=0) for name in ("rtol", "atol"))
-    if rtol is not None and rtol >= 1:
-        scope.error((*key, "rtol"), f"is {rtol:g}: it must be below 1, or a sum of 0 passes for everything")
+    expected = record(scope, setting, records.ExpectedSum, key)
+    if expected is None:
+        return None
+    atol = expected.atol
+    if expected.rtol >= 1:
+        scope.error((*key, "rtol"), f"is {expected.rtol:g}: it must be below 1, or a sum of 0 passes for everything")
     count = math.prod(buffer.shape)
     largest = count * max(part.scalar.largest for part in dtypes.parse(buffer.dtype).parts)
-    if atol is not None and atol >= largest:
+    if atol >= largest:
         text = f"is {atol:g}: the largest sum of {count} {buffer.dtype} is {largest:.8g}, so it could hardly fail"
         scope.error((*key, "atol"), text)
-    if value is None or rtol is None or atol is None:
-        return None
-    return records.Check("sum", records.ExpectedSum(value, rtol, atol))
+    return records.Check("sum", expected)
 
 
 def _range(scope: Scope, setting: list[Any], element: ElementType, key: Key) -> records.Check | None:
@@ -289,5 +243,135 @@ def functions(scope: Scope, given: Mapping[str, str], *section: str) -> dict[str
         given: buffer → `module.py:function`, as the job has it.
         section: the key they stand under.
     """
-    resolved = {name: user_functions.existing(scope, text, (*section, name)) for name, text in given.items()}
+    resolved = {name: existing_user_function(scope, text, (*section, name)) for name, text in given.items()}
     return {name: path for name, path in resolved.items() if path is not None}
+
+
+# --- validation of rules before anything runs: comparisons that cannot be right, or that can never fail ---------------
+
+
+def validate_rule(rule: Rule, element_type: ElementType) -> list[Unsound]:
+    """Find the problems of a rule for an element type, each with the keys below the rule.
+
+    Args:
+        rule: as the job gives it.
+        element_type: of the buffer.
+    """
+    if rule.verify:
+        return []
+    problems = [*_numbers(rule), *_bounds(rule, element_type), *_order(rule, element_type), *_unsound_statistics(rule)]
+    return problems or list(_of_size(rule, element_type))
+
+
+def validate_sample(rule: Rule, count: int) -> list[Unsound]:
+    """Find the problems of a rule for a buffer's size: a p-value that no sample of that size can reach.
+
+    Args:
+        rule: as the job gives it.
+        count: elements in the buffer.
+    """
+    limit = rule.statistics.ks
+    if limit is None:
+        return []
+    smallest = kolmogorov_smirnov.p_value(1.0, count, count) if count else 1.0
+    if not limit <= smallest:
+        return []
+    text = f"is {limit:g}: {count} values cannot have a p-value under {smallest:.2g}, so it can never fail"
+    return [(("statistics", "ks"), text)]
+
+
+def _numbers(rule: Rule) -> list[Unsound]:
+    given: dict[tuple[str, ...], Any] = {("rtol",): rule.rtol, ("atol",): rule.atol, ("ulp",): rule.ulp}
+    given |= {("metric", name): limit for name, limit in rule.metric.items()}
+    if rule.outliers is not None:
+        given |= {("outliers", name): getattr(rule.outliers, name) for name in ("fraction", "rtol", "atol")}
+    problems: list[Unsound] = [
+        (key, f"is {value}: it must be 0 or more, and finite: with infinity the comparison could never fail")
+        for key, value in given.items()
+        if value is not None and not (math.isfinite(value) and value >= 0)
+    ]
+    if rule.metric:
+        known = ", ".join(METRICS)
+        problems += [
+            (("metric", name), f"unknown metric {name!r}; expected one of {known}")
+            for name in rule.metric
+            if name not in METRICS
+        ]
+    return problems
+
+
+def _bounds(rule: Rule, element_type: ElementType) -> list[Unsound]:
+    problems: list[Unsound] = []
+    if rule.ulp is not None and not element_type.is_float:
+        text = f"counts steps between floats, and {element_type.name} holds none: use atol"
+        problems.append((("ulp",), text))
+    if all(part.scalar.kind == "bool" for part in element_type.parts):
+        given = [name for name in ("rtol", "atol") if getattr(rule, name) is not None]
+        text = "means nothing to booleans, which are equal or not"
+        problems += [((name,), text) for name in (*given[:1], *(["metric"] if rule.metric else []))]
+    if rule.nan == "never" and not element_type.is_float:
+        problems.append((("nan",), f"never means nothing to {element_type.name}, which knows no NaN"))
+    if rule.outliers is not None:
+        problems += _unsound_outliers(rule, rule.outliers)
+    return problems
+
+
+def _unsound_outliers(rule: Rule, outliers: Outliers) -> list[Unsound]:
+    problems: list[Unsound] = []
+    if rule.rtol is None and rule.atol is None and rule.ulp is None:
+        problems.append((("outliers",), "need a first bound: rtol, atol or ulp"))
+    if outliers.fraction >= 1:
+        problems.append((("outliers", "fraction"), f"is {outliers.fraction:g}: every element may be one"))
+    if outliers.rtol < (rule.rtol or 0) and outliers.atol <= (rule.atol or 0):
+        problems.append((("outliers",), "have a bound that is tighter than the first one: it must be wider"))
+    return problems
+
+
+def _order(rule: Rule, element_type: ElementType) -> list[Unsound]:
+    problems: list[Unsound] = []
+    if rule.key:
+        try:
+            dtypes.key_parts(element_type, rule.key)
+        except ValueError as wrong:
+            problems.append((("key",), str(wrong)))
+    many = rule.order == "any" and len(element_type.parts) > 1
+    if rule.metric and many and not rule.key and rule.rtol is None and rule.atol is None and rule.ulp is None:
+        text = "of records in any order needs a bound or key columns to tell which belong together"
+        problems.append((("metric",), text))
+    return problems
+
+
+def _unsound_statistics(rule: Rule) -> list[Unsound]:
+    problems: list[Unsound] = []
+    for name, limit in rule.statistics.given.items():
+        key = ("statistics", name)
+        if name == "ks":
+            if not 0 < limit < 1:
+                problems.append((key, "is the smallest p-value that passes: over 0 and under 1"))
+        elif not 0 < limit < math.inf:
+            problems.append(((*key, "sigmas"), "must be over 0 and finite"))
+        elif limit > _MOST_SIGMAS:
+            problems.append(((*key, "sigmas"), f"is {limit:g}, over {_MOST_SIGMAS:g}: it could hardly fail"))
+    if rule.statistics.given and (rule.rtol, rule.atol, rule.ulp, rule.outliers) != (None, None, None, None):
+        problems.append((("statistics",), "stand in place of the element's bound: give one of the two"))
+    return problems
+
+
+def _of_size(rule: Rule, element_type: ElementType) -> Iterator[Unsound]:
+    """Find bounds and metrics that no finite value of ordinary data breaks, and tolerances below rounding."""
+    yield from tight(element_type, rule.rtol, exact=rule.key)
+    yield from loose(element_type, rtol=rule.rtol, atol=rule.atol, ulp=rule.ulp, exact=rule.key)
+    if rule.outliers is not None:
+        second = (
+            *tight(element_type, rule.outliers.rtol, exact=rule.key),
+            *loose(element_type, rtol=rule.outliers.rtol, atol=rule.outliers.atol, exact=rule.key),
+        )
+        yield from ((("outliers", *key), text) for key, text in second)
+    for name, limit in rule.metric.items():
+        if name != "l2":
+            yield from ((("metric", name), text) for text in over_largest(limit, element_type.parts))
+        elif limit >= 1:
+            yield ("metric", name), f"is {limit:g}: it must be below 1, or a result of zeros passes for everything"
+
+
+_MOST_SIGMAS = 100.0

@@ -1,19 +1,32 @@
-"""Evaluation of expressions for one case, with errors reported at their keys."""
+"""Evaluation of a case's expressions, files, functions and dtypes, with errors at their keys."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
+from gpuregress.foundation.document.forms import Spec, forms, parts
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key, dotted
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Number, Value
+from gpuregress.jobs.spec.models.values import EXPRESSION, FUNCTION, Bounds
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.python_kernels.autotuning import Configuration
+import ast
+import os
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.toolchain import cxx_types
+
+Worked = TypeVar("Worked", bound=Record)
 
 
 class Scope(Record):
@@ -140,6 +153,200 @@ class Scope(Record):
         return float(number)
 
 
+def record(scope: Scope, spec: Spec, kind: type[Worked], key: Key) -> Worked | None:
+    """Work out a record of a case from a model: each field from the key of its name; None if one is invalid.
+
+    Expressions are evaluated within their bounds, functions looked for, and models become the records of their fields.
+    Where the job does not have a key, the record keeps its default.
+
+    Args:
+        scope: the case's values; errors are reported there.
+        spec: as the job has it.
+        kind: the class of the record.
+        key: the model's.
+    """
+    before = scope.problems.reported
+    targets, values = _field_types(kind), {}
+    for name, written in spec.present().items():
+        if name in targets:
+            values[name] = _worked_out(scope, forms(type(spec))[name].type, written, targets[name], (*key, name))
+    return kind(**values) if scope.problems.reported == before else None
+
+
+@cache
+def _field_types(kind: type[Record]) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def mapping(scope: Scope, spec: Spec, key: Key) -> dict[str, Any]:
+    """Work out the keys of a model that the job has, without those that are invalid, which are reported."""
+    worked = {
+        name: _worked_out(scope, forms(type(spec))[name].type, written, Any, (*key, name))
+        for name, written in spec.present().items()
+    }
+    return {name: value for name, value in worked.items() if value is not None}
+
+
+def _worked_out(scope: Scope, form: Any, written: Any, target: Any, key: Key) -> Any:
+    """The value of one key; `target` is the type of the record's field."""
+    form, annotations = parts(form)
+    if isinstance(written, Spec):
+        kind, _ = parts(target)
+        is_record = isinstance(kind, type) and issubclass(kind, Record)
+        return record(scope, written, kind, key) if is_record else mapping(scope, written, key)
+    if isinstance(written, list):
+        (item_form,) = get_args(form)
+        return tuple(_worked_out(scope, item_form, item, Any, (*key, at)) for at, item in enumerate(written))
+    if FUNCTION in annotations:
+        return existing_user_function(scope, written, key)
+    if EXPRESSION not in annotations:
+        return written
+    for bounds in annotations:
+        if isinstance(bounds, Bounds) and bounds.is_whole:
+            return scope.whole(written, key, low=int(bounds.low), what=bounds.what)
+        if isinstance(bounds, Bounds):
+            return scope.real(written, key, low=bounds.low, above=bounds.above, high=bounds.high)
+    return scope.number(written, key)
+
+
 def shown(value: float | str, number: Number) -> str:
     """Quote a value in a message: `'n / tile' is 0`, or `is 0` for a plain number."""
     return f"{value!r} is {number}" if isinstance(value, str) and value != str(number) else f"is {number}"
+
+
+# --- resolution of the files, folders and Python functions that a job names -------------------------------------------
+
+
+def existing_file(problems: Problems, key: Key, text: str, what: str) -> Path | None:
+    """Return the absolute path of a file; None if it does not exist, which is reported.
+
+    Args:
+        problems: collects the errors.
+        key: of the path.
+        text: relative to the job, or absolute.
+        what: its role in messages, as `source`.
+    """
+    path = absolute(problems, text)
+    try:
+        if path.is_file():
+            return path
+        if path.is_dir():
+            problems.add(key, f"the {what} {path} is a folder")
+            return None
+        near = _near(path)
+    except (OSError, ValueError) as error:
+        problems.add(key, f"the {what} {str(path)[:200]} cannot be read: {getattr(error, 'strerror', None) or error}")
+        return None
+    problems.add(key, f"{what} not found: {path}{near}")
+    return None
+
+
+def existing_folder(problems: Problems, key: Key, text: str) -> Path | None:
+    """Return the absolute path of an include folder; None if it does not exist, which is reported."""
+    path = absolute(problems, text)
+    try:
+        if path.is_dir():
+            return path
+    except (OSError, ValueError):
+        pass
+    problems.add(key, f"folder not found: {path}")
+    return None
+
+
+def existing_function(problems: Problems, key: Key, text: str) -> str | None:
+    """Return `/abs/module.py:function`; None if the file or function does not exist, which is reported."""
+    name = text.rpartition(":")[2]
+    path = existing_file(problems, key, text.rpartition(":")[0], "Python file")
+    if path is None:
+        return None
+    try:
+        names = _top_names(path, path.stat().st_mtime_ns)
+    except (OSError, SyntaxError, ValueError) as error:
+        problems.add(key, f"{path} is not Python: {error}")
+        return None
+    if name not in names and "*" not in names:
+        problems.add(key, f"{path} has no function {name!r}{suggestion(name, sorted(names))}")
+        return None
+    return f"{path}:{name}"
+
+
+def absolute(problems: Problems, text: str) -> Path:
+    """Resolve a path relative to the job file."""
+    return Path(os.path.normpath(problems.document.path.absolute().parent / text))
+
+
+def _near(path: Path) -> str:
+    """Suggest a file of the same folder."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f" (folder not found: {folder})"
+    files = sorted(item.name for item in folder.iterdir() if item.suffix == path.suffix and item.is_file())
+    return suggestion(path.name, files, there_are="the folder holds")
+
+
+@lru_cache(maxsize=64)
+def _top_names(path: Path, _changed_ns: int) -> frozenset[str]:
+    """Collect the names that a module defines, without importing it; cached until the file changes."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes(), filename=str(path))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)
+
+
+# --- resolution of element types: a dtype, or a C++ type that a parameter gives ---------------------------------------
+
+
+_FIELD = re.compile(r"\s*(\w+)\s*:\s*([^,{}]+?)\s*(?=,|$)")
+
+
+def resolved_dtype(scope: Scope, text: str, key: Key) -> str | None:
+    """Return the dtype that a text stands for in a case; None if there is none, which is reported.
+
+    Args:
+        scope: the case's values.
+        text: a dtype, or a template as `{real}`, whose value is a dtype or a C++ type.
+        key: its key.
+    """
+    if not templates.is_template(text):
+        return text
+    filled = scope.text(text, key, strict=True)
+    if filled is None:
+        return None
+    known = _known_dtype(filled.strip())
+    if known is None:
+        hint = suggestion(filled, dtypes.known_names())
+        scope.error(key, f"{text!r} is {filled!r}: no dtype holds this type{hint}", text)
+    return known
+
+
+def _known_dtype(text: str) -> str | None:
+    """The name of a dtype, of a C++ type's dtype, or of a record of such."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return cxx_types.dtype_of(text)
+    fields = {name: cxx_types.dtype_of(inner) for name, inner in _FIELD.findall(text[1:-1])}
+    if not fields or None in fields.values():
+        return None
+    try:
+        return dtypes.from_fields({name: str(inner) for name, inner in fields.items()}).name
+    except ValueError:
+        return None
+
+
+# --- resolution of the user's Python functions, whose file or name may hold parameters --------------------------------
+
+
+def existing_user_function(scope: Scope, text: str, key: Key) -> str | None:
+    """Return `/abs/module.py:function`; None if the file or function does not exist, which is reported.
+
+    Args:
+        scope: the case's values.
+        text: `module.py:function`, as the job has it; `reference.py:of_{real}`.
+        key: its key.
+    """
+    filled = scope.text(text, key)
+    return None if filled is None else existing_function(scope.problems, key, filled)

@@ -12,7 +12,7 @@ from gpuregress.foundation.records import (
     Source,
 )
 from gpuregress.gpu.records import replace
-from gpuregress.jobs.plan.compiled.launches import completed
+from gpuregress.jobs.plan.compiled_launches import completed
 
 OUT = Argument("buffer", buffer="out")
 CASE = Case(

@@ -6,7 +6,7 @@ from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Argument, Buffer, CompiledDescriptor
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.tensor_maps import TensorMap
-from gpuregress.jobs.plan.compiled.tensor_descriptors import fields
+from gpuregress.jobs.plan.compiled_launches import descriptor_fields
 
 X = Argument("buffer", buffer="x")
 BUFFER = Buffer("x", "float16", (100, 136))
@@ -19,7 +19,7 @@ def texts(arguments: list[Argument]) -> list[str]:
 
 def test_a_map_extents_and_strides() -> None:
     added: dict[str, Buffer] = {}
-    passed = fields(X, BUFFER, CompiledDescriptor(0, 2, (32, 64), "128B"), added)
+    passed = descriptor_fields(X, BUFFER, CompiledDescriptor(0, 2, (32, 64), "128B"), added)
     assert passed[0] == replace(X, as_map=True)
     assert texts(passed) == ["x", "int32 100", "int32 136", "int64 136", "int64 1"]
     assert added == {"x": replace(BUFFER, tensor_map=MAP)}
@@ -28,14 +28,14 @@ def test_a_map_extents_and_strides() -> None:
 def test_the_jobs_map_tells_extents_strides_and_what_is_outside() -> None:
     given = TensorMap("float16", (64, 50), (544,), (64, 32), (1, 1), oob_fill="nan")
     added: dict[str, Buffer] = {}
-    passed = fields(X, replace(BUFFER, tensor_map=given), CompiledDescriptor(0, 2, (32, 64), "64B"), added)
+    passed = descriptor_fields(X, replace(BUFFER, tensor_map=given), CompiledDescriptor(0, 2, (32, 64), "64B"), added)
     assert texts(passed)[1:] == ["int32 50", "int32 64", "int64 272", "int64 1"]
     assert added["x"].tensor_map == replace(given, swizzle="64B")
 
 
 def test_without_a_map_a_pointer_is_passed() -> None:
     added: dict[str, Buffer] = {}
-    passed = fields(replace(X, as_map=True), BUFFER, CompiledDescriptor(0, 2), added)
+    passed = descriptor_fields(replace(X, as_map=True), BUFFER, CompiledDescriptor(0, 2), added)
     strides = ["int64 136", "int64 1"]
     wide = ["int64 100", "int64 136", *strides, "uint8 0", "uint8 0"]
     assert texts(passed) == ["x", *wide, "int32 100", "int32 136", *strides]
@@ -44,6 +44,6 @@ def test_without_a_map_a_pointer_is_passed() -> None:
 
 def test_one_buffer_has_one_map() -> None:
     added = {"x": replace(BUFFER, tensor_map=MAP)}
-    assert fields(X, added["x"], CompiledDescriptor(0, 2, (32, 64), "128B"), added)
+    assert descriptor_fields(X, added["x"], CompiledDescriptor(0, 2, (32, 64), "128B"), added)
     with pytest.raises(CompileError, match=r"x is taken as two descriptors with different maps .*: give the kernels"):
-        fields(X, added["x"], CompiledDescriptor(0, 2, (32, 64), "64B"), added)
+        descriptor_fields(X, added["x"], CompiledDescriptor(0, 2, (32, 64), "64B"), added)

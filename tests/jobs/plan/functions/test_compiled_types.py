@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.foundation.records import Buffer, FunctionArgument, FunctionCall, Program
 from gpuregress.gpu.records import replace
-from gpuregress.jobs.plan.functions import compiled_types
+from gpuregress.jobs.plan import record_layouts
 from tests import fakes
 
 ARGUMENTS = (
@@ -34,7 +34,7 @@ def problems(
     buffers = {name: Buffer(name, dtype, (4,)) for name, dtype in (("x", x), ("result", result))}
     case = replace(fakes.case("scale"), buffers=buffers, function=call, parameters={"k": k})
     program = Program("key", str(ptx), "", {}, {}, "nvrtc", (), "sm_90")
-    return {".".join(map(str, key)): text for key, text in compiled_types.contradictions(case, program).items()}
+    return {".".join(map(str, key)): text for key, text in record_layouts.contradictions(case, program).items()}
 
 
 DOUBLE = (VALUE, FLOAT, 8, 0)
@@ -74,4 +74,4 @@ def test_what_does_not_fit_is_said_at_its_key(
 def test_a_program_without_the_table_is_not_judged(tmp_path: Path) -> None:
     case = replace(fakes.case("scale"), function=CALL)
     for ptx in ("", str(tmp_path / "gone.ptx")):
-        assert compiled_types.contradictions(case, Program("key", ptx, "", {}, {}, "nvrtc", (), "sm_90")) == {}
+        assert record_layouts.contradictions(case, Program("key", ptx, "", {}, {}, "nvrtc", (), "sm_90")) == {}

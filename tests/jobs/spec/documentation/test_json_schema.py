@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from gpuregress.foundation.document import reader
-from gpuregress.jobs.spec.documentation.json_schema import job_schema
+from gpuregress.jobs.spec.key_reference import job_schema
 from gpuregress.jobs.spec.load import load_file
 from tests.foundation.document.writing import write
 from tests.integration.test_mutated_jobs import CONFIGS, mutated

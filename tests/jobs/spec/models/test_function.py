@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.document.forms import FormErrors
-from gpuregress.jobs.spec.models.function import FunctionSpec
 from gpuregress.jobs.spec.models.job import JobSpec
+from gpuregress.jobs.spec.models.launch import FunctionSpec
 
 JOB: dict[str, Any] = {"source": "k.cu", "buffers": {"x": {"dtype": "float32", "shape": [1]}}}
 

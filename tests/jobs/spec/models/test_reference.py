@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.document.forms import FormErrors
-from gpuregress.jobs.spec.models.reference import ReferenceSpec
+from gpuregress.jobs.spec.models.rules import ReferenceSpec
 
 LAUNCH = {"kernel": "k", "grid": [1], "block": [1]}
 

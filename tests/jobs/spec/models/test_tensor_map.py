@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.document.forms import FormErrors
-from gpuregress.jobs.spec.models.tensor_map import TensorMapSpec
+from gpuregress.jobs.spec.models.buffer import TensorMapSpec
 
 
 def test_a_box_or_pixels() -> None:

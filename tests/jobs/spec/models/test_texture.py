@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.foundation.document import forms
 from gpuregress.foundation.document.forms import FormErrors
-from gpuregress.jobs.spec.models.texture import Surface, TextureSpec
+from gpuregress.jobs.spec.models.buffer import Surface, TextureSpec
 
 
 def test_one_mode_stands_for_all_axes() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.document.forms import FormErrors
-from gpuregress.jobs.spec.models.variants import VariantsSpec
+from gpuregress.jobs.spec.models.compilation import VariantsSpec
 
 
 def test_switches_are_words_or_booleans() -> None:

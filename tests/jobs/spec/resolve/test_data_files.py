@@ -10,7 +10,7 @@ from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Document
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import InputFile
-from gpuregress.jobs.spec.resolve import data_files
+from gpuregress.jobs.spec.resolve import buffers
 from gpuregress.jobs.spec.resolve.scope import Scope
 
 
@@ -33,12 +33,12 @@ def test_a_file_beside_the_job(scope: Scope, tmp_path: Path) -> None:
         "points_{2 * n - 8}.npy": "points_8.npy",
         "all.npz:x": "all.npz:x",
     }.items():
-        assert data_files.resolve(scope, ("a",), text, earlier) == InputFile(f"{tmp_path}/{path}")
+        assert buffers.data_file(scope, ("a",), text, earlier) == InputFile(f"{tmp_path}/{path}")
     assert not scope.problems.errors
 
 
 def test_an_earlier_result(scope: Scope) -> None:
-    found = data_files.resolve(scope, ("a",), "baseline:reduce/n={n}/sum", earlier)
+    found = buffers.data_file(scope, ("a",), "baseline:reduce/n={n}/sum", earlier)
     assert found == InputFile("/there/sum.1.4", "baseline:reduce/n=8/sum", "00")
 
 
@@ -49,7 +49,7 @@ def test_what_is_not_there(scope: Scope) -> None:
         "c": "points_{m}.npy",
         "d": "none.npz:x",
     }.items():
-        assert data_files.resolve(scope, (key,), text, earlier) is None
+        assert buffers.data_file(scope, (key,), text, earlier) is None
     messages = [error.message for error in scope.problems.errors]
     assert messages[0].startswith("file not found: ")
     assert "points_9.npy" in messages[0]

@@ -7,8 +7,7 @@ import pytest
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Document
 from gpuregress.jobs.spec.expressions import Value
-from gpuregress.jobs.spec.resolve import element_types
-from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.jobs.spec.resolve.scope import Scope, resolved_dtype
 
 NAMES: dict[str, Value] = {"real": "unsigned long long", "bits": 32, "lanes": 4, "odd": "float*"}
 
@@ -26,12 +25,12 @@ NAMES: dict[str, Value] = {"real": "unsigned long long", "bits": 32, "lanes": 4,
 )
 def test_dtypes(text: str, dtype: str) -> None:
     scope = Scope(NAMES, Problems(Document(Path("job.yaml"), {}, {})))
-    assert element_types.dtype(scope, text, ("buffers", "x", "dtype")) == dtype
+    assert resolved_dtype(scope, text, ("buffers", "x", "dtype")) == dtype
     assert not len(scope.problems)
 
 
 @pytest.mark.parametrize("text", ["{odd}", "{id:int32,key:{odd}}", "{rael}{real}", "int{lanes * 3}"])
 def test_what_is_no_type(text: str) -> None:
     scope = Scope(NAMES, Problems(Document(Path("job.yaml"), {}, {})), "odd=x")
-    assert element_types.dtype(scope, text, ("buffers", "x", "dtype")) is None
+    assert resolved_dtype(scope, text, ("buffers", "x", "dtype")) is None
     assert len(scope.problems) == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.jobs.spec import load
-from gpuregress.jobs.spec.resolve.parameter_values import spelling, values
+from gpuregress.jobs.spec.resolve.parameter_combinations import parameter_values, spelling
 
 
 def read(folder: Path, **parameters: Any) -> tuple[dict[str, tuple[Any, ...]] | None, list[str]]:
@@ -25,7 +25,7 @@ def read(folder: Path, **parameters: Any) -> tuple[dict[str, tuple[Any, ...]] | 
     path.write_text(yaml.safe_dump(job, sort_keys=False))
     file = load.load_file(path)
     problems = Problems(file.document, file.errors)
-    return values(file, problems), [error.message for error in problems.errors]
+    return parameter_values(file, problems), [error.message for error in problems.errors]
 
 
 def test_numbers_text_types_and_booleans(tmp_path: Path) -> None:

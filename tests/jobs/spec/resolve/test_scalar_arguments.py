@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
-from gpuregress.jobs.spec.resolve import scalar_arguments
+from gpuregress.jobs.spec.resolve import launches
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -31,13 +31,13 @@ def test_a_float_has_the_bits_that_numpy_rounds_it_to(name: str, value: float) -
     read = dtypes.to_float(bits, element.parts[0].scalar)
     if math.isfinite(value) and not np.isfinite(read[0]):
         with pytest.raises(ValueError, match="too large"):
-            scalar_arguments.pack(element, (value,))
+            launches.pack(element, (value,))
         return
     if value and read[0] == 0:
         with pytest.raises(ValueError, match="too small"):
-            scalar_arguments.pack(element, (value,))
+            launches.pack(element, (value,))
         return
-    data, text = scalar_arguments.pack(element, (value,))
+    data, text = launches.pack(element, (value,))
     if math.isnan(value):
         assert text == "nan"
     else:
@@ -47,12 +47,12 @@ def test_a_float_has_the_bits_that_numpy_rounds_it_to(name: str, value: float) -
 
 
 def test_a_number_is_written_as_short_as_it_can_be() -> None:
-    texts = [scalar_arguments.pack(dtypes.parse("float32"), (value,))[1] for value in (0.1, 0.5, 5726140.5, 1e-5, -0.0)]
+    texts = [launches.pack(dtypes.parse("float32"), (value,))[1] for value in (0.1, 0.5, 5726140.5, 1e-5, -0.0)]
     assert texts == ["0.1", "0.5", "5726140.5", "1e-05", "-0.0"]
-    assert scalar_arguments.pack(dtypes.parse("float16"), (65504,))[1] == "65500.0"
+    assert launches.pack(dtypes.parse("float16"), (65504,))[1] == "65500.0"
 
 
 def test_a_vector_has_its_parts_in_their_places() -> None:
-    data, text = scalar_arguments.pack(dtypes.parse("float2"), (1.5, -2))
+    data, text = launches.pack(dtypes.parse("float2"), (1.5, -2))
     assert data == struct.pack("<ff", 1.5, -2)
     assert text == "(1.5, -2.0)"

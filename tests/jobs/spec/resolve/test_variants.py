@@ -11,7 +11,7 @@ from gpuregress.foundation.records import Source
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
-from gpuregress.jobs.spec.resolve import variants
+from gpuregress.jobs.spec.resolve import compilation
 from gpuregress.jobs.spec.resolve.scope import Scope
 
 SOURCE = Source("/p/k.cu", ("-DX",), arch="sm_90")
@@ -25,7 +25,7 @@ def combinations(given: Any, **compiled: Any) -> tuple[Source, Any, list[str]]:
     problems = Problems(document)
     file = JobFile(document, JobSpec.of(data), (), frozenset())
     path = compiled.get("source", SOURCE)
-    (source,), varied = variants.combinations(file, Scope({}, problems), (path,))
+    (source,), varied = compilation.combinations(file, Scope({}, problems), (path,))
     if varied is not None:
         varied = replace(varied, sources={name: one for name, (one,) in varied.sources.items()})  # type: ignore[misc]  # flat, to be compared
     return source, varied, [error.message for error in problems.errors]
@@ -82,7 +82,7 @@ def test_what_is_not_compiled_has_no_variants() -> None:
         }
     )
     problems = Problems(document)
-    variants.combinations(JobFile(document, job, (), frozenset()), Scope({}, problems), (Source("/p/k.ptx"),))
+    compilation.combinations(JobFile(document, job, (), frozenset()), Scope({}, problems), (Source("/p/k.ptx"),))
     assert "has no effect: k.ptx is taken as it is" in problems.errors[0].message
 
 
@@ -97,7 +97,7 @@ def test_each_compiled_source_of_several_is_varied() -> None:
     problems = Problems(document)
     file = JobFile(document, JobSpec.of(data), (), frozenset())
     given = (Source("/p/k.cu"), Source("/p/two.cu", ("-DX",)), Source("/p/three.ptx"))
-    own, varied = variants.combinations(file, Scope({}, problems), given)
+    own, varied = compilation.combinations(file, Scope({}, problems), given)
     assert own == given
     assert varied is not None
     assert [source.options for source in varied.sources["fmad=off"]] == [

@@ -1,10 +1,4 @@
-"""Elementwise errors and bound violations: exact, by tolerance, or by ULPs.
-
-A tolerance allows |actual - expected| <= atol + rtol |expected|; `ulp` counts steps between floats of one sign.
-Differences of integers are exact at any width. Floats up to 32 bits are subtracted in float64; float64 in float64,
-which rounds the difference once, and at half scale where it would overflow. The right-hand side is calculated in
-float64. An infinity is near nothing but itself, and a NaN near nothing but a NaN, under any tolerance.
-"""
+"""Bounds of one element's error, exact, by tolerance, or by ULPs, and their violations."""
 
 from __future__ import annotations
 
@@ -15,7 +9,10 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array, Mask
-from gpuregress.judge.compare.rules.bound import Bound
+from gpuregress.foundation.records.rules import Bound
+
+# --- elementwise errors and bound violations: exact, by tolerance, or by ULPs -----------------------------------------
+
 
 Floats = npt.NDArray[np.float64]
 _BELOW_2_64 = float(np.nextafter(2.0**64, 0.0))
@@ -117,3 +114,74 @@ def _both_zero(expected: Array, actual: Array, scalar: Scalar) -> Mask:
 def _wide(column: Array, scalar: Scalar) -> Floats:
     with np.errstate(invalid="ignore"):  # a signalling NaN, made quiet
         return dtypes.to_float(column, scalar).astype(np.float64)
+
+
+# --- tolerance intervals: the range of total-order keys that a bound allows around each value -------------------------
+
+
+def interval(keys: Array, scalar: Scalar, bound: Bound) -> tuple[Array, Array]:
+    """Find the lowest and the highest key within the bound of each one.
+
+    Args:
+        keys: `ordinals.keys` of the expected values, one dimension.
+        scalar: the type of the values.
+        bound: with rtol below 1; its `nan` is ignored.
+    """
+    low, high = keys.copy(), keys.copy()
+    if scalar.kind == "bool":
+        return low, high
+    if not scalar.is_float:
+        return _of_integers(keys, scalar, bound) if bound.has_tolerance else (low, high)
+    rows = np.flatnonzero(ordinals.is_finite(ordinals.values(keys, scalar), scalar))
+    for ends, up, farther in ((low, False, np.minimum), (high, True, np.maximum)):
+        if bound.ulp is not None:
+            ends[rows] = _by_ulps(keys[rows], scalar, bound.ulp, up=up)
+        if bound.has_tolerance:
+            ends[rows] = farther(ends[rows], _by_tolerance(keys[rows], scalar, bound, up=up))
+    return low, high
+
+
+def _of_integers(keys: Array, scalar: Scalar, bound: Bound) -> tuple[Array, Array]:
+    limit = whole_limit(keys, scalar, bound.rtol or 0.0, bound.atol or 0.0)
+    down, up = (np.minimum(limit, ordinals.distance(keys, np.array(end, keys.dtype))) for end in scalar.bounds)
+    wide = keys.astype(np.uint64)  # modulo 2^64, in which sums and differences come out right
+    return (wide - down).astype(keys.dtype), (wide + up).astype(keys.dtype)
+
+
+def _by_ulps(keys: Array, scalar: Scalar, ulp: int, *, up: bool) -> Array:
+    """The keys at most `ulp` steps away, of the same sign and finite."""
+    last = ordinals.exponent_mask(scalar) - 1
+    ends = np.where(keys < 0, -1, last) if up else np.where(keys < 0, -last - 1, 0)
+    steps = np.minimum(ordinals.distance(keys, ends.astype(keys.dtype)), np.uint64(ulp)).astype(keys.dtype)
+    return np.asarray(keys + steps if up else keys - steps)
+
+
+def _by_tolerance(keys: Array, scalar: Scalar, bound: Bound, *, up: bool) -> Array:
+    """The farthest near keys. `inside` is near, `outside` is not, and both move until they are neighbours."""
+    tolerance, values = Bound(bound.rtol, bound.atol), ordinals.values(keys, scalar)
+    infinite = ordinals.exponent_mask(scalar)
+    one, beyond = (np.array(end, keys.dtype) for end in ((1, infinite) if up else (-1, -infinite - 1)))
+    inside, outside = keys.copy(), np.full_like(keys, beyond)
+    nearer, farther = (np.minimum, np.maximum) if up else (np.maximum, np.minimum)
+    probe = farther(nearer(_guess(values, scalar, bound, up=up), beyond - one), keys)
+    rows, is_first = np.arange(len(keys)), True
+    while rows.size:
+        near = ~broken(values[rows], ordinals.values(probe, scalar), scalar, tolerance)
+        inside[rows[near]], outside[rows[~near]] = probe[near], probe[~near]
+        apart = inside[rows] + one != outside[rows]
+        rows, near = rows[apart], near[apart]
+        i, o = inside[rows], outside[rows]
+        probe = np.where(near, i + one, o - one) if is_first else (i >> 1) + (o >> 1) + (i & o & 1)
+        is_first = False
+    return inside
+
+
+def _guess(values: Array, scalar: Scalar, bound: Bound, *, up: bool) -> Array:
+    """The keys of expected ± limit, rounded."""
+    wide = dtypes.to_float(values, scalar).astype(np.float64)
+    with np.errstate(over="ignore"):
+        limit = (bound.atol or 0.0) + (bound.rtol or 0.0) * np.abs(wide)
+        ends = wide + limit if up else wide - limit
+        if scalar.kind == "bfloat":
+            return ordinals.keys(dtypes.from_float32(ends.astype(np.float32)), scalar)
+        return ordinals.keys(ends.astype(scalar.storage), scalar)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import Outliers, Rule, Sigmas, StatisticLimits
-from gpuregress.judge.compare.rules import description
+from gpuregress.foundation.records.rules import number_text, rule_text
 
 BOUND = "|actual - baseline| <= 0 + 1e-05 * |baseline|"
 
@@ -31,9 +31,9 @@ BOUND = "|actual - baseline| <= 0 + 1e-05 * |baseline|"
     ],
 )
 def test_rules(rule: Rule, text: str) -> None:
-    assert description.rule(rule) == text
+    assert rule_text(rule) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (3.0, "3"), (1e-5, "1e-05"), (0.1, "0.1"), (1e20, "1e+20")])
 def test_numbers(value: float, text: str) -> None:
-    assert description.number(value) == text
+    assert number_text(value) == text

@@ -1,4 +1,4 @@
-"""Planning of a device function under test: declaration, arguments, and the launch that calls it."""
+"""Planning of a device function under test: declaration, arguments, launch and twins."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import Argument, Buffer, Dim3, FunctionArgument, FunctionCall, Launch
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan.source_files import SourceFile
 from gpuregress.jobs.spec.load import JobFile
-from gpuregress.jobs.spec.models.function import CallScope, FunctionSpec
+from gpuregress.jobs.spec.models.launch import CallScope, FunctionSpec
+from gpuregress.jobs.spec.resolve import launches
 from gpuregress.jobs.spec.resolve import launches as spec_launches
-from gpuregress.jobs.spec.resolve import scalar_arguments
 from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner
 from gpuregress.toolchain.functions import declarations, harness, host, overloads
@@ -318,14 +319,14 @@ class _FunctionPlan:
         result = Argument("buffer", buffer=call.result) if call.result else Argument("null", text="null")
         pointers = [Argument("buffer", buffer=one.name) for one in call.arguments if one.given == "buffer"]
         numbers = [self._number(one.name) for one in call.arguments if one.given == "parameter"]
-        data, text = scalar_arguments.pack(dtypes.parse("uint64"), (call.calls,))
+        data, text = launches.pack(dtypes.parse("uint64"), (call.calls,))
         calls = Argument("scalar", dtype="uint64", data=data.hex(), text=text, label="calls")
         return (result, *pointers, *numbers, calls)
 
     def _number(self, name: str) -> Argument:
         value = self._numbers[name]
         dtype = "float64" if isinstance(value, float) else "int64"
-        data, text = scalar_arguments.pack(dtypes.parse(dtype), (value,))
+        data, text = launches.pack(dtypes.parse(dtype), (value,))
         return Argument("scalar", dtype=dtype, data=data.hex(), text=text, label=name)
 
 
@@ -334,3 +335,42 @@ def _functions(texts: tuple[str, ...], name: str) -> tuple[CxxFunction, ...]:
     """Return the device functions of a source, and those of its headers that have a word of this name."""
     macros = declarations.specifier_macros(texts)
     return declarations.device_functions([texts[0], *(text for text in texts[1:] if name in text)], macros)
+
+
+# --- check of a job's twins: there must be two sides, and the host can only call a function ---------------------------
+
+
+def check_twins(file: JobFile, problems: Problems) -> None:
+    """Report twins that cannot be compared.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+    """
+    job = file.job
+    if job.twins is None:
+        return
+    given = list(job.twins)
+    for position, twin in enumerate(given):
+        if twin in given[:position]:
+            problems.add(("twins", position), f"duplicate entry {twin!r}")
+    if len(set(given)) == 1 and "host" not in given:
+        other = "cuda" if given == ["cpu"] else "cpu"
+        text = f"names one device, {given[0]}: name what it is compared with, as [{given[0]}, {other}]"
+        problems.add(("twins",), text)
+    if "host" in given:
+        _check_host(file, problems, given.index("host"))
+    if job.expect is not None:
+        problems.add(("twins",), "has no effect beside expect: a case that must fail has no results to compare")
+
+
+def _check_host(file: JobFile, problems: Problems, position: int) -> None:
+    job = file.job
+    if job.function is None and not file.is_broken("function"):
+        problems.add(
+            ("twins", position), "the host can only call a function: host needs function: in place of launches"
+        )
+    symbols = [name for name, buffer in job.buffers.items() if buffer.symbol]
+    if symbols:
+        text = f"{symbols[0]} is a variable of the device (symbol:), which the host's program does not have"
+        problems.add(("twins", position), text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.foundation.records import Outliers, Rule
-from gpuregress.judge.compare.rules.bound import Bound
+from gpuregress.foundation.records.rules import Bound
 
 
 def test_a_rules_two_bounds() -> None:

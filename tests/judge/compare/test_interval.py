@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.numeric import ordinals
-from gpuregress.judge.compare.rules import elementwise
-from gpuregress.judge.compare.rules.bound import Bound
-from gpuregress.judge.compare.rules.interval import interval
+from gpuregress.foundation.records.rules import Bound
+from gpuregress.judge.compare import bounds
+from gpuregress.judge.compare.bounds import interval
 
 BOUNDS = (
     Bound(atol=0.0),
@@ -68,4 +68,4 @@ def key_range(scalar: dtypes.Scalar) -> tuple[int, int]:
 
 def near(first: int, second: int, dtype: Any, scalar: dtypes.Scalar, bound: Bound) -> bool:
     e, a = (ordinals.values(np.array([key], dtype), scalar) for key in (first, second))
-    return not elementwise.broken(e, a, scalar, bound)[0]
+    return not bounds.broken(e, a, scalar, bound)[0]

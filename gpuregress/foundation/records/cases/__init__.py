@@ -1,1 +1,0 @@
-"""Records of a planned case, with every expression evaluated."""

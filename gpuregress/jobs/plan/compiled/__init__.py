@@ -1,1 +1,0 @@
-"""Completion of launches by what the compiler of a kernel in Python decided."""

@@ -1,1 +1,0 @@
-"""Parameter spaces: configurations of an autotuner, and agreement of results over parameters."""

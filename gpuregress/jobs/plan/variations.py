@@ -1,0 +1,240 @@
+"""Variations of a job's cases: configurations of an autotuner, agreement over parameters, seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from gpuregress.foundation.document.problems import Problems, suggestion
+from gpuregress.foundation.errors import CompileError, MissingCompiler
+from gpuregress.foundation.records import Buffer, Case, Launch, Seeded
+from gpuregress.gpu.records import Record, replace
+from gpuregress.jobs.plan import source_files
+from gpuregress.jobs.plan.source_files import SourcePath
+from gpuregress.jobs.spec.expressions import Value
+from gpuregress.jobs.spec.load import JobFile
+from gpuregress.jobs.spec.models.job import JobSpec
+from gpuregress.jobs.spec.resolve import python_kernels
+from gpuregress.jobs.spec.resolve.compilation import compile_settings
+from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.toolchain.python_kernels import autotuning, function_parameters
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
+
+
+def with_tuning(file: JobFile, names: Sequence[str]) -> JobFile:
+    """Demand that results do not depend on the configuration, unless the job says otherwise or has a reference.
+
+    Args:
+        file: the job.
+        names: the parameters that come from configurations of an autotuner.
+    """
+    job = file.job
+    if not names or job.agree is not None or job.reference or job.expect is not None:
+        return file
+    return replace(file, model=msgspec.structs.replace(job, agree=list(names)))
+
+
+def check(file: JobFile, cases: Sequence[Case], problems: Problems, tuned: Sequence[str] = ()) -> tuple[str, ...]:
+    """Report unknown parameters, and an agreement that can never fail.
+
+    Args:
+        file: the job.
+        cases: all that it has.
+        problems: collects the errors.
+        tuned: the parameters that come from configurations of an autotuner.
+
+    Returns:
+        Notes on buffers that are not compared, because their shape or dtype depends on the parameters.
+    """
+    job = file.job
+    names = job.agree or []
+    known = (*job.parameters, *tuned)
+    if job.agree == [] and not tuned:
+        problems.add(("agree",), "expected at least 1, got none")
+    for position, name in enumerate(names):
+        if name not in known and not file.is_broken("parameters"):
+            problems.add(("agree", position), f"unknown parameter {name!r}{suggestion(name, known)}")
+        elif name in names[:position]:
+            problems.add(("agree", position), f"duplicate entry {name!r}")
+    if not names or len(problems) or not cases:
+        return ()
+    if job.expect is not None:
+        problems.add(("agree",), "can never fail: the job expects a fault, so no results are compared")
+        return ()
+    groups: dict[tuple[str, ...], list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.agreement_group or (), []).append(case)
+    listed = ", ".join(names)
+    if max(map(len, groups.values())) < 2 and set(names) <= set(tuned):
+        return ()  # one configuration is left
+    if max(map(len, groups.values())) < 2:
+        problems.add(("agree",), f"can never fail: no two cases differ in {listed} alone")
+        return ()
+    differing = [name for name in cases[0].dump if any(not _are_alike(alike, name) for alike in groups.values())]
+    if len(differing) == len(cases[0].dump):
+        problems.add(("agree",), f"can never fail: the shape or dtype of every dumped buffer depends on {listed}")
+        return ()
+    return tuple(
+        f"{cases[0].job}: agree leaves out {name}: its shape or dtype depends on {listed}" for name in differing
+    )
+
+
+def _are_alike(cases: Sequence[Case], buffer: str) -> bool:
+    return len({(case.buffers[buffer].dtype, case.buffers[buffer].shape) for case in cases}) == 1
+
+
+# --- configurations of `@triton.autotune` as parameters: each is a case -----------------------------------------------
+
+
+class JobTuning:
+    """The configurations of a job's autotuned kernel.
+
+    A kernel that is given a constant or a setting of its configurations by the job is not tuned: the job decides.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+
+    Attributes:
+        names: the parameters that come from configurations, in order.
+        missing: why the configurations are not known here, where the kernel's compiler is missing; "": they are.
+    """
+
+    def __init__(self, file: JobFile, problems: Problems) -> None:
+        self._file, self._problems = file, problems
+        self._known: dict[tuple[SourcePath, str], tuple[Configuration, ...]] = {}
+        self.names: dict[str, None] = {}
+        self.missing = ""
+        self._is_broken = False
+
+    def __call__(self, names: Mapping[str, Value]) -> Sequence[Configuration | None]:
+        """Return the configurations that a combination of parameters is run with; [None] without any."""
+        job = self._file.job
+        is_asked = "autotune" in job.written
+        if job.language != "triton" or job.autotune == "off" or self._file.is_broken("source", "launches"):
+            return [None]
+        found = self._tuned(names)
+        if self._is_broken:
+            return []
+        kernels = list(dict.fromkeys(one.function for configurations in found for one in configurations))
+        if len(kernels) > 1:
+            text = f"{' and '.join(kernels)} both have configurations: give one of them its constants"
+            self._problems.add(("autotune",) if is_asked else ("source",), text)
+            return []
+        if not found:
+            if is_asked and not self.missing and not len(self._problems):
+                self._problems.add(("autotune",), "has no effect: no kernel has @triton.autotune, or the job decides")
+            return [None]
+        clash = next((name for one in found[0] for name in one.parameters if name in job.parameters), None)
+        if clash is not None:
+            text = f"{clash!r} is a parameter of {kernels[0]}'s configurations, too: rename it, or write autotune: off"
+            self._problems.add(("parameters", clash), text)
+            return []
+        chosen = self._chosen(kernels[0], found[0])
+        self.names |= dict.fromkeys(name for one in chosen for name in one.parameters)
+        return chosen
+
+    def _chosen(self, kernel: str, configurations: Sequence[Configuration]) -> list[Configuration]:
+        wanted, chosen = self._file.job.autotune, []
+        if not isinstance(wanted, list):
+            return list(configurations)
+        for at, number in enumerate(wanted):
+            if number >= len(configurations):
+                text = f"is {number}, and {kernel} has {len(configurations)} configurations, counted from 0"
+                self._problems.add(("autotune", at), text)
+            elif configurations[number] not in chosen:
+                chosen.append(configurations[number])
+        return chosen
+
+    def _tuned(self, names: Mapping[str, Value]) -> list[tuple[Configuration, ...]]:
+        """The lists of those kernels that the job leaves to their configurations."""
+        ignored = Problems(self._file.document)
+        scope = Scope(names, ignored)
+        texts = source_files.texts(self._file, scope)
+        located = source_files.locate(self._file, ignored, texts) if texts is not None else None
+        settings = compile_settings(scope, self._file.job.compile, ("compile",), self._file.job.card)
+        if located is None or settings is None:
+            return []  # which is reported where the case is planned
+        lists = []
+        for source in located.launched:
+            if source.language == "triton" and (found := self._configurations(source, settings.arch)):
+                levels = python_kernels.job_levels(self._file, source.launch)
+                if python_kernels.tuning_applies(levels, found[0]):
+                    lists.append(found)
+        return lists
+
+    def _configurations(self, source: SourcePath, arch: str) -> tuple[Configuration, ...]:
+        key = (source, arch)
+        if key not in self._known:
+            self._known[key] = ()
+            try:
+                if "autotune" in function_parameters.decorators(source.path.read_bytes(), source.function):
+                    self._known[key] = autotuning.configurations(source.path, source.function, arch)
+            except MissingCompiler as error:
+                self.missing = str(error)
+            except CompileError as error:
+                self._is_broken = True
+                self._problems.add(("source",), f"the configurations of {source.function} cannot be read: {error}")
+            except OSError:
+                pass  # which is reported where the source is read
+        return self._known[key]
+
+
+# --- further seeds of a case: the fills and arguments that each of them changes ---------------------------------------
+
+
+MAX_SEEDS = 1000
+_RANDOM = frozenset(["uniform", "normal", "integers", "permutation", "choice", "python", "same"])
+"""Fills that draw from a seed, or may do so."""
+
+
+class CaseInputs(Record):
+    """Buffers and launches of a case under one seed."""
+
+    buffers: Mapping[str, Buffer]
+    launches: tuple[Launch, ...]
+
+
+def further(job: JobSpec, scope: Scope, seed: int, inputs_of: Callable[[int], CaseInputs]) -> tuple[Seeded, ...]:
+    """Plan the runs of `repeat: {seeds: …}`: the job's seed, and the numbers after it.
+
+    Args:
+        job: as the file has it.
+        scope: the case's numbers; errors are reported there.
+        seed: the job's.
+        inputs_of: plans the inputs of a seed.
+    """
+    if job.repeat.seeds is None:
+        return ()
+    key = ("repeat", "seeds")
+    count = scope.whole(job.repeat.seeds, key, low=2, high=MAX_SEEDS, what="seeds")
+    if count is None:
+        return ()
+    ruled = [name for name, rule in job.compare.items() if rule.statistics is not None]
+    if not ruled and not job.checks:
+        scope.error(key, "needs a rule with `statistics` in compare, or checks: else no result of a seed is judged")
+        return ()
+    own, seeds = inputs_of(seed), []
+    for number in ((seed + step) % 2**64 for step in range(1, count)):
+        other = inputs_of(number)
+        fills = {
+            name: buffer.fill
+            for name, buffer in other.buffers.items()
+            if buffer.fill is not None and _is_changed(own.buffers.get(name), buffer)
+        }
+        seeds.append(Seeded(number, fills, () if other.launches == own.launches else other.launches))
+    if not len(scope.problems) and seeds and not seeds[0].fills and not seeds[0].launches:
+        scope.error(key, "changes nothing: no buffer has a random fill, and no argument takes the seed")
+    return tuple(seeds)
+
+
+def _is_changed(own: Buffer | None, other: Buffer) -> bool:
+    if own is None or own.fill is None or other.fill is None:
+        return False
+    return own.fill != other.fill if other.fill.kind in _RANDOM else own.fill.options != other.fill.options
+
+
+def describe(case: Case) -> str:
+    """`20 seeds, 42 to 61`; "" for a case of one seed."""
+    return f"{len(case.seeds) + 1} seeds, {case.seed} to {case.seeds[-1].seed}" if case.seeds else ""

@@ -1,1 +1,0 @@
-"""Rules of a comparison: the bound of an element, its violations, its interval, its text."""
