@@ -15,6 +15,7 @@ from gpuregress.foundation.records import (
     Case,
     Comparison,
     Dump,
+    Figures,
     Observations,
     Outcome,
     UnwrittenElements,
@@ -108,12 +109,8 @@ def nothing_written(dump: Dump, against: str) -> Comparison:
         of=dump.count,
         differing=dump.count,
         message=_NOTHING_WRITTEN,
+        figures=Figures(nothing_written=True),
     )
-
-
-def is_nothing_written(compared: Comparison) -> bool:
-    """Whether a comparison failed only because both sides were left as they were; see `nothing_written`."""
-    return compared.message == _NOTHING_WRITTEN
 
 
 def is_empty(outcome: Outcome, dump: Dump) -> bool:

@@ -155,6 +155,7 @@ class Figures(Sparse):
         expected: determinism of the baseline.
         actual: determinism of this run; `found` in JSON.
         runs: from which determinism is known.
+        nothing_written: whether both sides were left as they were, so that nothing could be compared.
     """
 
     nan: SideCounts | None = None
@@ -169,6 +170,7 @@ class Figures(Sparse):
     expected: Determinism | None = None
     actual: Determinism | None = field(default=None, metadata={"key": "found"})
     runs: int | None = None
+    nothing_written: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -287,6 +287,7 @@ class Verdict:
         retried: why it was run again, once for each time.
         timing: how its times compare with the accepted ones; None where nothing was to be compared.
         costs: how its costs do, for each measure of `cost:`.
+        error: the class of the error for which the case could not be planned, built or compared; "" without one.
     """
 
     job: str
@@ -313,6 +314,7 @@ class Verdict:
     retried: tuple[str, ...] = ()
     timing: TimingComparison | None = None
     costs: tuple[CostComparison, ...] = ()
+    error: str = ""
 
     @property
     def headline(self) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout
+from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, public_name
 from gpuregress.foundation.records import (
     Baseline,
     BufferVerdict,
@@ -33,6 +33,7 @@ from gpuregress.judge.verdict.exit_codes import EXIT_CODES, exit_code_of
 from gpuregress.judge.verdict.provenance import changed_inputs, changed_resources, changes, without_reference_inputs
 from gpuregress.judge.verdict.reasons import fault_line, first_line, headline
 
+_JOB_ERRORS = "JobErrors"
 # A GPU's names of faults that the CPU device determines more exactly.
 _GPU_NAMES = {
     "out-of-bounds": ("illegal-access", "red-zone"),
@@ -122,10 +123,11 @@ def decide(
 def failed(case: Case, error: GpuregressError) -> Verdict:
     """The verdict on a case that could not be run or compared: a compile error, a damaged baseline."""
     first, *rest = str(error).splitlines() or [""]
+    kind = public_name(error)
     if isinstance(error, KernelTimeout):
-        return _without_buffers(case, "timeout", first, exit_code=3)
+        return _without_buffers(case, "timeout", first, exit_code=3, error=kind)
     code = error.exit_code if error.exit_code == CompileError.exit_code else EXIT_CODES["error"]
-    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code)
+    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code, error=kind)
 
 
 def _without_buffers(case: Case, status: Status, reason: str, **facts: Any) -> Verdict:
@@ -159,8 +161,10 @@ def broken(
     """
     first, notes = first_line(errors[0]), tuple(errors[1:])
     if case is None:
-        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code, location=location)
-    return _without_buffers(case, "error", first, notes=notes, exit_code=exit_code, location=location)
+        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code, location=location, error=_JOB_ERRORS)
+    return _without_buffers(
+        case, "error", first, notes=notes, exit_code=exit_code, location=location, error=_JOB_ERRORS
+    )
 
 
 def skipped(case: Case, reason: str) -> Verdict:

@@ -10,7 +10,6 @@ from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Verdict
 from gpuregress.gpu.coverage import Coverage
-from gpuregress.judge import write_coverage
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
 from gpuregress.lab.shrinking import failure
 from gpuregress.lab.shrinking.failure import Failure
@@ -112,6 +111,6 @@ def _lacks_reference(verdict: Verdict) -> bool:
     """
     wrong = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
     return bool(wrong) and all(
-        write_coverage.is_nothing_written(one) or (one.against == "reference" and not one.of and one.message)
+        one.figures.nothing_written or (one.against == "reference" and not one.of and one.message)
         for one in wrong
     )
