@@ -22,6 +22,7 @@ class Nightly(click.Command):
 @context.device_options
 @click.option(
     "--deadline",
+    "deadline_s",
     type=values.SECONDS,
     metavar="TIME",
     help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
@@ -43,7 +44,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     from gpuregress.session.nights import nightly
 
     every_device = ctx.get_parameter_source("device") is click.core.ParameterSource.DEFAULT
-    terms = nightly.NightTerms(options["deadline"], options["resume"], every_device)
+    terms = nightly.NightTerms(options["deadline_s"], options["resume"], every_device)
     with night_messages.told() as night, report_files.written(options) as kept:
         project = context.find_project(ctx)
         night.begin(project, to_stderr=kept.to_stderr)

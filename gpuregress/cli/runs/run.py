@@ -41,9 +41,6 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     request = context.request_of(
         options,
         selectors=jobs,
-        fail_fast=options["fail_fast"],
-        rerun_failed=options["rerun_failed"],
-        dump_every_launch=options["dump_every_launch"],
         coverage=context.wants_coverage(options),
         schedules=context.schedules_of(options),
     )

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuregress.cli import console, context
+from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
     from gpuregress.report.messages.installation.night_command import NightCommand
 
 SCHEDULERS = ("cron", "systemd", "github", "gitlab", "slurm")
 _OWN = ("install", "write", "at")
-_FILES = ("json", "junit", "html")
 
 
 class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only in new versions of click
@@ -48,7 +47,7 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def install(ctx: click.Context, values: Mapping[str, Any]) -> int:
+def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
     """Print the lines of `--install` on stdout, and what is left to do on stderr.
 
     Raises:
@@ -59,18 +58,18 @@ def install(ctx: click.Context, values: Mapping[str, Any]) -> int:
     from gpuregress.report.messages import installation
     from gpuregress.report.messages.installation import cron, written_files
 
-    scheduler = values["install"]
+    scheduler = given["install"]
     if scheduler is None:
         raise UsageError(f"--write belongs to --install: name a scheduler, {', '.join(SCHEDULERS)}")
-    if values.get("resume"):
+    if given.get("resume"):
         raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
     night = _night(ctx)
     plan = installation.plan(scheduler, night)
     console.say_document(plan.text)
-    hints = plan.after if values["write"] else plan.todo
-    if values["write"] and scheduler == "cron":
+    hints = plan.after if given["write"] else plan.todo
+    if given["write"] and scheduler == "cron":
         console.say(f"gpuregress: {cron.install(night)}", err=True)
-    elif values["write"]:
+    elif given["write"]:
         written_files.write(plan.files)
         for file in plan.files:
             console.say(f"gpuregress: wrote {file.path}", err=True)
@@ -125,7 +124,7 @@ def _arguments(ctx: click.Context, root: Path) -> tuple[str, ...]:
 def _word(name: str, value: Any, root: Path) -> str:
     if name == "reports":
         return f"{value[0]}={_file(value[1], root)}"
-    if name in _FILES:
+    if name in values.OWN_OPTIONS:
         return _file(str(value), root)
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 

@@ -1,13 +1,19 @@
-"""Report formats for other programs, all written from the entries of one run summary."""
+"""Report formats for other programs: each module of this folder is one, with a function `render(summary, root)`.
+
+They are written from the entries of one run summary. A new format is a new module, and nothing else.
+"""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gpuregress.foundation.records import RunSummary
+if TYPE_CHECKING:
+    from gpuregress.foundation.records import RunSummary  # the command line asks for the names alone
 
-FORMATS: tuple[str, ...] = ("junit", "sarif", "tap", "codequality", "markdown", "github", "lcov")
+FORMATS: tuple[str, ...] = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
 
 
 def render(name: str, summary: RunSummary, root: Path) -> str:

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from gpuregress.foundation.records import KnownFailing, Missing, NightChanges, Problem, RunSummary, SourceLocation
-from gpuregress.report.formats.entries import entries, title
+from gpuregress.report.entries import entries, title
 from tests.report.samples import summary, verdict
 
 ROOT = Path("/p")
