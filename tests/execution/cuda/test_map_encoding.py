@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuregress.execution.cuda.tensors.map_encoding import encode
+from gpuregress.execution.cuda.textures import encode_tensor_map
 from gpuregress.foundation.records import Im2col, TensorMap
 
 
@@ -14,7 +14,7 @@ def _calls(given: TensorMap) -> tuple[str, list[Any]]:
         plain = [list(item) if hasattr(item, "_length_") else getattr(item, "value", item) for item in arguments[1:]]
         calls.append((name, plain))
 
-    assert encode(given, 4096, call) == bytes(128)
+    assert encode_tensor_map(given, 4096, call) == bytes(128)
     return calls[0]
 
 
