@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Case, Check, Comparison, Dump
-from gpuregress.store.dumps import integrity
+from gpuregress.store.dumps import files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +30,7 @@ def check(case: Case, actual: Dump, wanted: Check) -> Comparison:
     from gpuregress.judge.compare import checks  # noqa: PLC0415 - loads numpy, which many runs do without
     from gpuregress.store.dumps import reader  # noqa: PLC0415 - as above
 
-    integrity.verify(actual)
+    files.verify(actual)
     array, element = reader.read(Path(actual.path)).array, dtypes.parse(actual.dtype)
     return checks.run(wanted, array, element, _Inputs(case), buffer=actual.buffer, shape=actual.shape, case=case)
 

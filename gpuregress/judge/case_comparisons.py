@@ -11,7 +11,7 @@ from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.launches import schedules
 from gpuregress.judge.precision import accuracy
 from gpuregress.judge.user_code import UserCodeProcess
-from gpuregress.store.dumps import integrity
+from gpuregress.store.dumps import files
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class CaseComparisons:
         """Compare a pair; a difference is diagnosed."""
         if self.user is not None and pair.request.rule.verify:
             if not pair.is_identical:
-                integrity.verify(pair.expected)  # which may fetch it: the user's process does not
+                files.verify(pair.expected)  # which may fetch it: the user's process does not
             return self.user.compare(pair)
         if pair.is_identical:
             return pair.compare()

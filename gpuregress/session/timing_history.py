@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from gpuregress.foundation.records import PastResult, TimingStep
 from gpuregress.judge.timing import comparison, false_alarms
 from gpuregress.report import morning
-from gpuregress.store.history import steps
+from gpuregress.store.history import series
 from gpuregress.store.history.series import device_kind
 
 _MOST_STEPS = 5
@@ -24,7 +24,7 @@ def lines(results: Iterable[PastResult], is_gone: Callable[[str], bool] = lambda
     for result in results:
         by_case.setdefault((result.case, device_kind(result.device)), []).append(result)
     for (case, kind), past in sorted(by_case.items()):
-        for step in steps.find(past)[-_MOST_STEPS:]:
+        for step in series.find_steps(past)[-_MOST_STEPS:]:
             yield f"{case} on {kind}: {_text(step, past[0].started, is_gone)}"
     gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
     measured = false_alarms.of_samples((one.case, one.samples) for one in gpu if one.samples)

@@ -14,7 +14,7 @@ from gpuregress.foundation.errors import DumpError, StorageError
 from gpuregress.foundation.records import Dump, Outcome, Task
 from gpuregress.store.dumps import writer
 from gpuregress.store.dumps.contents import DumpContents
-from gpuregress.store.dumps.header import Header
+from gpuregress.store.dumps.files import Header
 from gpuregress.store.launch_log import LaunchLog
 
 

@@ -42,7 +42,7 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import Device, Memory
 from gpuregress.jobs import inputs
-from gpuregress.store.dumps import digest, reader
+from gpuregress.store.dumps import reader, writer
 from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.launch_log import LaunchLog
 
@@ -489,4 +489,4 @@ class _CaseRun:
         return {buffer.name: BufferReader(prepared[buffer.name], buffer).array() for buffer in symbols}
 
     def _digest(self, name: str, array: Array) -> str:
-        return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))
+        return writer.content_digest(array, dtypes.parse(self.case.buffers[name].dtype))

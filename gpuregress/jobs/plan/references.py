@@ -24,7 +24,7 @@ from gpuregress.jobs.spec.resolve.data_files import FindEarlier
 from gpuregress.jobs.spec.resolve.scope import Scope
 
 if TYPE_CHECKING:
-    from gpuregress.store.dumps.header import Header
+    from gpuregress.store.dumps.files import Header
 
 
 @dataclass(frozen=True, slots=True)

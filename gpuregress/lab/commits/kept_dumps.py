@@ -10,7 +10,7 @@ from gpuregress.foundation.storage import find_dump
 from gpuregress.session.runs import dump_verification, run_folders
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
-from gpuregress.store.dumps import paths
+from gpuregress.store.dumps import files
 from gpuregress.store.project import Project
 
 BASELINE = "baseline"
@@ -61,7 +61,7 @@ def revisions(project: Project, case: Case) -> Iterator[str]:
     for folder in (project.baselines.joinpath(*case.name.split("/")), *_folders(project, case)):
         if folder.is_dir():
             for path in folder.iterdir():
-                named = paths.split_name(path.name)
+                named = files.split_name(path.name)
                 if named and path.is_file() and named[0] in case.buffers:
                     yield named[1]
 

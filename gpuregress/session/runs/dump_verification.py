@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpuregress.foundation.records import Case, Dump, InputFile
 from gpuregress.session.runs import journal, results
-from gpuregress.store.dumps import integrity
+from gpuregress.store.dumps import files
 
 
 def verify(path: Path, case: str, runs: Path) -> None:
@@ -29,7 +29,7 @@ def verify(path: Path, case: str, runs: Path) -> None:
         return
     for dump in _written(run, file.stat().st_mtime_ns).get(case, ()):
         if Path(dump.path).name == path.name:
-            integrity.verify(dataclasses.replace(dump, path=str(path)))
+            files.verify(dataclasses.replace(dump, path=str(path)))
 
 
 def verify_inputs(case: Case, runs: Path) -> None:

@@ -12,7 +12,7 @@ from gpuregress.foundation.errors import GpuregressError, NothingToDo
 from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import PastResult, PastRun, ShortResult
 from gpuregress.jobs import plan
-from gpuregress.store.history import FAILING, History, natural_order, periods
+from gpuregress.store.history import FAILING, History, periods, series
 from gpuregress.store.history.series import device_kind
 from gpuregress.store.project import Project
 
@@ -133,7 +133,7 @@ def overview(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> 
             if result.case in wanted.names:
                 key = result.case, device_kind(result.device), source_of(run)
                 found.setdefault(key, {})[position] = result
-    ordered = sorted(found, key=lambda one: (natural_order.key(one[0]), *one[1:]))
+    ordered = sorted(found, key=lambda one: (series.natural_key(one[0]), *one[1:]))
     return Overview(tuple(counted), tuple(CaseTrend(*one, found[one]) for one in ordered))
 
 
@@ -164,7 +164,7 @@ def failing(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> t
                 open_series.setdefault(key, []).append(run)
             elif result.verdict == "pass":
                 closed.add(key)
-    ordered = sorted(open_series, key=lambda one: (natural_order.key(one[0]), *one[1:]))
+    ordered = sorted(open_series, key=lambda one: (series.natural_key(one[0]), *one[1:]))
     return tuple(_failing_case(history, *key[:2], open_series[key]) for key in ordered)
 
 
@@ -189,7 +189,7 @@ def results(history: History, runs: Sequence[PastRun], names: frozenset[str]) ->
     """
     for run in reversed(runs):
         found = [result for result in history.results_of(run) if result.case in names]
-        yield from sorted(found, key=lambda one: (natural_order.key(one.case), one.device))
+        yield from sorted(found, key=lambda one: (series.natural_key(one.case), one.device))
 
 
 def case_results(
@@ -197,7 +197,7 @@ def case_results(
 ) -> Iterator[PastResult]:
     """Yield the last results of some cases in some runs, case by case in natural order, the oldest first."""
     inside = {(run.run, run.host) for run in runs}
-    for name in sorted(names, key=natural_order.key):
+    for name in sorted(names, key=series.natural_key):
         found = [one for one in history.trend(name, None) if (one.run, one.host) in inside]
         yield from reversed(found[:last])
 

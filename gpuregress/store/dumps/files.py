@@ -1,4 +1,4 @@
-"""Header of a dump: element type and shape.
+"""Files of dumps: their paths, their header (element type and shape), their integrity.
 
 # gpuregress 1 float32 [4,250]
 0.12573022
@@ -9,11 +9,33 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.frozen import dataclass
+from gpuregress.foundation.records import Dump
+from gpuregress.foundation.storage import digest_file, disk_errors, dump_name, safe_join, split_name
+from gpuregress.store import remote
+
+__all__ = ["dump_name", "dump_path", "split_name"]
+
+
+def dump_path(folder: Path, case: str, buffer: str, revision: str) -> Path:
+    """The path of a buffer's dump at a revision.
+
+    Args:
+        folder: `runs/RUN/dumps` or `baselines`.
+        case: `reduce/n=1000,tile=128`.
+        buffer: its name.
+        revision: its label.
+
+    Raises:
+        StorageError: the names lead out of the folder.
+    """
+    return safe_join(folder, f"{case}/{dump_name(buffer, revision)}")
+
 
 VERSION = 1
 LONGEST_HEADER = 1 << 16
@@ -69,3 +91,33 @@ def parse_header(line: bytes, path: Path) -> Header:
 def _excerpt(line: bytes) -> str:
     text = line.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def verify(dump: Dump) -> None:
+    """Refuse a dump whose file was changed since it was written; fetch one that is elsewhere.
+
+    Args:
+        dump: with the digest of its text, "" where none is known. One whose two digests are equal was described from
+            the file itself, and is taken as it is.
+
+    Raises:
+        DumpError: it was cut short, edited or exchanged.
+        BaselineError: it is elsewhere, and cannot be fetched.
+        StorageError: it is gone, or cannot be read.
+    """
+    if dump.remote:
+        remote.local(dump)  # verifies it
+        return
+    if dump.text_digest in ("", dump.digest):
+        return
+    path = Path(dump.path)
+    with disk_errors(path, "read"):
+        state = path.stat()
+    if _digest(path, (state.st_ino, state.st_size, state.st_mtime_ns)) != dump.text_digest:
+        raise DumpError(f"{path}: edited or cut short since it was written; run the case again")
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, _state: tuple[int, ...]) -> str:
+    """A buffer may be read for several comparisons and checks."""
+    return digest_file(path)
